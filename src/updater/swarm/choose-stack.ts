@@ -3,6 +3,7 @@ import { roleLabelOf } from '../../core/progress/product.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { swarmLabels } from '../../engine/labels.ts';
 import {
+  containerOf,
   imageOf,
   isJob,
   labelsOf,
@@ -13,7 +14,6 @@ import {
 } from '../../engine/swarm.ts';
 import { and } from '../run/log/wording.ts';
 import type { UpdateOptions } from '../run/options.ts';
-import { containerLabelsOf } from './reading.ts';
 import { isDown, isEligible } from './specs.ts';
 import { isAlive } from './tasks.ts';
 
@@ -44,14 +44,15 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
   const { app, product } = options;
   const all = stacksWithApp(services, app);
   const [name, ...others] = options.stack.name === null ? all : [options.stack.name];
-  if (name === undefined || others.length > 0) {
-    throw name === undefined
-      ? new UpdateError('no-app', `no stack in this Swarm has a service named ${app}`, {
-          advice: 'Specify the app service with --service and the stack with --stack.',
-        })
-      : new UpdateError('several-projects', `several stacks match: ${all.join(', ')}`, {
-          advice: 'Choose one with --stack.',
-        });
+  if (name === undefined) {
+    throw new UpdateError('no-app', `no stack in this Swarm has a service named ${app}`, {
+      advice: 'Specify the app service with --service and the stack with --stack.',
+    });
+  }
+  if (others.length > 0) {
+    throw new UpdateError('several-projects', `several stacks match: ${all.join(', ')}`, {
+      advice: 'Choose one with --stack.',
+    });
   }
   const own = services.filter(({ stack }) => stack === name);
   const find = (short: string) => own.find((each) => each.name === `${name}_${short}`);
@@ -68,9 +69,7 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
     });
   }
   const isWorker = (each: SwarmService) =>
-    [labelsOf(each.spec), containerLabelsOf(each.spec)].some(
-      (labels) => labels[roleLabelOf(product)] === 'worker',
-    );
+    [each.spec, containerOf(each.spec)].some((holder) => labelsOf(holder)[roleLabelOf(product)] === 'worker');
   const labelled = own.filter((each) => each !== found && isWorker(each));
   const usual = product.services.slice(1).flatMap((short) => find(short) ?? []);
   const workers = options.servicesNamed
@@ -125,7 +124,7 @@ export function checkServices(
 ): void {
   for (const service of [app, ...workers]) {
     const own = tasks.filter((task) => task.service === service.id && isAlive(task));
-    const nodeOf = (id: string) => nodes.find((node) => node.id === id);
+    const used = own.flatMap((task) => nodes.find(({ id }) => id === task.node) ?? []);
     if (isJob(service.spec)) {
       throw new UpdateError('stack-unsupported', `${service.name} is a job, and jobs cannot be updated`, {
         advice: `Do not list ${shortName(name, service)} with --service: list only services that run permanently.`,
@@ -140,30 +139,23 @@ export function checkServices(
         },
       );
     }
-    const down = own.find((task) => {
-      const node = nodeOf(task.node);
-      return node !== undefined && isDown(node);
-    });
-    if (down && !isOurs) {
-      const node = nodeOf(down.node)?.name ?? down.node;
+    const down = used.find(isDown)?.name;
+    if (down !== undefined && !isOurs) {
       throw new UpdateError(
         'stack-busy',
-        `${service.name} has a task on node ${node}, which is down: the task may still be running`,
+        `${service.name} has a task on node ${down}, which is down: the task may still be running`,
         {
-          advice: `Restart ${node} or remove it with docker node rm --force ${node}, then run {command} again.`,
+          advice: `Restart ${down} or remove it with docker node rm --force ${down}, then run {command} again.`,
         },
       );
     }
-    const paused = own.find(
-      ({ node }) => replicasOf(service.spec) === null && nodeOf(node)?.availability === 'pause',
-    );
-    if (paused) {
-      const node = nodeOf(paused.node)?.name ?? paused.node;
+    const paused = used.find(({ availability }) => availability === 'pause')?.name;
+    if (paused !== undefined && replicasOf(service.spec) === null) {
       throw new UpdateError(
         'stack-busy',
-        `${service.name} is global and has a task on node ${node}, which is paused: Swarm would not replace this task`,
+        `${service.name} is global and has a task on node ${paused}, which is paused: Swarm would not replace this task`,
         {
-          advice: `If the node should run the app, make it available: docker node update --availability active ${node}. Otherwise, drain it. Then run {command} again.`,
+          advice: `If the node should run the app, make it available: docker node update --availability active ${paused}. Otherwise, drain it. Then run {command} again.`,
         },
       );
     }

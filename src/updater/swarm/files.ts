@@ -25,6 +25,7 @@ import { type StackPlan, tagOf } from './plan-moves.ts';
 
 /** The files that a stack is deployed from, proven to be its own. */
 export interface StackFiles {
+  directory: string;
   project: ProjectFiles;
   /** As `docker stack deploy -c` gets them. */
   paths: readonly string[];
@@ -102,7 +103,7 @@ export async function readStackFiles(
   const right = tries.find(({ images }) => !(images instanceof UpdateError) && fits(images));
   if (right) {
     const { withEnv, reader } = right;
-    return { project: withEnv ? project : alone, paths, withEnv, reader };
+    return { directory, project: withEnv ? project : alone, paths, withEnv, reader };
   }
   const readable = tries.find(({ images }) => !(images instanceof UpdateError));
   if (readable === undefined || readable.images instanceof UpdateError) throw tries[0]?.images;

@@ -2,7 +2,6 @@
 
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { listServices, swarmPlace } from '../../engine/api/swarm.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
 import { swarmLabels } from '../../engine/labels.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { stacksWithApp } from './choose-stack.ts';
@@ -18,10 +17,10 @@ export { updateStack } from './update.ts';
 export async function isStackInstead({ engine, options }: RunContext, error: unknown): Promise<boolean> {
   const isNone = error instanceof UpdateError && ['not-compose', 'not-mounted'].includes(error.code);
   if (!isNone || options.project !== null || options.container !== null) return false;
-  return hasStackWithApp(engine, options.app).catch(() => false);
-}
-
-async function hasStackWithApp(engine: Engine, app: string): Promise<boolean> {
-  if ((await swarmPlace(engine)) === null) return false;
-  return stacksWithApp(await listServices(engine, { label: [swarmLabels.stack] }), app).length > 0;
+  try {
+    if ((await swarmPlace(engine)) === null) return false;
+    return stacksWithApp(await listServices(engine, { label: [swarmLabels.stack] }), options.app).length > 0;
+  } catch {
+    return false;
+  }
 }

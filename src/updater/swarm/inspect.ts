@@ -1,11 +1,11 @@
 import { HostPaths } from '../../core/files/host-paths.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { engineFacts, inspectOwn } from '../../engine/api/query.ts';
+import { engineFacts } from '../../engine/api/query.ts';
 import { listNodes, listServices, listTasks, type SwarmPlace, swarmPlace } from '../../engine/api/swarm.ts';
 import type { Container } from '../../engine/container.ts';
 import { swarmLabels } from '../../engine/labels.ts';
-import { ownTraces } from '../../engine/own-container.ts';
 import type { SwarmNode, SwarmTask } from '../../engine/swarm.ts';
+import { requireOwnContainer } from '../compose/inspect/find-instance.ts';
 import { and } from '../run/log/wording.ts';
 import { updateOptionsOf } from '../run/options.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
@@ -48,9 +48,7 @@ export async function inspectStack(given: FirstContext): Promise<FoundStack> {
       'not-manager',
       'this engine is not a Swarm manager, or access to the Swarm API is denied',
     );
-  const own = await inspectOwn(engine, await ownTraces());
-  if (own === null)
-    throw new UpdateError('own-container', 'cannot determine which container the updater is running in');
+  const own = await requireOwnContainer(engine);
   const paths = new HostPaths(own.mounts);
   const directory = await stackDirectory(paths, options);
   const context =

@@ -9,15 +9,21 @@ export type EarlierStackStep =
   /** This very updater has ended it. */
   | { kind: 'repeat' }
   /** It was killed before it changed a service: files are restored, and the update starts over. */
-  | { kind: 'files-back'; carries: boolean }
+  | { kind: 'files-back'; inherits: Inheritance }
   /** It is resumed where it stopped. */
   | { kind: 'go-on' }
   /** All its changes are undone first. */
   | { kind: 'back' }
   /** Its new version has started, or it has left services stopped: what their owner wants of them is in its record. */
-  | { kind: 'succeed' }
+  | { kind: 'succeed'; inherits: 'halfway' }
   /** The services were changed after that run. */
-  | { kind: 'set-aside' };
+  | { kind: 'set-aside'; inherits: 'wanted' };
+
+/**
+ * What a run that starts over takes from the record of the run before: nothing, the specs that the owner wants of services
+ * that are as that run left them, or these specs of services that were left halfway.
+ */
+export type Inheritance = 'nothing' | 'wanted' | 'halfway';
 
 /** @param holder this updater; @param target as it was asked for now; @param services of the stack, as they are */
 export function planEarlierStack(
@@ -29,21 +35,21 @@ export function planEarlierStack(
   const { outcome, phase, started } = state;
   if (outcome !== null && state.holder === holder) return { kind: 'repeat' };
   if (outcome?.outcome === 'updated' || outcome?.outcome === 'unchanged') return { kind: 'none' };
-  // What its owner wants stands in no spec any more, but in the record of the run that has stopped a service.
-  const carries = hasLeft(data);
+  const inherits = inheritanceOf(data);
   const isOpen = outcome === null || outcome.outcome === 'broken' || outcome.outcome === 'crashed';
-  if (isOpen && (phase === 'pull' || phase === 'write')) return { kind: 'files-back', carries };
-  if (!isOpen && !carries) return { kind: 'none' };
-  if (!data.moves.every((move) => isAsLeft(move, services))) return { kind: 'set-aside' };
-  if (!isOpen) return { kind: 'succeed' };
+  if (isOpen && (phase === 'pull' || phase === 'write')) return { kind: 'files-back', inherits };
+  if (!isOpen && inherits === 'nothing') return { kind: 'none' };
+  if (!data.moves.every((move) => isAsLeft(move, services))) return { kind: 'set-aside', inherits: 'wanted' };
+  const succeed = { kind: 'succeed', inherits: 'halfway' } as const;
+  if (!isOpen) return succeed;
   if ((phase === 'back' || phase === 'restore') && !started) return { kind: 'back' };
   if (data.target === target) return { kind: 'go-on' };
-  return started ? { kind: 'succeed' } : { kind: 'back' };
+  return started ? succeed : { kind: 'back' };
 }
 
-/** Whether the run had found services in the middle, as one before it had left them: their specs are not what is wanted. */
-export const hasLeft = ({ moves }: RecordData): boolean =>
-  moves.some(({ before, wanted }) => !isSame(before, wanted));
+/** Of a run that has undone its changes. It may have found services halfway: then only its record has what is wanted. */
+export const inheritanceOf = ({ moves }: RecordData): Inheritance =>
+  moves.some(({ before, wanted }) => !isSame(before, wanted)) ? 'halfway' : 'nothing';
 
 function isAsLeft(move: ServiceMove, services: readonly SwarmService[]): boolean {
   const service = services.find(({ id }) => id === move.id);

@@ -49,11 +49,10 @@ export function planMoves(
   const versions = tags.flatMap((tag) => (isNumbered(tag) ? [tag.version] : []));
   const running = versions.sort(compareVersions).at(-1) ?? null;
   const word = (version: string) => `${prefixOf(pins[0] as PlannedPin, product)}${version}`;
-  const [first] = moves;
   const own = tagOf(imageOf(app.spec));
   const from = isNumbered(own) ? word(own.version) : own.text;
   const to =
-    target?.kind === 'release' ? word(target.version) : (target?.tag ?? first?.to.split(':').at(-1) ?? '');
+    target?.kind === 'release' ? word(target.version) : (target?.tag ?? moves[0]?.to.split(':').at(-1) ?? '');
   // Never plan a downgrade: migrations only run forward.
   if (target?.kind === 'release' && running !== null && compareTold(target.version, running) < 0)
     throw new UpdateError('downgrade', `${to} is older than the running version ${word(running)}`);
@@ -63,12 +62,8 @@ export function planMoves(
 /** The tag of an image, with a digest or without. */
 export const tagOf = (image: string): PinTag => parsePinTag(parseReference(image)?.tag ?? '');
 
-interface PlannedPin {
-  service: SwarmService;
-  repository: string;
-  text: string;
-  tag: PinTag;
-}
+/** A service and its tag of today. */
+type PlannedPin = Omit<PlannedMove, 'to'>;
 
 function pinOf(service: SwarmService): PlannedPin {
   const text = writtenImage(service);
@@ -82,7 +77,7 @@ function pinOf(service: SwarmService): PlannedPin {
         });
   }
   const { repository, tag } = reference;
-  return { service, repository, text, tag: parsePinTag(tag) };
+  return { service, repository, from: text, tag: parsePinTag(tag) };
 }
 
 /** A `word` selects a floating tag. A service pinned to a release tag needs a target. */
@@ -113,13 +108,13 @@ function plannedTarget(pins: readonly PlannedPin[], asked: Target | null): Plann
 }
 
 function moveOf(pin: PlannedPin, target: PlannedTarget | null): PlannedMove {
-  const { service, repository, text: from, tag } = pin;
+  const { service, repository, tag } = pin;
   const next = target === null ? ({ kind: 'stays' } as const) : retag(tag, target);
   switch (next.kind) {
     case 'moved':
-      return { service, repository, from, to: `${repository}:${next.tag}`, tag: parsePinTag(next.tag) };
+      return { ...pin, to: `${repository}:${next.tag}`, tag: parsePinTag(next.tag) };
     case 'stays':
-      return { service, repository, from, to: `${repository}:${tag.text}`, tag };
+      return { ...pin, to: `${repository}:${tag.text}` };
     case 'older':
       throw new UpdateError(
         'downgrade',

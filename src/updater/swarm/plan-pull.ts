@@ -55,22 +55,15 @@ function placementOf(spec: Json): Json {
   return { ...(Constraints !== undefined && { Constraints }), ...(Platforms !== undefined && { Platforms }) };
 }
 
-export interface PullState {
-  /** Names of nodes that have it. */
-  done: readonly string[];
-  /** Those that have failed, with Swarm's own words. */
-  failed: readonly { node: string; error: string }[];
-  /** Those that are still at it, with what they are doing. */
-  waiting: readonly { node: string; state: string }[];
-}
-
 /** The pull progress of the nodes. @param nodes in their current state: nodes that became unavailable are not waited for */
 export function pullState(
   { nodes: wanted }: PullService,
   tasks: readonly SwarmTask[],
   nodes: readonly SwarmNode[],
-): PullState {
+) {
+  /** Names of nodes. */
   const done: string[] = [];
+  /** With Swarm's own words. */
   const failed: { node: string; error: string }[] = [];
   const waiting: { node: string; state: string }[] = [];
   for (const { id, name } of wanted) {

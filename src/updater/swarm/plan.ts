@@ -8,6 +8,7 @@ import { and } from '../run/log/wording.ts';
 import { type ChosenStack, nodesFor, shortName, writtenImage } from './choose-stack.ts';
 import { draftStackFiles, readStackFiles, type StackFiles, textToChange } from './files.ts';
 import type { FoundStack } from './inspect.ts';
+import type { Inheritance } from './plan-earlier.ts';
 import { planMoves, type StackPlan, tagOf } from './plan-moves.ts';
 import type { FoundRecord } from './record.ts';
 import { imageSideOf, isActive, type ServiceMove } from './specs.ts';
@@ -21,25 +22,27 @@ export interface PlannedStack {
   moves: readonly ServiceMove[];
   published: readonly PublishedImage[];
   /** Null where no directory is mounted. */
-  files: StackFiles | null;
-  draft: ProjectDraft | null;
+  files: PlannedFiles | null;
   warnings: readonly string[];
+}
+
+export interface PlannedFiles extends StackFiles {
+  draft: ProjectDraft;
 }
 
 /**
  * The phase `plan`; asks registries, reads files, touches nothing.
- * @param succeeds the run before has brought its version to start and left the services in the middle
- * @param carries what their owner wants of those that are as it left them is in its record
+ * @param earlier the record of the run before, and what this run takes from it
  */
 export async function planStack(
   { context, chosen, tasks, nodes, directory }: Omit<FoundStack, 'place' | 'own' | 'paths' | 'who'>,
   earlier: FoundRecord | null,
-  { plan, succeeds, carries = succeeds }: { plan: StackPlan; succeeds: boolean; carries?: boolean },
+  { plan, inherits }: { plan: StackPlan; inherits: Inheritance },
 ): Promise<PlannedStack> {
   refuseOlder(plan, earlier, chosen);
-  const before = carries ? (earlier?.data.moves ?? []) : [];
+  const before = inherits === 'nothing' ? [] : (earlier?.data.moves ?? []);
   const left = before.flatMap((move) => [move.label, writtenImage({ spec: move.before })]);
-  const files = directory === null ? null : await readStackFiles(context, directory, { chosen, plan, left });
+  const read = directory === null ? null : await readStackFiles(context, directory, { chosen, plan, left });
   const published = new Map<string, PublishedImage>();
   for (const { to, repository } of plan.moves) {
     if (!published.has(to)) published.set(to, await askPublished(context, repository, to));
@@ -62,12 +65,12 @@ export async function planStack(
     };
   });
   const digests = new Map([...published].map(([to, { digest }]) => [to, digest] as const));
-  const draft = files && (await draftStackFiles(context, files, { chosen, plan, digests }));
+  const files = read && { ...read, draft: await draftStackFiles(context, read, { chosen, plan, digests }) };
   // A task that waits to be started once more starts beside the new ones: of an app that crashes none is left.
   const isIll = tasks.some(
     (task) => task.service === chosen.app.id && isAlive(task) && task.state !== 'running',
   );
-  const stopFirst = context.options.stack.stopFirst || succeeds || isIll;
+  const stopFirst = context.options.stack.stopFirst || inherits === 'halfway' || isIll;
   const away = nodesFor(chosen, nodes).filter((node) => !isActive(node));
   const changed = textToChange(plan);
   const warnings = [
@@ -85,7 +88,7 @@ export async function planStack(
         ]
       : []),
   ];
-  return { plan, stopFirst, moves, published: [...published.values()], files, draft, warnings };
+  return { plan, stopFirst, moves, published: [...published.values()], files, warnings };
 }
 
 /** Refuses an old version that was started after a newer one and may have changed migrated data. */

@@ -6,18 +6,16 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
 import { pullImage } from '../../engine/pull-image.ts';
-import type { PullProgress } from '../../engine/pull-progress.ts';
 import { loginHeaders } from '../../engine/registry-login.ts';
 import { type PublishedImage, pauseAfter } from '../compose/pull/ask-published.ts';
-import { tooSlow } from '../compose/pull/pull-images.ts';
+import { pullTeller, tooSlow } from '../compose/pull/pull-images.ts';
 import { breakSilence } from '../run/log/heartbeat.ts';
 import { and, seconds } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { type PullService, pullLabel, pullServices, pullState } from './plan-pull.ts';
-import type { ServiceMove } from './specs.ts';
+import type { RecordData } from './record.ts';
 
 const lookMs = 500;
-const tellEveryMs = 1_000;
 
 /** This node pulls, so that percent can be told, and what only an image tells be read. @throws UpdateError pull-… */
 export async function pullHere(
@@ -32,15 +30,7 @@ export async function pullHere(
     log.progress(100, `${name} is already on this node`);
     return there;
   }
-  let told = Number.NEGATIVE_INFINITY;
-  const onProgress = ({ percent, doneBytes, totalBytes }: PullProgress) => {
-    if (performance.now() - told < tellEveryMs || totalBytes < 1_000_000) return;
-    told = performance.now();
-    const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
-    const sentence = `${reference} ${megabytes(doneBytes)} of ${megabytes(totalBytes)} MB`;
-    if (percent === null) log.info(sentence);
-    else log.progress(percent, sentence);
-  };
+  const onProgress = pullTeller(reference, log);
   const late = AbortSignal.timeout(Math.max(1, Math.ceil(deadline - performance.now())));
   const signal = AbortSignal.any([engine.aborted, late]);
   for (let attempt = 0; ; attempt++) {
@@ -60,18 +50,18 @@ export async function pullHere(
   return image;
 }
 
+/** The login that an image's registry has just taken, for Swarm's requests. */
+export const swarmLoginFor = (published: readonly PublishedImage[], image: string): Record<string, string> =>
+  loginHeaders(published.find(({ digest }) => image.endsWith(digest))?.login ?? null);
+
 /**
  * Has every node that may need them pull the images, before anything is touched (docs/contract.md 11.3).
  * @throws UpdateError pull-failed, which names the nodes that have not got one
  */
 export async function pullEverywhere(
   context: RunContext,
-  {
-    run,
-    stack,
-    moves,
-    published,
-  }: { run: string; stack: string; moves: readonly ServiceMove[]; published: readonly PublishedImage[] },
+  { run, stack, moves }: Pick<RecordData, 'run' | 'stack' | 'moves'>,
+  published: readonly PublishedImage[],
   deadline: number,
 ): Promise<void> {
   const { engine, log } = context;
@@ -80,8 +70,7 @@ export async function pullEverywhere(
   const begun = performance.now();
   try {
     for (const service of services) {
-      const login = published.find(({ digest }) => service.image.endsWith(digest))?.login ?? null;
-      await createService(engine, service.spec, loginHeaders(login));
+      await createService(engine, service.spec, swarmLoginFor(published, service.image));
     }
     await Promise.all(services.map((service) => awaitPulls(context, service, deadline)));
     const names = [...new Set(services.flatMap(({ nodes }) => nodes.map(({ name }) => name)))].sort();
@@ -109,17 +98,18 @@ async function awaitPulls(
     }
     const isLate = performance.now() > deadline;
     if (waiting.length === 0 || isLate) {
-      const causes = [
-        ...failed.map(({ node, error }) => `${node}: ${error}`),
-        ...waiting.map(({ node, state }) => `${node}: still ${state} when the timeout expired`),
-      ];
-      if (causes.length === 0) return;
-      const names = [...failed, ...waiting].map(({ node }) => node);
+      const late = waiting.map(({ node, state }) => ({
+        node,
+        error: `still ${state} when the timeout expired`,
+      }));
+      const missing = [...failed, ...late];
+      if (missing.length === 0) return;
+      const names = missing.map(({ node }) => node);
       throw new UpdateError(
         isLate && failed.length === 0 ? 'pull-timeout' : 'pull-failed',
         `${and(names)} did not pull ${service.image}`,
         {
-          detail: causes,
+          detail: missing.map(({ node, error }) => `${node}: ${error}`),
           advice: `Find out why docker pull ${service.image} fails on ${and(names)} (see the engine log on ${names.length > 1 ? 'these nodes' : 'this node'}), or drain ${names.length > 1 ? 'them' : 'it'}. Then run {command} again.`,
         },
       );

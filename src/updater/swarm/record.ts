@@ -140,7 +140,7 @@ export async function readRecord(engine: Engine, stack: string): Promise<FoundRe
     'stack-busy',
     `the config ${config.name} is the record of another update, which this updater version cannot read (${mistake})`,
     {
-      advice: `Make sure that no updater is running, remove the config (docker config rm ${config.name}), then run the update again.`,
+      advice: `Make sure that no updater is running, remove the config (docker config rm ${config.name}), then run {command} again.`,
     },
   );
 }

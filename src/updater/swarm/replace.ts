@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { listNodes, listServices, listTasks, updateService } from '../../engine/api/swarm.ts';
+import {
+  listNodes,
+  listServices,
+  listTasks,
+  type SwarmPlace,
+  updateService,
+} from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { type Json, object } from '../../engine/json.ts';
 import {
@@ -10,9 +16,11 @@ import {
   type SwarmService,
   type SwarmTask,
 } from '../../engine/swarm.ts';
+import type { PublishedImage } from '../compose/pull/ask-published.ts';
 import { breakSilence } from '../run/log/heartbeat.ts';
 import type { Log } from '../run/log/log.ts';
 import { and, counted, seconds } from '../run/log/wording.ts';
+import type { RunContext } from '../run/run-context.ts';
 import {
   nextBack,
   nextForward,
@@ -22,6 +30,7 @@ import {
   type Write,
   writes,
 } from './next-write.ts';
+import { swarmLoginFor } from './pull.ts';
 import type { StackRecord } from './record.ts';
 import {
   type Amounts,
@@ -37,18 +46,6 @@ import {
   specOf,
 } from './specs.ts';
 import { isAlive, mayHaveForgotten, note, nothingSeen, type Seen, summarise } from './tasks.ts';
-
-/** What replacing needs. */
-export interface StackWork {
-  engine: Engine;
-  log: Log;
-  record: StackRecord;
-  /** A login that the registry of an image has just taken, for the nodes that pull it later; by image. */
-  headers: ReadonlyMap<string, Readonly<Record<string, string>>>;
-  waitTimeoutMs: number;
-  /** How many ended tasks Swarm remembers of a slot. */
-  history: number;
-}
 
 /** Ten looks a second: a new task that starts and ends at once must be seen. */
 const lookMs = 100;
@@ -74,16 +71,21 @@ interface Followed {
   tried: Json | null;
 }
 
-interface Look {
-  view: StackView;
-  services: ReadonlyMap<string, SwarmService>;
-  tasks: readonly SwarmTask[];
-  nodes: readonly SwarmNode[];
+/** Of a stack that was found. */
+interface ReplacingStack {
+  context: Pick<RunContext, 'engine' | 'log' | 'options'>;
+  place: Pick<SwarmPlace, 'history'>;
 }
 
 /** Carries a run's decisions out, one write after the other, each after a look that asks for it. */
 export class Replacing {
-  readonly #work: StackWork;
+  readonly record: StackRecord;
+  readonly #engine: Engine;
+  readonly #log: Log;
+  readonly #waitTimeoutMs: number;
+  /** How many ended tasks Swarm remembers of a slot. */
+  readonly #history: number;
+  readonly #published: readonly PublishedImage[];
   readonly #followed: readonly Followed[];
   #nodes: readonly SwarmNode[] = [];
   #nodesAt = Number.NEGATIVE_INFINITY;
@@ -103,10 +105,22 @@ export class Replacing {
   /** Old tasks on nodes that went down. Each is reported once. */
   #lost: readonly SwarmTask[] = [];
 
-  /** @param isResumed the run before was killed: what became of tasks meanwhile is known as far as Swarm remembers it */
-  constructor(work: StackWork, { isResumed }: { isResumed: boolean }) {
-    this.#work = work;
-    const { data, state } = work.record;
+  /**
+   * @param isResumed the run before was killed: what became of tasks meanwhile is known as far as Swarm remembers it
+   * @param published with logins that registries have just taken, for the nodes that pull later
+   */
+  constructor(
+    { context: { engine, log, options }, place }: ReplacingStack,
+    record: StackRecord,
+    { isResumed, published = [] }: { isResumed: boolean; published?: readonly PublishedImage[] },
+  ) {
+    this.record = record;
+    this.#engine = engine.uncancellable();
+    this.#log = log;
+    this.#waitTimeoutMs = options.limits.waitTimeoutMs;
+    this.#history = place.history;
+    this.#published = published;
+    const { data, state } = record;
     this.#isBack = state.phase === 'back' || state.phase === 'restore';
     this.#wasBack = isResumed && this.#isBack;
     this.#mayHaveMissed = isResumed && state.phase === 'back';
@@ -128,7 +142,7 @@ export class Replacing {
 
   /** Lists what is unknown at the end, and what starts later. */
   tellOpen(): void {
-    const { log } = this.#work;
+    const log = this.#log;
     for (const { move, tasks } of this.#views) {
       for (const task of [...tasks.lost, ...tasks.lostNew])
         log.warn(
@@ -147,14 +161,14 @@ export class Replacing {
 
   /** To the new version, or as far as it comes. @throws UpdateError broken, recreate-failed where it does not come there */
   async forward(): Promise<void> {
-    await this.#work.record.note({ phase: 'recreate' });
+    await this.record.note({ phase: 'recreate' });
     this.#isBack = false;
     await this.#follow(nextForward);
   }
 
   /** Everything as it was, where no new task has started. @throws UpdateError broken, containers-not-restored */
   async back(): Promise<void> {
-    const { record } = this.#work;
+    const { record } = this;
     if (record.state.phase !== 'restore') await record.note({ phase: 'back' });
     this.#isBack = true;
     await this.#follow(nextBack);
@@ -165,36 +179,35 @@ export class Replacing {
     let since = performance.now();
     for (;;) {
       const lookedAt = performance.now();
-      this.#work.record.check();
-      const look = await this.#look();
-      const isJudged = !look.nodes.some(({ state }) => state === 'unknown');
+      this.record.check();
+      const view = await this.#look();
       // Right after an election, the reported state of nodes and tasks is outdated.
-      if (!isJudged) {
-        breakSilence(this.#work.log, 'waiting for the new Swarm leader to receive the state of all nodes');
+      if (this.#nodes.some(({ state }) => state === 'unknown')) {
+        breakSilence(this.#log, 'waiting for the new Swarm leader to receive the state of all nodes');
         since = performance.now();
         await sleep(lookMs);
         continue;
       }
       await this.#noteStart();
-      const step = next(look.view);
-      this.#enterPhase(look.view);
+      const step = next(view);
+      this.#enterPhase(view);
       switch (step.kind) {
         case 'done':
           return;
         case 'started':
-          await this.#stayNew(look);
+          await this.#stayNew(view);
           return;
         case 'foreign':
           throw this.#changed(step.service);
         case 'write':
-          await this.#write(step, look);
+          await this.#write(step);
           since = performance.now();
           break;
         case 'wait': {
           const now = `${step.service.move.name} ${step.what} ${step.progress}`;
           if (now !== key) since = performance.now();
           key = now;
-          this.#tellWaiting(step, look, performance.now() - since);
+          this.#tellWaiting(step, performance.now() - since);
           this.#judge(step, performance.now() - since);
         }
       }
@@ -207,11 +220,11 @@ export class Replacing {
     const isTold = ({ side, isStopped: is, isOff }: ServiceView) => side === 'new' && (!is || isOff);
     if (this.#isBack || this.#isVerifying || ![app, ...workers].every(isTold)) return;
     this.#isVerifying = true;
-    this.#work.log.enter('verify');
+    this.#log.enter('verify');
   }
 
-  async #look(): Promise<Look> {
-    const { engine } = this.#work;
+  async #look(): Promise<StackView> {
+    const engine = this.#engine;
     const ids = this.#followed.map(({ move }) => move.id);
     const askedAt = performance.now();
     const isDue = askedAt - this.#nodesAt > nodesEveryMs;
@@ -223,9 +236,8 @@ export class Replacing {
     if (isDue) this.#nodesAt = performance.now();
     this.#nodes = nodes;
     const at = performance.now();
-    const services = new Map(found.map((each) => [each.id, each] as const));
     const views = this.#followed.map((each) => {
-      const service = services.get(each.move.id);
+      const service = found.find(({ id }) => id === each.move.id);
       if (service === undefined)
         throw new UpdateError(
           'containers-changed',
@@ -242,8 +254,8 @@ export class Replacing {
     this.#hasBeenWell ||= app.side === 'new' && (app.tasks.isWell || (wasWell && this.#isResumed));
     this.#tellTasks(tasks);
     this.#isFirstLook = false;
-    const { stopFirst } = this.#work.record.data;
-    return { view: { app, workers, stopFirst, hasBeenWell: this.#hasBeenWell }, services, tasks, nodes };
+    const { stopFirst } = this.record.data;
+    return { app, workers, stopFirst, hasBeenWell: this.#hasBeenWell };
   }
 
   #viewOf(
@@ -256,7 +268,7 @@ export class Replacing {
     const { spec } = service;
     const tasks = all.filter((task) => task.service === move.id);
     note(seen, move, { tasks, nodes: this.#nodes }, at, askedAt);
-    if (this.#isFirstLook && this.#isResumed && mayHaveForgotten(seen, move, tasks, this.#work.history))
+    if (this.#isFirstLook && this.#isResumed && mayHaveForgotten(seen, move, tasks, this.#history))
       seen.started.add('forgotten');
     const side = imageSideOf(move, spec);
     const isSettled = service.previous !== null && imageSideOf(move, service.previous) === 'new';
@@ -301,7 +313,7 @@ export class Replacing {
     each.version = version;
     if ([each.known, each.tried].some((own) => own !== null && isSame(own, spec))) return;
     each.known = spec;
-    const { log } = this.#work;
+    const log = this.#log;
     const { replicas, forced } = amountsOf(spec);
     if (!isFirst) log.warn(`${each.move.name} was changed by another user or process during the update`);
     // What a run that was killed has stopped, or held, has its own number.
@@ -316,61 +328,55 @@ export class Replacing {
     each.amounts = { ...each.amounts, forced: Math.max(forced, each.amounts.forced) };
   }
 
-  async #write({ write, service }: Extract<StackStep, { kind: 'write' }>, look: Look): Promise<void> {
-    const { engine, log, record, headers } = this.#work;
+  async #write({ write, service }: Extract<StackStep, { kind: 'write' }>): Promise<void> {
     const each = this.#followed.find(({ move }) => move === service.move);
-    const found = look.services.get(service.move.id);
     const { form, from } = writes[write];
-    if (!each || !found || service.side === null) return;
+    if (!each || each.version === null || service.side === null) return;
     if (!(from as readonly string[]).includes(service.side)) throw this.#changed(service);
     const count = (this.#writes.get(write) ?? 0) + 1;
     this.#writes.set(write, count);
     if (count > maxRewrites * this.#followed.length) throw this.#changed(service);
     const spec = this.#specOf(each, form);
-    if (write === 'restore' && record.state.phase !== 'restore') await record.note({ phase: 'restore' });
-    await record.confirm();
+    if (write === 'restore' && this.record.state.phase !== 'restore')
+      await this.record.note({ phase: 'restore' });
+    await this.record.confirm();
     const isMoved = form === 'moving' || form === 'after';
     each.tried = spec;
-    const done = await updateService(
-      engine,
-      found,
-      spec,
-      isMoved ? (headers.get(service.move.image) ?? {}) : {},
-    );
+    const headers = isMoved ? swarmLoginFor(this.#published, service.move.image) : {};
+    const { id, name } = service.move;
+    const done = await updateService(this.#engine, { id, name, version: each.version }, spec, headers);
     // Another write came first, or the answer was lost in an election. The next check shows which.
     if (done === 'moved') return;
-    log.info(sentenceOf[write](service), { write, service: service.move.name });
+    this.#log.info(sentenceOf[write](service), { write, service: service.move.name });
     each.known = spec;
     for (const { id } of service.tasks.stuck) each.seen.passed.add(id);
   }
 
   /** Records the start before any decision depends on it: a later run must not roll back. */
   async #noteStart(): Promise<void> {
-    const { record } = this.#work;
+    const { record } = this;
     if (this.hasStarted !== record.state.started) await record.note({ started: this.hasStarted });
   }
 
   /** It is too late to roll back: the app keeps the new version and the worker stays stopped. */
-  async #stayNew(look: Look): Promise<void> {
-    const { app } = look.view;
-    if (app.side === 'old') await this.#write({ kind: 'write', write: 'move-app', service: app }, look);
-    throw this.#broken(`a task of the new version of ${app.move.name} has started`);
+  async #stayNew({ app }: StackView): Promise<void> {
+    if (app.side === 'old') await this.#write({ kind: 'write', write: 'move-app', service: app });
+    throw this.#failed(`a task of the new version of ${app.move.name} has started`);
   }
 
   /** Whether to keep waiting. @throws UpdateError if waiting longer is pointless */
   #judge({ service, what }: Extract<StackStep, { kind: 'wait' }>, waitedMs: number): void {
-    const { waitTimeoutMs, log } = this.#work;
     const { move, tasks } = service;
+    const isLate = waitedMs > this.#limit(move);
     if (what === 'starts') {
       if (tasks.lost.length > 0 && this.#lost.length !== tasks.lost.length) {
         this.#lost = tasks.lost;
         const where = and([...new Set(tasks.lost.map(({ node }) => this.nodeName(node)))]);
-        log.warn(
+        this.#log.warn(
           `${where} went down with an old task of ${move.name} (${tasks.lost.map(({ id }) => id).join(', ')}); the task may keep running until the node reconnects`,
         );
       }
       const isOver = tasks.newAlive.length === 0 && tasks.failures > 0 && waitedMs > 15_000;
-      const isLate = waitedMs > this.#limit(move, waitTimeoutMs);
       if ((tasks.failures < maxFailures || tasks.isUnsure) && !isOver && !isLate) return;
       // What has been starting for so long has started.
       for (const { seen } of this.#followed) for (const id of seen.starting) seen.started.add(id);
@@ -380,7 +386,7 @@ export class Replacing {
         waitedMs,
       );
     }
-    if (waitedMs <= this.#limit(move, waitTimeoutMs)) return;
+    if (!isLate) return;
     const left = this.#isBack ? tasks.newAlive : tasks.oldAlive;
     const where = left.map(({ node, state }) => `${this.nodeName(node)} (${state})`).join(', ');
     const message =
@@ -388,14 +394,14 @@ export class Replacing {
         ? `after ${seconds(waitedMs)}, only ${tasks.oldRunning.length} of ${tasks.needs} tasks of ${move.name} are running`
         : `${move.name} still has tasks on ${where} after ${seconds(waitedMs)}`;
     if (this.#isBack) throw new UpdateError('containers-not-restored', message, { advice: adviceOn([move]) });
-    throw this.hasStarted ? this.#broken(message) : new UpdateError('recreate-failed', message);
+    throw this.#failed(message);
   }
 
   /** Adds the delays that the owner configured between tasks, for monitoring and for stopping. */
-  #limit({ wanted }: ServiceMove, waitTimeoutMs: number): number {
+  #limit({ wanted }: ServiceMove): number {
     const { Delay = 0, Monitor = 0 } = object(wanted.UpdateConfig);
     const { StopGracePeriod = 0 } = containerOf(wanted);
-    return waitTimeoutMs + (Number(Delay) + Number(Monitor) + Number(StopGracePeriod)) / 1e6;
+    return this.#waitTimeoutMs + (Number(Delay) + Number(Monitor) + Number(StopGracePeriod)) / 1e6;
   }
 
   #unwell({ move, tasks }: ServiceView, why: string | null, waitedMs: number): UpdateError {
@@ -407,11 +413,11 @@ export class Replacing {
     const has = `after ${seconds(waitedMs)}, only ${tasks.newRunning.length} of ${tasks.needs} new tasks of ${move.name} are running`;
     const old =
       tasks.oldAlive.length > 0 ? `; ${counted(tasks.oldAlive.length, 'old task')} still present` : '';
-    const message = `${why ?? has}${old}`;
-    return this.hasStarted ? this.#broken(message) : new UpdateError('recreate-failed', message);
+    return this.#failed(`${why ?? has}${old}`);
   }
 
-  #broken(message: string): UpdateError {
+  #failed(message: string): UpdateError {
+    if (!this.hasStarted) return new UpdateError('recreate-failed', message);
     const moves = this.#followed.map(({ move }) => move);
     return new UpdateError('broken', message, { advice: adviceOn(moves) });
   }
@@ -432,7 +438,7 @@ export class Replacing {
 
   /** One line for what becomes of a task: its node, its state, and Swarm's own words where it failed. */
   #tellTasks(tasks: readonly SwarmTask[]): void {
-    const { log } = this.#work;
+    const log = this.#log;
     const known = new Map(this.#followed.map(({ move }) => [move.id, move] as const));
     for (const task of tasks) {
       const last = this.#told.get(task.id);
@@ -455,20 +461,16 @@ export class Replacing {
     }
   }
 
-  #tellWaiting(
-    { service, what }: Extract<StackStep, { kind: 'wait' }>,
-    { nodes }: Look,
-    waitedMs: number,
-  ): void {
+  #tellWaiting({ service, what }: Extract<StackStep, { kind: 'wait' }>, waitedMs: number): void {
     const { move, tasks } = service;
     const { newRunning, needs, newAlive, oldAlive } = tasks;
-    const active = nodes.filter(isActive).length;
+    const active = this.#nodes.filter(isActive).length;
     const sentences = {
       ends: `waiting for the tasks of ${move.name} to stop (${this.#isBack ? newAlive.length : oldAlive.length} left)`,
       starts: `waiting for ${move.name}: ${newRunning.length} of ${needs} new tasks running, ${active} active nodes`,
       returns: `waiting for ${move.name}: ${tasks.oldRunning.length} of ${needs} tasks running`,
     };
-    breakSilence(this.#work.log, `${sentences[what]} (${seconds(waitedMs)})`);
+    breakSilence(this.#log, `${sentences[what]} (${seconds(waitedMs)})`);
   }
 }
 

@@ -13,24 +13,22 @@ import { isActive, isSideBySide, putAside } from './specs.ts';
 /** Shows what `update` would do to a stack; changes nothing, pulls nothing, takes no lock. Gives the exit code. */
 export async function showStackPlan(given: FirstContext): Promise<number> {
   const found = await inspectStack(given);
-  const { context, chosen, nodes, directory } = found;
+  const { context, chosen, nodes } = found;
   const { log, engine, options } = context;
-  const record = await readRecord(engine, chosen.name);
-  const { state, data } = record ?? {};
-  if (state && state.outcome === null)
+  const earlier = await readRecord(engine, chosen.name);
+  const isOpen = earlier?.state.outcome === null;
+  if (isOpen)
     log.warn(
-      `the run ${state.run} is in progress or was interrupted during the ${state.phase} phase; the next update resumes or undoes it first`,
+      `the run ${earlier.state.run} is in progress or was interrupted during the ${earlier.state.phase} phase; the next update resumes or undoes it first`,
     );
-  checkServices(chosen, found, { isOurs: state?.outcome === null });
+  checkServices(chosen, found, { isOurs: isOpen });
   log.enter('plan');
-  const readable = record && state && data ? { ...record, state, data } : null;
   const { holder } = found.who;
   const asked = { holder, target: options.target?.tag ?? null, services: chosen.services };
-  const step = planEarlierStack(readable, asked);
-  const succeeds = step.kind === 'succeed' || (step.kind === 'files-back' && step.carries);
-  const carries = succeeds || step.kind === 'set-aside';
+  const step = planEarlierStack(earlier, asked);
+  const inherits = 'inherits' in step ? step.inherits : 'nothing';
   const plan = planOf(found);
-  const { stopFirst, moves, draft, warnings } = await planStack(found, readable, { plan, succeeds, carries });
+  const { stopFirst, moves, files, warnings } = await planStack(found, earlier, { plan, inherits });
   log.info(`${plan.from} → ${plan.to}`);
   for (const move of moves) {
     log.info(describeMove(chosen.name, move));
@@ -49,11 +47,10 @@ export async function showStackPlan(given: FirstContext): Promise<number> {
   log.info(
     `images are pulled on ${and(may.filter(isActive).map(({ name }) => name))} before services are changed`,
   );
-  if (draft !== null && directory !== null) {
-    for (const change of draft.changes) {
-      for (const line of difference(relative(directory, change.path), change, draft.files, false))
-        log.info(line);
-    }
+  if (files !== null) {
+    const { directory, draft } = files;
+    for (const change of draft.changes)
+      for (const line of difference(relative(directory, change.path), change, draft.files)) log.info(line);
     if (draft.changes.length === 0) log.info('no file changes');
   }
   for (const warning of warnings) log.warn(warning);

@@ -12,14 +12,14 @@ const lookMs = 250;
 /** Whether there is nothing to do. @throws UpdateError unhealthy where all is done, and does not run */
 export async function isWellNow(
   found: Pick<FoundStack, 'context' | 'tasks' | 'nodes'>,
-  { moves, draft }: Pick<PlannedStack, 'moves' | 'draft'>,
+  { moves, files }: Pick<PlannedStack, 'moves' | 'files'>,
 ): Promise<boolean> {
   const isDone = moves.every(
     (move) =>
       imageOf(move.before) === move.image &&
       isSame(specOf(move, 'after', amountsOf(move.before)), move.before),
   );
-  if (!isDone || (draft !== null && draft.changes.length > 0)) return false;
+  if (!isDone || (files !== null && files.draft.changes.length > 0)) return false;
   const { engine } = found.context;
   const ids = moves.map(({ id }) => id);
   const isMoved = ({ service }: SwarmTask) => ids.includes(service);

@@ -3,7 +3,6 @@ import { inspectContainers } from '../../engine/api/query.ts';
 import { removeConfig } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { type Image, isUp } from '../../engine/container.ts';
-import { loginHeaders } from '../../engine/registry-login.ts';
 import { replicasOf } from '../../engine/swarm.ts';
 import { type Ending, endWell, repeatEnding } from '../run/log/ending.ts';
 import { type EndingFacts, nothingKnown } from '../run/log/ending-facts.ts';
@@ -16,10 +15,10 @@ import { checkServices, shortName } from './choose-stack.ts';
 import { deployCommand, textToChange } from './files.ts';
 import { type FoundStack, inspectStack, lookAtStack } from './inspect.ts';
 import { type PlannedStack, planOf, planStack } from './plan.ts';
-import { type EarlierStackStep, hasLeft, planEarlierStack } from './plan-earlier.ts';
+import { type EarlierStackStep, type Inheritance, inheritanceOf, planEarlierStack } from './plan-earlier.ts';
 import { pullEverywhere, pullHere, removePulls } from './pull.ts';
 import { maskRulesOfMoves } from './reading.ts';
-import { awaitDeath, type FoundRecord, readRecord, StackRecord } from './record.ts';
+import { awaitDeath, type FoundRecord, type RecordData, readRecord, StackRecord } from './record.ts';
 import { Replacing } from './replace.ts';
 import type { ServiceMove } from './specs.ts';
 import { isWellNow } from './unchanged.ts';
@@ -72,7 +71,7 @@ async function run(given: FirstContext, soFar: SoFar): Promise<Ending> {
   const { target } = context.options;
   const asked = { holder: who.holder, target: target?.tag ?? null, services: chosen.services };
   const step = planEarlierStack(earlier, asked);
-  if (earlier === null || step.kind === 'none') return fromTheBeginning(found, soFar, { ended: earlier });
+  if (earlier === null || step.kind === 'none') return fromTheBeginning(found, soFar, earlier);
   context.log.addMaskRules(() => maskRulesOfMoves(earlier.data.moves));
   return settle(found, soFar, { earlier, step });
 }
@@ -115,18 +114,18 @@ async function settle(
       log.warn(
         `${story}; the stack was changed after that, so nothing is undone, and the record of that run is discarded`,
       );
-      return fromTheBeginning(found, soFar, { ended: earlier, carries: true });
+      return fromTheBeginning(found, soFar, earlier, step.inherits);
     case 'succeed':
       log.warn(`${story}; this run keeps the changes made so far and continues the update`);
       soFar.facts = {
         ...soFar.facts,
         halfDone: `the changes made by run ${data.run} (to ${data.to}) were kept`,
       };
-      return fromTheBeginning(found, soFar, { ended: earlier, succeeds: true });
+      return fromTheBeginning(found, soFar, earlier, step.inherits);
     case 'files-back':
       log.warn(`${story}; no service was changed, so the update starts again from the beginning`);
       await restoreStackFiles(context, data, directory);
-      return fromTheBeginning(found, soFar, { ended: earlier, succeeds: step.carries });
+      return fromTheBeginning(found, soFar, earlier, step.inherits);
     case 'go-on':
     case 'back': {
       log.warn(`${story}; ${step.kind === 'back' ? 'undoing its changes first' : 'resuming it'}`);
@@ -134,60 +133,35 @@ async function settle(
       soFar.record = record;
       soFar.facts = { ...soFar.facts, version: data.from, touched: true };
       await removePulls(engine, data.stack);
-      const replacing = replacingOf(found, record, { isResumed: true });
-      if (step.kind === 'go-on') return replace(found, soFar, replacing);
+      const replacing = new Replacing(found, record, { isResumed: true });
+      if (step.kind === 'go-on') return replace(found, replacing);
       context.cancellation.tooLate();
       log.enter('recreate');
-      await rollBack(found, record, replacing);
+      await rollBack(found, replacing);
       // It stays until this run's own takes its place: killed in between, the next run sees that all is back.
       soFar.facts = { ...soFar.facts, touched: false };
       const again = { ...found, ...(await lookAtStack(context)) };
       const ended = await readRecord(engine, data.stack);
-      return fromTheBeginning(again, soFar, { ended, succeeds: hasLeft(data) });
+      return fromTheBeginning(again, soFar, ended, inheritanceOf(data));
     }
   }
 }
 
-const replacingOf = (
-  { context: { engine, log, options }, place }: FoundStack,
-  record: StackRecord,
-  { isResumed, headers = new Map() }: { isResumed: boolean; headers?: Map<string, Record<string, string>> },
-): Replacing =>
-  new Replacing(
-    {
-      engine: engine.uncancellable(),
-      log,
-      record,
-      headers,
-      waitTimeoutMs: options.limits.waitTimeoutMs,
-      history: place.history,
-    },
-    { isResumed },
-  );
-
-/**
- * A run phase by phase.
- * @param ended the record of the run before, which this one's takes the place of
- * @param succeeds that run has left services in the middle
- * @param carries what their owner wants of those that are as it left them is in its record
- */
+/** A run phase by phase. @param ended the record of the run before, which this one's takes the place of */
 async function fromTheBeginning(
   found: FoundStack,
   soFar: SoFar,
-  {
-    ended,
-    succeeds = false,
-    carries = succeeds,
-  }: { ended: FoundRecord | null; succeeds?: boolean; carries?: boolean },
+  ended: FoundRecord | null,
+  inherits: Inheritance = 'nothing',
 ): Promise<Ending> {
   const { context, chosen, directory, paths, who } = found;
   const { engine, log, cancellation, options } = context;
-  checkServices(chosen, found, { isOurs: succeeds });
+  checkServices(chosen, found, { isOurs: inherits === 'halfway' });
   log.enter('plan');
   const plan = planOf(found);
   soFar.facts = { ...soFar.facts, version: plan.from };
-  const planned = await planStack(found, ended, { plan, succeeds, carries });
-  const { stopFirst, moves, published, draft, files } = planned;
+  const planned = await planStack(found, ended, { plan, inherits });
+  const { stopFirst, moves, published, files } = planned;
   for (const warning of planned.warnings) log.warn(warning);
   if (await isWellNow(found, planned)) {
     // What a killed run has left of itself before it touched anything.
@@ -203,7 +177,7 @@ async function fromTheBeginning(
     stopFirst,
     moves,
     tasks: found.tasks.map(({ id }) => id),
-    files: draft === null ? [] : hashesOf(draft),
+    files: files === null ? [] : hashesOf(files.draft),
   } as const;
   soFar.record?.release();
   const record = await StackRecord.make(engine, data, who, ended);
@@ -213,26 +187,19 @@ async function fromTheBeginning(
   const images = new Map<string, Image>();
   for (const each of published) images.set(each.reference, await pullHere(context, each, deadline));
   for (const warning of checkImage(planned, images, options.product)) log.warn(warning);
-  await pullEverywhere(context, { run, stack: chosen.name, moves, published }, deadline);
-  if (draft !== null && files !== null && directory !== null && draft.changes.length > 0) {
+  await pullEverywhere(context, data, published, deadline);
+  if (files !== null && files.draft.changes.length > 0) {
     log.enter('write');
     await record.note({ phase: 'write' });
-    await writeFiles(context, { draft, files, directory, paths, run });
+    await writeFiles(context, files, { paths, run });
   }
   // The last moment at which a signal cancels the run.
   if (cancellation.signal.aborted) {
     await restoreStackFiles(context, data, directory);
     throw engine.abortion;
   }
-  const headers = new Map(
-    published.flatMap(({ digest, login }) =>
-      moves.flatMap(({ image }) =>
-        login !== null && image.endsWith(digest) ? [[image, loginHeaders(login)] as const] : [],
-      ),
-    ),
-  );
   soFar.facts = { ...soFar.facts, touched: true };
-  return replace(found, soFar, replacingOf(found, record, { isResumed: false, headers }), planned);
+  return replace(found, new Replacing(found, record, { isResumed: false, published }), planned);
 }
 
 /** The version that each service runs. A service with 0 replicas is omitted. */
@@ -248,21 +215,19 @@ function whatRuns(stack: string, moves: readonly ServiceMove[], version: string)
 /** The phases `recreate`, `verify` and `done`. They use only the record, so a resumed run takes the same steps. */
 async function replace(
   found: FoundStack,
-  soFar: SoFar,
   replacing: Replacing,
   planned: PlannedStack | null = null,
 ): Promise<Ending> {
   const { context, chosen } = found;
   const { log, cancellation } = context;
-  const record = soFar.record as StackRecord;
-  const { data } = record;
+  const { data } = replacing.record;
   cancellation.tooLate();
   log.enter('recreate');
   try {
     await replacing.forward();
   } catch (error) {
     replacing.tellOpen();
-    throw await afterFailure(found, record, replacing, error);
+    throw await afterFailure(found, replacing, error);
   }
   log.enter('done');
   const version = data.to;
@@ -284,12 +249,7 @@ async function replace(
 }
 
 /** Rolls back if no new task has started. Gives the error for the last line. */
-async function afterFailure(
-  found: FoundStack,
-  record: StackRecord,
-  replacing: Replacing,
-  error: unknown,
-): Promise<unknown> {
+async function afterFailure(found: FoundStack, replacing: Replacing, error: unknown): Promise<unknown> {
   const { context } = found;
   const { log } = context;
   if (!(error instanceof UpdateError) || error.code === 'update-running') return error;
@@ -302,19 +262,18 @@ async function afterFailure(
     });
   }
   const detail = [...error.detail, ...(await lastWords(context, replacing))];
-  const { data } = record;
-  const from = data.from;
-  if (replacing.hasStarted) return stayedNew(record, error, detail);
+  const { data } = replacing.record;
+  if (replacing.hasStarted) return stayedNew(data, error, detail);
   log.error(error.message);
   for (const line of detail) log.error(line);
   log.warn(`no task of ${data.to} has started; undoing all changes`);
   try {
-    await rollBack(found, record, replacing);
+    await rollBack(found, replacing);
   } catch (cause) {
-    return replacing.hasStarted && cause instanceof UpdateError ? stayedNew(record, cause, []) : cause;
+    return replacing.hasStarted && cause instanceof UpdateError ? stayedNew(data, cause, []) : cause;
   }
   const isForeign = error.code === 'containers-changed';
-  const stack = isForeign ? 'the external changes to the stack were kept' : `${from} is running again`;
+  const stack = isForeign ? 'the external changes to the stack were kept' : `${data.from} is running again`;
   return new UpdateError(error.code, error.message, {
     isLogged: true,
     advice: error.advice,
@@ -324,7 +283,7 @@ async function afterFailure(
 }
 
 /** Describes the state of a stack that cannot be rolled back any more. */
-function stayedNew({ data }: StackRecord, error: UpdateError, detail: readonly string[]): UpdateError {
+function stayedNew(data: RecordData, error: UpdateError, detail: readonly string[]): UpdateError {
   const hasWorkers = data.moves.some(({ role }) => role === 'worker');
   return new UpdateError('broken', error.message, {
     detail,
@@ -334,15 +293,11 @@ function stayedNew({ data }: StackRecord, error: UpdateError, detail: readonly s
   });
 }
 
-async function rollBack(
-  { context, directory }: FoundStack,
-  record: StackRecord,
-  replacing: Replacing,
-): Promise<void> {
+async function rollBack({ context, directory }: FoundStack, replacing: Replacing): Promise<void> {
   try {
     await replacing.back();
   } finally {
-    if (!replacing.hasStarted) await restoreStackFiles(context, record.data, directory);
+    if (!replacing.hasStarted) await restoreStackFiles(context, replacing.record.data, directory);
   }
 }
 

@@ -10,7 +10,7 @@ import { and } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { pruneBackups } from '../run/state/kept-runs.ts';
 import { backupsOf, openStateDirectory, refuseForeignState } from '../run/state/state-directory.ts';
-import type { StackFiles } from './files.ts';
+import type { PlannedFiles } from './plan.ts';
 import type { RecordData } from './record.ts';
 
 export const hashesOf = ({ changes }: ProjectDraft): RecordData['files'] =>
@@ -23,16 +23,9 @@ export const hashesOf = ({ changes }: ProjectDraft): RecordData['files'] =>
 /** The phase `write`: all files, or none. @throws UpdateError file-changed, write-failed, rights-lost */
 export async function writeFiles(
   { log }: Pick<RunContext, 'log'>,
-  {
-    draft,
-    files,
-    directory,
-    paths,
-    run,
-  }: { draft: ProjectDraft; files: StackFiles; directory: string; paths: HostPaths; run: string },
+  { project, directory, draft: { changes } }: PlannedFiles,
+  { paths, run }: { paths: HostPaths; run: string },
 ): Promise<void> {
-  const { changes } = draft;
-  if (changes.length === 0) return;
   for (const warning of await checkTargets(
     changes.map(({ path }) => path),
     paths,
@@ -43,7 +36,7 @@ export async function writeFiles(
   const records = await replaceFiles(changes, {
     run,
     backup: join(backups, run),
-    planned: files.project.composeFiles,
+    planned: project.composeFiles,
     warn: (sentence) => log.warn(sentence),
   });
   for (const { path, description } of changes) {

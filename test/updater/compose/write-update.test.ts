@@ -44,10 +44,11 @@ async function ofProject({ directory, files, changes, paths, context }: Place): 
 }
 
 const ofStack = ({ directory, files, changes, paths, context }: Place): Promise<void> =>
-  writeFiles(context, {
-    ...{ directory, paths, run, draft: { changes, files } },
-    files: { project: files, paths: [], withEnv: false, reader: 'stack' },
-  });
+  writeFiles(
+    context,
+    { directory, project: files, draft: { changes, files }, paths: [], withEnv: false, reader: 'stack' },
+    { paths, run },
+  );
 
 it.each([
   ['of a project', ofProject],

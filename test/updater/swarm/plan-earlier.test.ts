@@ -59,7 +59,7 @@ const words = (given: Given): string => {
     ...(gone ? [] : moves.slice(1).map(({ before }) => serviceWith(before))),
   ];
   const step = planEarlierStack(earlier(given), { holder: 'this', target, services });
-  return step.kind === 'files-back' && step.carries ? 'files-back, carries' : step.kind;
+  return step.kind === 'files-back' && step.inherits === 'halfway' ? 'files-back, halfway' : step.kind;
 };
 
 const edited = specWith({ labels: { tier: 'web' } });
@@ -91,7 +91,7 @@ describe('planEarlier', () => {
     [
       'killed in write, by what it had found stopped',
       { phase: 'write', moves: carried },
-      'files-back, carries',
+      'files-back, halfway',
     ],
     ['killed in recreate', { phase: 'recreate' }, 'go-on'],
     ['killed after the new one has started', { phase: 'recreate', started: true, app: moving }, 'go-on'],
@@ -118,7 +118,7 @@ describe('planStack', () => {
     const { context } = runContext(await engineWith({}));
     const found = { context, chosen, tasks: [], nodes: [], directory: null };
     const plan = planMoves(chosen, { ...context.options, target: target('v1.6.0'), tasks: [] });
-    return planStack(found, earlier(given), { plan, succeeds: false }).then(
+    return planStack(found, earlier(given), { plan, inherits: 'nothing' }).then(
       () => 'planned',
       ({ code, message }) => `${code}: ${message}`,
     );

@@ -4,7 +4,7 @@ import { imageOf, labelsOf, replicasOf } from '../../../src/engine/swarm.ts';
 import { type RecordData, StackRecord } from '../../../src/updater/swarm/record.ts';
 import { Replacing } from '../../../src/updater/swarm/replace.ts';
 import type { ServiceMove } from '../../../src/updater/swarm/specs.ts';
-import { engineThat, rememberingLog } from '../../build-plan.ts';
+import { engineThat, runContext, updateOptions } from '../../build-plan.ts';
 import { moveOf, newImage, nodes, nodeWith, specWith, type TaskWord, tasksOf } from '../../build-stack.ts';
 import { type SwarmDouble, swarmDouble } from './swarm-double.ts';
 
@@ -49,9 +49,12 @@ async function begin({
     await record.note({ phase: 'back' });
     app.PreviousSpec = specWith({ replicas: 2, image: newImage });
   }
-  const { log, lines } = rememberingLog();
-  const work = { engine, log, record, headers: new Map(), waitTimeoutMs, history: 5 };
-  return { double, replacing: new Replacing(work, { isResumed }), lines };
+  const { context, lines } = runContext(engine, {
+    ...updateOptions(),
+    limits: { waitTimeoutMs, pullTimeoutMs: 0 },
+  });
+  const replacing = new Replacing({ context, place: { history: 5 } }, record, { isResumed });
+  return { double, replacing, lines };
 }
 
 /** What was written to a service: `new x3`, `old x0`. */

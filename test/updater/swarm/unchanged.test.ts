@@ -12,7 +12,7 @@ async function check(first: readonly TaskWord[], later: readonly TaskWord[] = fi
   double.tasks = (): SwarmTask[] => tasksOf(...later);
   const { context } = runContext(await engineThat(double.answer));
   const found = { context, tasks: tasksOf(...first), nodes: double.nodes };
-  return isWellNow(found, { moves: [moveOf('app', { before })], draft: null });
+  return isWellNow(found, { moves: [moveOf('app', { before })], files: null });
 }
 
 describe('a version that runs already', () => {

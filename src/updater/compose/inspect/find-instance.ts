@@ -42,7 +42,7 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
   };
   // The engine's answer sets the API version for the other requests.
   const [own, { version: engineVersion, platform }, composed, programs] = await Promise.all([
-    facts.then(() => findOwnContainer(engine)),
+    facts.then(() => requireOwnContainer(engine)),
     facts,
     facts.then(() => listComposed(engine)),
     programsOf(engine, facts),
@@ -120,7 +120,7 @@ const isLate = (error: unknown): boolean => {
 };
 
 /** The engine's view of the container this process runs in. @throws UpdateError own-container */
-async function findOwnContainer(engine: Engine): Promise<Container> {
+export async function requireOwnContainer(engine: Engine): Promise<Container> {
   const traces = await ownTraces();
   const { id } = traces;
   const own = await inspectOwn(engine, traces);

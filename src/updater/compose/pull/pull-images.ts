@@ -8,7 +8,7 @@ import type { Compose, Model } from '../../../engine/cli/compose.ts';
 import { composeMessages } from '../../../engine/cli/compose-output.ts';
 import { letThrough, proxyRefusal } from '../../../engine/proxy-refusal.ts';
 import { type Again, classifyPullFailure } from '../../../engine/pull-failure.ts';
-import { PullMeter } from '../../../engine/pull-progress.ts';
+import { PullMeter, type PullProgress } from '../../../engine/pull-progress.ts';
 import type { Log } from '../../run/log/log.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { failedImages } from './failed-images.ts';
@@ -75,12 +75,12 @@ async function pullTogether(
     const meter = new PullMeter();
     let oneByOne = false;
     for (let attempt = 0; ; attempt++) {
-      const report = reporter(meter, names, log, percent);
+      const tell = pullTeller(names, log, percent);
       const deadlineMs = deadline - performance.now();
       if (deadlineMs <= 0) throw tooSlow(names);
       const result = await compose.pull([...references.keys()], override, {
         deadlineMs,
-        onStderrLine: report,
+        onStderrLine: (line) => tell(meter.read(line)),
         oneByOne,
       });
       if (result.exitCode === 0) break;
@@ -137,12 +137,15 @@ function overrideWith(references: ReadonlyMap<string, string>): string {
 export const tooSlow = (names: string) =>
   new UpdateError('pull-timeout', `pulling ${names} took longer than allowed`);
 
-/** At most a line a second, and only when there is news. */
-function reporter(meter: PullMeter, names: string, log: PullLog, percent: boolean): (line: string) => void {
+/** Logs the progress of a pull: at most a line a second, and only when there is news. */
+export function pullTeller(
+  names: string,
+  log: PullLog,
+  percent = true,
+): (progress: PullProgress | null) => void {
   let reportedAt = Number.NEGATIVE_INFINITY;
   let reported = '';
-  return (line) => {
-    const state = meter.read(line);
+  return (state) => {
     if (!state || state.totalBytes < tellingBytes || performance.now() - reportedAt < progressEveryMs) return;
     const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
     const done = megabytes(state.doneBytes);

@@ -28,7 +28,7 @@ export interface EndingFacts {
 }
 
 const texts = z.readonly(z.array(z.string()));
-export const leftAloneSchema = z.strictObject({
+export const leftAloneSchema = z.object({
   paths: texts,
   /** The images that `docker compose up` starts with the files as they are; null where compose rejects them. */
   next: z.nullable(texts),

@@ -11,7 +11,7 @@ import { type EndingFacts, editedSince } from './ending-facts.ts';
 import type { Fields, Log } from './log.ts';
 import { and } from './wording.ts';
 
-export const endingSchema = z.strictObject({
+export const endingSchema = z.object({
   outcome: z.enum(outcomes),
   exitCode: z.number(),
   /** The last line of the log. */

@@ -58,8 +58,11 @@ export const maskRulesOfContainers = (containers: readonly Container[]): MaskRul
 
 /** What `up` would send for containers: from compose 5 on, only there are the values of env files that are new. */
 export const maskRulesOfSent = (sent: Iterable<{ body: Json }>): MaskRules => ({
-  secrets: [...sent].flatMap(({ body }) => secretsOf(environment(strings(body.Env)))),
+  secrets: [...sent].flatMap(({ body }) => secretsOfBody(body)),
 });
+
+/** Of a container or of a Swarm service's container, in the engine's form. */
+export const secretsOfBody = ({ Env }: Json): Secret[] => secretsOf(environment(strings(Env)));
 
 /** PATH and the like come from images. */
 const secretsOf = (env: ReadonlyMap<string, string>): Secret[] =>

@@ -18,7 +18,7 @@ const id = like(/^[0-9a-f]*$/);
 
 const pointPath = path.check(z.refine((value) => /(?:^|-)\d{8}T\d{6}Z$/.test(basename(value))));
 
-const project = z.strictObject({
+const project = z.object({
   name,
   directory: path,
   files: list(path),
@@ -28,14 +28,14 @@ const project = z.strictObject({
   asksForNames: z.exactOptional(flag),
 } satisfies FieldsOf<ComposeProject>);
 
-const owner = z.strictObject({
+const owner = z.object({
   uid: z.int(),
   gid: z.int(),
   mode: z.int(),
   attributes: z.exactOptional(z.nullable(z.record(text, text))),
 } satisfies FieldsOf<Owner>);
 
-const file = z.strictObject({
+const file = z.object({
   path,
   real: path,
   before: z.nullable(id),
@@ -45,7 +45,7 @@ const file = z.strictObject({
   temporary: path,
 } satisfies FieldsOf<FileRecord>);
 
-const container = z.strictObject({
+const container = z.object({
   id,
   name,
   service: name,
@@ -68,13 +68,13 @@ const container = z.strictObject({
   failing: z.exactOptional(text),
 });
 
-const movedService = z.strictObject({
+const movedService = z.object({
   name,
   isApp: flag,
   /** It only lives in a namespace of one that moves. */
   follows: flag,
   /** What it runs afterwards; null for a follower that keeps its image. */
-  image: z.nullable(z.strictObject({ reference, id: imageId, manifests: z.exactOptional(list(imageId)) })),
+  image: z.nullable(z.object({ reference, id: imageId, manifests: z.exactOptional(list(imageId)) })),
   /** Services that must be healthy before it starts. */
   awaits: list(name),
   /** `up` runs commands of the new image before the first container starts. */
@@ -83,13 +83,13 @@ const movedService = z.strictObject({
   runsOnce: z.exactOptional(flag),
 });
 
-const changeover = z.strictObject({
+const changeover = z.object({
   /** The app first but for what runs once before it, followers last. */
   moved: list(movedService),
   /** Every container of the project before, compose's leftovers left out. */
   containers: list(container),
   /** What the log says about it. */
-  words: z.strictObject({
+  words: z.object({
     /** `v1.4.2` */
     from: text,
     /** `v1.5.0`: the name of the target, under the key that journals on people's disks have. */
@@ -107,11 +107,11 @@ const changeover = z.strictObject({
     /** Not run, although others wait for them to complete. */
     runByHand: z.exactOptional(list(name)),
     /** Of containers before the update, with the reverse proxies that may have cached them. */
-    addresses: z.exactOptional(list(z.strictObject({ name, ips: list(text), proxies: list(name) }))),
+    addresses: z.exactOptional(list(z.object({ name, ips: list(text), proxies: list(name) }))),
   }),
 });
 
-const copied = z.strictObject({
+const copied = z.object({
   path,
   content: text,
   mode: z.number(),
@@ -120,7 +120,7 @@ const copied = z.strictObject({
   modified: z.number(),
 } satisfies FieldsOf<CopiedFile>);
 
-const blueprint = z.strictObject({
+const blueprint = z.object({
   id,
   name,
   imageId,
@@ -136,7 +136,7 @@ const blueprint = z.strictObject({
 } satisfies FieldsOf<Blueprint>);
 
 /** A journal of format 1 (docs/design.md). */
-export const journalSchema = z.strictObject({
+export const journalSchema = z.object({
   format: z.literal(1),
   run: stored.run,
   /** The updater's container, and how often it has started for this run. */
@@ -150,7 +150,7 @@ export const journalSchema = z.strictObject({
   from: text,
   phase: z.enum(['pull', 'save', 'write', 'recreate', 'verify', 'restore', 'done']),
   /** The image id behind each reference before the pull. */
-  tags: list(z.strictObject({ reference, imageId })),
+  tags: list(z.object({ reference, imageId })),
   files: list(file),
   /** Every container of the project before. */
   containers: list(container),
@@ -161,11 +161,11 @@ export const journalSchema = z.strictObject({
   /** A container of the new version has started, so only the restore point allows a rollback. */
   started: flag,
   /** A rollback is in progress, with the ending of the run afterwards; null if an update starts over after it. */
-  goingBack: z.nullable(z.strictObject({ ending: z.nullable(endingSchema) })),
+  goingBack: z.nullable(z.object({ ending: z.nullable(endingSchema) })),
   /** The restore point that the run makes, or rolls back to. */
   point: z.exactOptional(
     z.nullable(
-      z.strictObject({
+      z.object({
         /** Its directory on the host. */
         directory: pointPath,
         /**
@@ -179,11 +179,11 @@ export const journalSchema = z.strictObject({
         /** Services that keep a queue or cache only in memory: restarted after a rollback. */
         inMemory: list(name),
         /** Containers that live in a namespace of a covered one: stopped and started with it. */
-        riders: list(z.strictObject({ id, name })),
+        riders: list(z.object({ id, name })),
         /** TCP ports that services without a health check listened on. */
-        ports: list(z.strictObject({ service: name, ports: list(z.number()) })),
+        ports: list(z.object({ service: name, ports: list(z.number()) })),
         /** Restart policies as they were before the rollback changed them. */
-        policies: list(z.strictObject({ id, policy: like(/^[a-z-]+(?::\d+)?$/) })),
+        policies: list(z.object({ id, policy: like(/^[a-z-]+(?::\d+)?$/) })),
       }),
     ),
   ),
