@@ -29,7 +29,7 @@ const refused = (mistake: string) => ({
   code: 'stack-busy',
   message: `the config svc-updater.svc is the record of another update, which this updater version cannot read (${mistake})`,
   advice:
-    'Make sure that no updater is running, remove the config (docker config rm svc-updater.svc), then run the update again.',
+    'Make sure that no updater is running, remove the config (docker config rm svc-updater.svc), then run {command} again.',
 });
 
 describe('readRecord', () => {
