@@ -52,19 +52,20 @@ export type LineFields = Readonly<Record<string, unknown>>;
 export function readJsonLine(line: string): { event: ProgressEvent; fields: LineFields } | null {
   const fields = jsonLine.safeParse(line).data;
   if (fields === undefined) return null;
-  const { level, time, phase, percent, msg: message } = fields;
+  const { level, time, phase, msg: message } = fields;
   const word = level >= 50 ? 'error' : level >= 40 ? 'warn' : 'info';
   const event = { time: new Date(time).toISOString(), level: word, phase, message } as const;
+  const percent = percentSchema.safeParse(fields.percent).data;
   return { event: percent === undefined ? event : { ...event, percent }, fields };
 }
 
+const percentSchema = z.int().check(z.gte(0), z.lte(100));
 const jsonLine = jsonText(
   z.looseObject({
     level: z.number(),
     // Later and negative years have another form, which neither lines nor the status accept.
     time: z.string().check(z.refine((time) => /^\d{4}-/.test(new Date(time).toJSON() ?? ''))),
     phase: z.enum(phases),
-    percent: z.catch(z.optional(z.int().check(z.gte(0), z.lte(100))), undefined),
     msg: z.string(),
   }),
 );
