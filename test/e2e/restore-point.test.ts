@@ -15,6 +15,12 @@ test('a good release is rolled back on request, once', async () => {
   const run = await instance.update(['--target', 'v1.1.0', '--restore-point']);
   expect(run.exitCode, run.log).toBe(0);
   await instance.write('data/note', 'of v1.1.0\n');
+  await instance.publish('v1.2.0');
+  expectWords(await instance.update(['plan', '--target', 'v1.2.0']), {
+    exitCode: 0,
+    says: [/ the restore point of v1\.0\.0, saved at .* cannot be used after this update/],
+    ends: [],
+  });
   const dry = await instance.update(['rollback']);
   expectWords(dry, {
     exitCode: 0,
@@ -26,7 +32,9 @@ test('a good release is rolled back on request, once', async () => {
   expectWords(rollback, {
     exitCode: 0,
     says: ['saved the current data in '],
-    ends: [/^updated v1\.1\.0 → v1\.0\.0 /],
+    ends: [
+      /^updated v1\.1\.0 → v1\.0\.0 .* the newer data is kept until the next update with --restore-point$/,
+    ],
   });
   expect(await instance.version()).toBe('v1.0.0');
   expect(await instance.read('data/note')).toBe('of v1.0.0\n');

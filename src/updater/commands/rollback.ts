@@ -192,7 +192,7 @@ function showRollback(
   log.info(`${names} will be unavailable for about ${about} s`);
   if (excluded.length > 0) log.info(`not in the restore point and therefore not changed: ${and(excluded)}`);
   log.enter('done');
-  const message = 'planned: nothing was changed; run rollback --yes to roll back';
+  const message = 'planned: nothing was changed; to roll back, run the same command with --yes';
   log.info(message, { rollback: { from, to: version, at, downtimeSeconds: about, bytes } });
   return { outcome: 'unchanged', exitCode: 0, message };
 }

@@ -64,6 +64,10 @@ async function fromTheBeginning(
   };
   const before = { ...found, earlier, begun };
   const { plan, early, checked } = await planRun(context, instance, soFar, before).catch(endPull);
+  if (plan.point !== null && instance.own.restartPolicy === 'no')
+    context.log.warn(
+      "the updater's container has no restart policy: if the updater crashes while services are stopped, the services stay stopped until the next run. Start the updater with --restart on-failure:3 and without --rm",
+    );
   // A run that may have nothing to do stops nothing.
   if (plan.moves.some(({ pin, tag }) => tag !== pin.tag.text)) await checked.catch(endPull);
   const journal = await beginJournal(context, { instance, lock }, plan, before).catch(endPull);

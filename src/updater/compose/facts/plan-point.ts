@@ -17,12 +17,14 @@ import {
 import { type LastTime, type PlannedPoint, surveyPoint } from '../../data/survey-point.ts';
 import type { DataOptions } from '../../run/options.ts';
 import type { RunContext } from '../../run/run-context.ts';
+import { pointsOf } from '../../run/state/state-directory.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { type InspectedProject, type Installation, replacedServices } from '../inspect/installation.ts';
 import { describePoint, usersOf } from './describe-point.ts';
 
 /**
  * Decides what the restore point of the run saves, checks that it can, and logs both; null if none was asked for.
+ * Without one, it logs which rollback the update makes impossible.
  * Refusals: engine-version, data-undeclared, data-unsupported, no-space, outside-mounts.
  */
 export async function planPoint(
@@ -30,7 +32,14 @@ export async function planPoint(
   { own, paths }: FoundInstance,
   installation: Installation,
 ): Promise<PlannedPoint | null> {
-  if (!options.data.restorePoint) return null;
+  if (!options.data.restorePoint) {
+    const lost = await usablePoint(installation.project);
+    if (lost !== undefined)
+      log.info(
+        `${wordsOf(lost)} cannot be used after this update; to be able to roll back, use --restore-point`,
+      );
+    return null;
+  }
   if (engine.isPodman) {
     const message = 'restore points are not available on Podman';
     const advice = 'Back up the data yourself, then update without --restore-point.';
@@ -73,10 +82,6 @@ export async function planPoint(
     );
   }
   for (const warning of surveyed.warnings) log.warn(warning);
-  if (own.restartPolicy === 'no')
-    log.warn(
-      "the updater's container has no restart policy: if the updater crashes while services are stopped, the services stay stopped until the next run. Start the updater with --restart on-failure:3 and without --rm",
-    );
   return surveyed.point;
 }
 
@@ -94,6 +99,12 @@ async function earlierPoints(
     if (await isUsed(place)) used.add(point);
   }
   return { earlier, used };
+}
+
+/** The newest restore point that `rollback` would use. This is only reported, so errors are ignored. */
+async function usablePoint(project: InspectedProject['project']): Promise<Point | undefined> {
+  const points = await earlierPoints(pointsOf(project.directory), project).catch(() => null);
+  return points?.earlier.find((point) => point.kind === 'update' && !points.used.has(point));
 }
 
 /** How long the app was unavailable for the newest restore point, and for how much data; null if there is none. */

@@ -34,6 +34,9 @@ export function describeInstallation(installation: Installation, log: Log): void
     } else describeReplicas(worker, down, log);
   }
   for (const { name, containers } of moved) {
+    const restarting = containers.find(({ status }) => status === 'restarting');
+    if (restarting)
+      log.warn(`${restarting.name} keeps exiting and being restarted; check docker logs ${restarting.name}`);
     const failed = containers.find(({ status, health }) => status === 'running' && health === 'unhealthy');
     if (failed === undefined) continue;
     const what = failed.healthCheck.cannotRun

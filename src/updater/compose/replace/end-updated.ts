@@ -60,7 +60,7 @@ export async function endUpdated(
     : freed
       ? howToFree(freed)
       : journal.data.point
-        ? `to restore ${words.from} and its data, run rollback`
+        ? `to restore ${words.from} and its data, run the updater with rollback --yes`
         : `to check it, run docker compose -p ${project.name} ps`;
   const images = new Set(moved.flatMap(({ image }) => (image ? [image.reference] : [])));
   const took = seconds(performance.now() - beganAt);

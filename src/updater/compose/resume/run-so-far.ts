@@ -1,3 +1,4 @@
+import type { Container } from '../../../engine/container.ts';
 import { type EndingFacts, nothingKnown } from '../../run/log/ending-facts.ts';
 import {
   endingFactsOf,
@@ -52,9 +53,13 @@ export function endingFacts({ earlier, installation, journal }: RunSoFar): Endin
       ...((journal?.data.changeover ? isAppStopped(journal.data) : installation.app.running === 0) && {
         isStopped: true,
       }),
+      ...(installation.app.containers.every(isUnwell) && { isUnwell: true }),
       ...(journal?.data.leftAlone && { leftAlone: journal.data.leftAlone }),
     };
   }
   if (journal !== null) return endingFactsOf(journal.data, halfDone);
   return earlier === null ? nothingKnown : { ...endingFactsOf(earlier.data, halfDone), touched: false };
 }
+
+const isUnwell = ({ status, health }: Container): boolean =>
+  status === 'restarting' || health === 'unhealthy';

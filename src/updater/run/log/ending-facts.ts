@@ -19,6 +19,8 @@ export interface EndingFacts {
   touched: boolean;
   /** No container of the app is running, and none was running before the run. */
   isStopped?: boolean;
+  /** Every container of the app was restarting or unhealthy before the run. */
+  isUnwell?: boolean;
   /** Written files that were not restored, because they were edited during the update. */
   leftAlone?: LeftAlone;
   /** The run is a requested rollback. */

@@ -161,7 +161,7 @@ function nothingChanged(facts: EndingFacts): string {
   const what =
     version === null
       ? 'nothing was changed'
-      : `nothing was changed; ${standing(version, facts, 'still running')}`;
+      : `nothing was changed; ${standing(version, facts, facts.isUnwell ? 'still unhealthy' : 'still running')}`;
   return `${what}${saved(facts)}`;
 }
 
@@ -176,7 +176,7 @@ function adviceWhenBroken(facts: EndingFacts, { code, advice }: UpdateError): st
   if (facts.leftAlone) return `${fix}.`;
   const rollback =
     code === 'broken' && facts.canRollBack
-      ? ' To restore the previous version and its data, run rollback --yes.'
+      ? ' To restore the previous version and its data, run the updater with rollback --yes.'
       : '';
   return `${fix}, or run ${composeCommand(facts.project)} up -d --no-deps ${names} in the compose directory.${rollback}`;
 }

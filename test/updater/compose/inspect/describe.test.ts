@@ -82,6 +82,13 @@ describe('describeInstallation', () => {
     expect(lines.slice(1)).toEqual(expected);
   });
 
+  it('says which container keeps exiting', () => {
+    const services = { app: [container('app-1', { status: 'restarting' })], worker };
+    expect(lines(installed(both, { services })).slice(1)).toEqual([
+      'warn: svc-app-1 keeps exiting and being restarted; check docker logs svc-app-1',
+    ]);
+  });
+
   it('says nothing of a worker that runs once, which is none that stays stopped', () => {
     const from = installed(both, { services: { app, worker: [container('worker-1', down)] } });
     const depends_on = { worker: { condition: 'service_completed_successfully' } };

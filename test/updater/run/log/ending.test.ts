@@ -55,6 +55,12 @@ it('does not say what runs where somebody else has replaced it', () => {
   );
 });
 
+it('does not say that it runs where it was unhealthy before', () => {
+  expect(ending(new UpdateError('downgrade', 'x'), { ...known, isUnwell: true }).last).toMatch(
+    /^refused \(downgrade\): nothing was changed; v1\.4\.2 is still unhealthy\. Next: /,
+  );
+});
+
 it('does not say that it runs where the app was stopped', () => {
   const stopped = { ...known, isStopped: true };
   expect(ending(new UpdateError('pull-unknown', 'x'), stopped).last).toMatch(
@@ -183,7 +189,7 @@ it('names the rollback where that is to be repeated, and not the update with the
 it('says that a rollback is possible where nothing was rolled back', () => {
   const error = new UpdateError('broken', 'app is unhealthy');
   expect(ending(error, { ...touched, canRollBack: true }).last).toMatch(
-    /restore the previous version and its data, run rollback --yes\.$/,
+    /restore the previous version and its data, run the updater with rollback --yes\.$/,
   );
   expect(ending(error, touched).last).not.toContain('rollback');
 });

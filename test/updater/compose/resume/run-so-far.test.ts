@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest';
+import { endingFacts, nothingYet } from '../../../../src/updater/compose/resume/run-so-far.ts';
+import { container } from '../../../build.ts';
+import { composeText, installed } from '../../../build-plan.ts';
+
+const texts = { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) };
+
+it.each([
+  ['is restarting', [{ status: 'restarting' }], true],
+  ['is unhealthy', [{ health: 'unhealthy' }], true],
+  ['is healthy in one of two containers', [{ status: 'restarting' }, {}], undefined],
+])('says of an app that %s whether it was well', (_, changes, isUnwell) => {
+  const app = changes.map((each, at) => container(`app-${at + 1}`, each));
+  const installation = installed(texts, { services: { app } });
+  expect(endingFacts({ ...nothingYet(), installation }).isUnwell).toBe(isUnwell);
+});
