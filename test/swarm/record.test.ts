@@ -32,7 +32,7 @@ describe.concurrent('the record of a run', () => {
       }
       // From another manager nobody can tell whether it still runs, but by its silence.
       const { exitCode, lines } = await (await runUpdater('n3', words)).done;
-      expect(lines.join('\n')).toContain('waiting up to 45 s to see whether that run is active');
+      expect(lines.join('\n')).toContain('waiting up to 45 s to see whether it is still active');
       expect([exitCode, lines.at(-1)]).toEqual([0, expect.stringContaining('done updated v1.4.2 → v1.5.0')]);
       expectUpdated(before, await snapshot(stack), both);
     }));
