@@ -20,8 +20,8 @@ import { settleEarlier } from '../compose/resume/settle-earlier.ts';
 import { lookAt } from '../data/copies.ts';
 import type { DataDoors } from '../data/data-doors.ts';
 import { judgeRollback } from '../data/judge-rollback.ts';
-import { isComplete, isUsed, type Point, placesIn, pointsDirectory, savedAt } from '../data/point.ts';
-import { PointRecord } from '../data/point-record.ts';
+import { type Point, type PointOwner, placesIn, pointsDirectory, savedAt } from '../data/point.ts';
+import { type PointRecord, usableRecord } from '../data/point-record.ts';
 import type { PlannedPoint } from '../data/survey-point.ts';
 import type { CommandLine } from '../run/command-line.ts';
 import { type Ending, endWell, repeatEnding } from '../run/log/ending.ts';
@@ -114,7 +114,9 @@ async function findTarget(context: RunContext, instance: FoundInstance, soFar: R
   log.enter('plan');
   const { project } = installation;
   const directory = pointsDirectory(options.data.restoreDir, paths, project);
-  const { record, back, changeover } = await newestPoint(directory, project);
+  const newest = await usableRecord(directory, project);
+  if (newest === null) throw await noPoint(directory, project);
+  const { record, back, changeover } = newest;
   const { point } = record;
   // The containers of then may have had another password, which may still open something.
   log.addMaskRules(() => maskRulesOfSent(back.blueprints.map(({ config }) => ({ body: config }))));
@@ -157,20 +159,13 @@ async function editedOf(hashes: Point['fileHashes']): Promise<string[]> {
   return hashes.filter(({ sha256 }, at) => now[at] !== sha256).map(({ path }) => path);
 }
 
-/** Data that was saved before a rollback, and restore points that a rollback has used, are not rolled back to. */
-async function newestPoint(directory: string, project: { name: string; directory: string }) {
+async function noPoint(directory: string, project: PointOwner): Promise<UpdateError> {
   const places = await placesIn(directory, project);
-  for (const place of places) {
-    const record = await PointRecord.open(place);
-    const { back, kind } = record?.point ?? {};
-    if (record === null || kind !== 'update' || !isComplete(record.point) || (await isUsed(place))) continue;
-    if (back?.changeover) return { record, back, changeover: back.changeover };
-  }
   const message =
     places.length === 0
       ? `there is no restore point in ${directory}`
       : `the restore point in ${directory} is incomplete or was already used by a rollback`;
-  throw new UpdateError('no-restore-point', message);
+  return new UpdateError('no-restore-point', message);
 }
 
 /** To which version and time, and how long services are unavailable for it. */

@@ -1,6 +1,6 @@
 import { hashCopies } from './copies.ts';
 import type { DataDoors, PointPlace } from './data-doors.ts';
-import { type Point, readPoint, writePoint } from './point.ts';
+import { isComplete, isUsed, type Point, type PointOwner, placesIn, readPoint, writePoint } from './point.ts';
 
 /** The record of a restore point that a run completes step by step: written by one hand, one write after the other. */
 export class PointRecord {
@@ -62,4 +62,19 @@ export class PointRecord {
   cancel(): void {
     this.#stop.abort(new Error('no longer needed'));
   }
+}
+
+/**
+ * The newest restore point that a rollback uses, with the run that it undoes; null if there is none. Data that was saved
+ * before a rollback, and restore points that a rollback has used, are not rolled back to.
+ * @throws UpdateError restore-point-damaged, restore-point-unreadable, unexpected-file
+ */
+export async function usableRecord(directory: string, project: PointOwner) {
+  for (const place of await placesIn(directory, project)) {
+    const record = await PointRecord.open(place);
+    const { back, kind } = record?.point ?? {};
+    if (record === null || kind !== 'update' || !isComplete(record.point) || (await isUsed(place))) continue;
+    if (back?.changeover) return { record, back, changeover: back.changeover };
+  }
+  return null;
 }

@@ -101,13 +101,14 @@ export function pointsDirectory(
   throw new UpdateError('outside-mounts', message, { advice: `Add ${mountFlags(restoreDir)}.` });
 }
 
-interface Owner {
+/** The project of restore points. */
+export interface PointOwner {
   name: string;
   directory: string;
 }
 
 /** In a directory that several projects may share, a folder is named after project, directory and run. */
-function prefixIn(directory: string, project: Owner): string {
+function prefixIn(directory: string, project: PointOwner): string {
   if (directory === pointsOf(project.directory)) return '';
   const hash = createHash('sha256').update(project.directory).digest('hex').slice(0, 12);
   return `${project.name}-${hash}-`;
@@ -119,7 +120,7 @@ export const pointPlace = (directory: string, project: { directory: string }): P
 });
 
 /** A new folder for a restore point, for root alone. @throws UpdateError save-failed, unexpected-file */
-export async function makePlace(directory: string, project: Owner, at: number): Promise<PointPlace> {
+export async function makePlace(directory: string, project: PointOwner, at: number): Promise<PointPlace> {
   try {
     await mkdir(directory, { mode: 0o700 }).catch(unlessThere);
     // Two runs in one second do not share a folder.
@@ -214,7 +215,7 @@ export const isComplete = (point: Point): point is Point & { at: string } => poi
  * The folders of the project's restore points, the newest first. Another project may have points in the same directory:
  * those are left alone.
  */
-export async function placesIn(directory: string, project: Owner): Promise<PointPlace[]> {
+export async function placesIn(directory: string, project: PointOwner): Promise<PointPlace[]> {
   const prefix = prefixIn(directory, project);
   const names: string[] = await readdir(directory).catch((error) => {
     if (isGone(error)) return [];
@@ -230,7 +231,7 @@ export async function placesIn(directory: string, project: Owner): Promise<Point
 }
 
 /** Two projects may share a compose directory. A record that cannot be read counts as the project's own. */
-async function isOf(place: PointPlace, project: Owner): Promise<boolean> {
+async function isOf(place: PointPlace, project: PointOwner): Promise<boolean> {
   const point = await readPoint(place).catch(() => null);
   return point === null || (point.project === project.name && point.directory === project.directory);
 }

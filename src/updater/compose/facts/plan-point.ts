@@ -14,6 +14,7 @@ import {
   readPoint,
   wordsOf,
 } from '../../data/point.ts';
+import { usableRecord } from '../../data/point-record.ts';
 import { type LastTime, type PlannedPoint, surveyPoint } from '../../data/survey-point.ts';
 import type { DataOptions } from '../../run/options.ts';
 import type { RunContext } from '../../run/run-context.ts';
@@ -33,10 +34,12 @@ export async function planPoint(
   installation: Installation,
 ): Promise<PlannedPoint | null> {
   if (!options.data.restorePoint) {
-    const lost = await usablePoint(installation.project);
-    if (lost !== undefined)
+    const { project } = installation;
+    // This is only reported, so errors are ignored.
+    const lost = await usableRecord(pointsOf(project.directory), project).catch(() => null);
+    if (lost !== null)
       log.info(
-        `${wordsOf(lost)} cannot be used after this update; to be able to roll back, use --restore-point`,
+        `${wordsOf(lost.record.point)} cannot be used after this update; to be able to roll back, use --restore-point`,
       );
     return null;
   }
@@ -99,12 +102,6 @@ async function earlierPoints(
     if (await isUsed(place)) used.add(point);
   }
   return { earlier, used };
-}
-
-/** The newest restore point that `rollback` would use. This is only reported, so errors are ignored. */
-async function usablePoint(project: InspectedProject['project']): Promise<Point | undefined> {
-  const points = await earlierPoints(pointsOf(project.directory), project).catch(() => null);
-  return points?.earlier.find((point) => point.kind === 'update' && !points.used.has(point));
 }
 
 /** How long the app was unavailable for the newest restore point, and for how much data; null if there is none. */
