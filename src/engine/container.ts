@@ -264,3 +264,10 @@ export const manifestOf = (raw: Raw): string | null => raw.ImageManifestDescript
 
 const platformOf = ({ os, architecture }: Raw = {}): string | null =>
   os && architecture ? readPlatform(`${os}/${architecture}`) : null;
+
+/** Keys of `HostConfig` that may name a container whose namespace is shared. */
+export const namespaceModes = ['NetworkMode', 'PidMode', 'IpcMode'] as const;
+
+/** The container whose namespace a mode shares; null if it shares none. */
+export const sharedContainer = (mode: unknown): string | null =>
+  /^container:(.+)$/.exec(String(mode))?.[1] ?? null;

@@ -1,8 +1,7 @@
+import { namespaceModes } from '../../../engine/container.ts';
 import { isEmpty, type Json, list, object } from '../../../engine/json.ts';
 import { isShared } from './shape.ts';
 
-/** Keys of `HostConfig` that may name a container whose namespace is shared. */
-export const namespaceModes = ['NetworkMode', 'PidMode', 'IpcMode'] as const;
 /** A container whose namespace or volumes another takes, and that is not there any more. */
 export const goneContainer = 'container:gone';
 

@@ -1,3 +1,4 @@
+import { namespaceModes, sharedContainer } from '../../../engine/container.ts';
 // What drift asks the engine, the files and compose besides what `up` would do (`dry-run.ts`). Nothing is decided here.
 
 import { lstatSync, realpathSync } from 'node:fs';
@@ -20,7 +21,7 @@ import { runsImage } from '../../../engine/same-image.ts';
 import type { DriftFacts, EditedCopy } from './changes.ts';
 import { definedByModel, plannedDefinition, runningDefinition } from './definition.ts';
 import type { InstanceFacts, ServiceContainers } from './dry-run.ts';
-import { type EngineDefaults, goneContainer, namespaceModes } from './engine-choices.ts';
+import { type EngineDefaults, goneContainer } from './engine-choices.ts';
 import {
   envFilesOf,
   inlineConfig,
@@ -161,8 +162,6 @@ async function findEditedCopies(
   return (await Promise.all(found)).flat();
 }
 
-const sharedIn = (mode: unknown): string | null => /^container:(.+)$/.exec(String(mode))?.[1] ?? null;
-
 /**
  * The definitions, in which containers whose namespaces or volumes are shared are named as in a compose file: `service:db`,
  * `container:other` for a container outside the project,
@@ -172,7 +171,7 @@ const sharedIn = (mode: unknown): string | null => /^container:(.+)$/.exec(Strin
 async function nameShared(engine: Engine, project: string, definitions: readonly Json[]): Promise<Json[]> {
   const hosts = definitions.map(({ HostConfig }) => object(HostConfig));
   const asked = hosts.flatMap((host) => [
-    ...namespaceModes.flatMap((key) => sharedIn(host[key]) ?? []),
+    ...namespaceModes.flatMap((key) => sharedContainer(host[key]) ?? []),
     ...list(host.VolumesFrom).map((entry) => String(entry).split(':')[0] ?? ''),
   ]);
   const found = [...new Set(asked)].map(async (container) => {
@@ -186,7 +185,7 @@ async function nameShared(engine: Engine, project: string, definitions: readonly
   const names = new Map(await Promise.all(found));
   const named = (host: Json) =>
     namespaceModes.flatMap((key) => {
-      const container = sharedIn(host[key]);
+      const container = sharedContainer(host[key]);
       return container === null ? [] : [[key, names.get(container)]];
     });
   const from = (entry: unknown) => {

@@ -4,7 +4,13 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { engineInfo, inspectContainers, inspectWhole, listVolumes } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { isUp, readContainer, serviceOf } from '../../../engine/container.ts';
+import {
+  isUp,
+  namespaceModes,
+  readContainer,
+  serviceOf,
+  sharedContainer,
+} from '../../../engine/container.ts';
 import { isEmpty, type Json, object } from '../../../engine/json.ts';
 import { isOfService, placed } from '../../data/choose-mounts.ts';
 import { toolsMount } from '../../data/copies.ts';
@@ -25,8 +31,7 @@ interface Definition {
   host: Json;
 }
 
-const modes = ['NetworkMode', 'PidMode', 'IpcMode'];
-/** What the host may lack, besides mounts and the containers of these modes. */
+/** What the host may lack, besides mounts and the containers of `namespaceModes`. */
 const provided =
   'Devices DeviceRequests DeviceCgroupRules Runtime CgroupParent CpusetCpus CpusetMems Privileged UsernsMode';
 const unseen = { isFile: false, root: null, device: null, excluded: [] };
@@ -79,7 +84,7 @@ const askedOf = (host: Json): Json =>
 /** A container that no longer exists is not needed: compose names its successor. */
 async function downProviders(engine: Engine, definitions: readonly Definition[]): Promise<string[]> {
   const names = definitions.flatMap(({ host }) =>
-    modes.flatMap((mode) => /^container:(.+)$/.exec(String(host[mode]))?.[1] ?? []),
+    namespaceModes.flatMap((mode) => sharedContainer(host[mode]) ?? []),
   );
   const found = await inspectContainers(engine, [...new Set(names)]);
   return found
