@@ -2,13 +2,16 @@ import { basename, relative } from 'node:path';
 import { shellWord } from './advice.ts';
 
 /** How compose was started. Paths are those of the host. */
-interface StartedProject {
+export interface StartedProject {
   /** Empty if compose chooses the name. */
   name: string;
   directory: string;
   files: readonly string[];
+  /** Only where `--env-file` was given; otherwise compose finds `.env` by itself. */
   envFiles: readonly string[];
+  /** Given on the command line; with any, `COMPOSE_PROFILES` no longer counts. Journals from before have none. */
   profiles?: readonly string[];
+  /** Services whose containers are called `project_service_1`. Journals from before this was kept have none. */
   oldNames?: readonly string[];
 }
 

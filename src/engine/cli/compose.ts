@@ -1,22 +1,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { StartedProject } from '../../core/progress/compose-command.ts';
 import type { CommandResult } from './command.ts';
 import type { Engine } from './engine.ts';
 import { lacksModelPlugin, rejectionOf } from './rejection.ts';
 
 /** What makes compose see the project the way the host does. Absolute host paths throughout. */
-export interface ComposeProject {
-  /** Empty if compose chooses the name. */
-  name: string;
-  directory: string;
-  files: readonly string[];
-  /** Only where `--env-file` was given; otherwise compose finds `.env` by itself. */
-  envFiles: readonly string[];
-  /** Given on the command line; with any, `COMPOSE_PROFILES` no longer counts. Journals from before have none. */
-  profiles?: readonly string[];
-  /** Services whose containers are called `project_service_1`. Journals from before this was kept have none. */
-  oldNames?: readonly string[];
+export interface ComposeProject extends StartedProject {
   /** An env file has a COMPOSE_COMPATIBILITY, which only what runs may decide. */
   asksForNames?: boolean;
 }
