@@ -10,7 +10,7 @@ import { planUnlocked } from './show-plan.ts';
 
 /**
  * Has here all that an update would pull, and refuses what it would refuse. Takes no lock, writes nothing, and moves no tag
- * that names an image here: nobody's next `up` sees a difference.
+ * that names an image here: the next `up` starts what it would have started before.
  */
 export async function fetchImages(
   context: RunContext,

@@ -111,7 +111,7 @@ async function saveAndWrite(
   }
 }
 
-/** What there is before anything is planned, and the pull that may begin meanwhile. */
+/** What there is before anything is planned, and the pull that may begin during the planning. */
 interface LookBefore extends ProjectContainers {
   earlier: JournalData | null;
   begun?: EarlyPull;
@@ -158,7 +158,7 @@ function replace(
     const seen = await recreate(work, look);
     // They are read beside the new version's start, and not while nothing answers.
     record?.hash(await dataDoors(context, journal));
-    // Nobody needs the old image any more, and the engine has time while the new one is waited for.
+    // The old image is no longer needed, and the engine has time while the new version starts.
     const freed = startEarly(freeable(work.engine, changeover));
     await verify(work, seen);
     return endUpdated(work, freed, record);

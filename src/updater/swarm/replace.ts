@@ -106,7 +106,7 @@ export class Replacing {
   #lost: readonly SwarmTask[] = [];
 
   /**
-   * @param isResumed the run before was killed: what became of tasks meanwhile is known as far as Swarm remembers it
+   * @param isResumed the run before was killed: what became of its tasks is known as far as Swarm remembers it
    * @param published with logins that registries have just taken, for the nodes that pull later
    */
   constructor(
