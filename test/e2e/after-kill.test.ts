@@ -71,7 +71,9 @@ test('files that a killed run has written are put back before another target is 
   const instance = await createInstance({ kind: 'generated' });
   const before = await look(instance);
   await killAtFile(instance);
-  expect(JSON.parse(await instance.read('.svc-updater/journal.json'))).toMatchObject({ phase: 'write' });
+  expect(JSON.parse(await instance.read('.svc-updater/journal.json'))).toMatchObject({
+    state: { at: 'writing' },
+  });
   expect((await instance.snapshot()).files).not.toEqual(before.files);
 
   const { exitCode, log } = await instance.update(['--target', 'v1.9.9']);

@@ -69,7 +69,7 @@ test('a restore point of the owner of the directory restores nothing, and a link
   const { back } = JSON.parse(await readFile(join(directory, 'point.json'), 'utf8')).point;
   const journal: JournalData = {
     ...back,
-    ...{ phase: 'restore', outcome: null, goingBack: { ending: null } },
+    state: { at: 'restoring', ending: null },
     point: savedIn(directory),
   };
   await instance.write('.svc-updater/journal.json', JSON.stringify(journal));

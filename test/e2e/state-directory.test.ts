@@ -37,7 +37,7 @@ test('a forged journal restores no file but those of the project, and none with 
   await writeFile(kept, 'not harmless\n', { mode: 0o755 });
   const root = { uid: 0, gid: 0, mode: 0o4755 };
   const file = { path: tool, real: tool, before: hashOf('not harmless\n'), after: hashOf('harmless\n') };
-  const killed = { ...journal, phase: 'pull', outcome: null, changeover: null } as const;
+  const killed = { ...journal, state: { at: 'pulling' }, changeover: null } as const;
   const forged = { ...file, backup: kept, owner: root, temporary: `${tool}.new` };
   await forge(instance, { ...killed, files: [forged] });
   const result = await instance.update(toNext);
@@ -91,8 +91,8 @@ test('a forged journal makes no container that may do more than the files let it
         }
       : each,
   );
-  const back = { phase: 'recreate', outcome: null, started: false, goingBack: { ending: null } } as const;
-  await forge(instance, { ...journal, ...back, blueprints: armed });
+  const state = { at: 'rolling-back', from: 'replacing', ending: null } as const;
+  await forge(instance, { ...journal, state, started: false, blueprints: armed });
   expectWords(await instance.update(['--target', 'v1.2.0']), {
     exitCode: 5,
     says: [

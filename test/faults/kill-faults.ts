@@ -173,12 +173,14 @@ async function tryKillBetween(trial: Trial): Promise<void> {
 /** What the journal says of how that run ended; null where it is another run's, or did not end. */
 async function outcomeOf({ instance }: Subject, run: UpdaterRun): Promise<string | null> {
   const text = await instance.read('.svc-updater/journal.json').catch(() => '{}');
-  const { containerId, outcome } = JSON.parse(text) as {
+  const { containerId, state } = JSON.parse(text) as {
     containerId?: string;
-    outcome?: { message: string } | null;
+    state?: { ending?: { message: string } };
   };
   const { body } = await askEngine('GET', `/containers/${run.name}/json`);
-  return containerId === (JSON.parse(body) as ContainerInspection).Id ? (outcome?.message ?? null) : null;
+  return containerId === (JSON.parse(body) as ContainerInspection).Id
+    ? (state?.ending?.message ?? null)
+    : null;
 }
 
 /** A run whose outcome was journalled says it again when it is started again. */

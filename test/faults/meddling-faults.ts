@@ -179,5 +179,12 @@ async function phaseOf(run: UpdaterRun, instance: Instance): Promise<string> {
   const said = run.log.trim().split('\n').at(-1)?.split(/ +/)[2] ?? 'no phase';
   if (!['pull', 'write', 'recreate', 'verify'].includes(said)) return said;
   const journal = await instance.read('.svc-updater/journal.json').catch(() => '');
-  return /"phase":\s*"(\w+)"/.exec(journal)?.[1] ?? said;
+  const at = /"at":\s*"([a-z-]+)"/.exec(journal)?.[1] ?? '';
+  const words: Record<string, string> = {
+    pulling: 'pull',
+    writing: 'write',
+    replacing: 'recreate',
+    verifying: 'verify',
+  };
+  return words[at] ?? said;
 }

@@ -141,12 +141,12 @@ export async function judgeRemains(stage: RestoreStage): Promise<string[]> {
     .split('\n')
     .filter((tag) => tag.startsWith(`${project}-`) && !places.some((place) => tag.includes(place)));
   const text = await readFile(join(directory, '.svc-updater', 'journal.json'), 'utf8').catch(() => '{}');
-  const { phase, outcome } = JSON.parse(text) as { phase?: string; outcome?: unknown };
+  const { state } = JSON.parse(text) as { state?: { at: string } };
   return [
     ...scratch.map((name) => `left behind: scratch container ${name}`),
     ...tags.map((tag) => `left behind: the tag ${tag}`),
     ...(places.length > 2 ? [`${places.length} restore points: ${places.join(', ')}`] : []),
-    ...(outcome === null ? [`the journal is not finished, but in ${phase}`] : []),
+    ...(state && state.at !== 'ended' ? [`the journal is not finished, but ${state.at}`] : []),
   ];
 }
 

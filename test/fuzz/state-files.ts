@@ -23,7 +23,7 @@ import { expectPlain, type Target } from './target.ts';
 const run = '20261121T104207Z';
 const half = '/opt/svc/.svc-updater/restore';
 const journal = journalData({
-  phase: 'recreate',
+  state: { at: 'rolling-back', from: 'replacing', ending: ending('failed') },
   tags: [{ reference: 'acme/svc:latest', imageId: 'sha256:1' }],
   containers: [record(container('app-1'))],
   changeover: changeover(),
@@ -33,7 +33,6 @@ const journal = journalData({
       copied: [{ path: '/a', content: 'b', mode: 0o644, uid: 0, gid: 0, modified: 0 }],
     }),
   ],
-  goingBack: { ending: ending('failed') },
   point: {
     ...{ directory: `${half}/${run}`, state: 'restored', services: ['db'], inMemory: ['cache'] },
     riders: [{ id: 'aa', name: 'svc-vpn-1' }],

@@ -24,7 +24,7 @@ test('a journal gives a data service that is created again no more rights', asyn
   const blueprint = blueprintOf(raw as Json);
   const forged: JournalData = {
     ...journal,
-    ...{ phase: 'save', outcome: null, started: false, goingBack: null },
+    ...{ state: { at: 'saving' }, started: false },
     point: { ...savedIn(directory, ['db']), state: 'saving' },
     blueprints: [
       {

@@ -86,10 +86,10 @@ function warnOfStackOptions({ options: { stack }, log }: FirstContext): void {
 async function endedBefore({ own, place }: FoundInstance): Promise<Ending | null> {
   // A journal that may not be read is told by the lock, which has the better sentence for it.
   const said = await readJournal(stateDirectory(place.mountedAt)).catch(() => null);
-  if (said === null || 'unreadable' in said || said.outcome === null || said.containerId !== own.id)
+  if (said === null || 'unreadable' in said || said.state.at !== 'ended' || said.containerId !== own.id)
     return null;
   await dropLock(place.mountedAt, own);
-  return { ...said.outcome, exitCode: 0 };
+  return { ...said.state.ending, exitCode: 0 };
 }
 
 /** The outcome is in the journal before the engine is told not to start this container again. */

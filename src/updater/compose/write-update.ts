@@ -37,8 +37,10 @@ export async function writeUpdate(
   await saved?.hold();
   // Without a restore point if another version was started in the meantime.
   if (journal.data.point && saved) {
-    const back = { ...journal.data, changeover, phase: 'done' } as const;
-    await saved.record.update({ back, fileHashes: await composeHashes(installation.files) });
+    await saved.record.update({
+      back: { ...journal.data, changeover },
+      fileHashes: await composeHashes(installation.files),
+    });
   }
   await prepareRollback(context, journal, changeover, installation);
 }
@@ -71,7 +73,7 @@ async function writeFiles(
     // All project files are checked, even if none is written: they may have been edited during the pull.
     planned: allFiles(installation.files),
     warn: (sentence) => log.warn(sentence),
-    prepared: (files) => journal.write({ phase: 'write', files }),
+    prepared: (files) => journal.write({ state: { at: 'writing' }, files }),
   });
   for (const { path, description } of changes) {
     const backup = records.find((record) => record.path === path)?.backup;

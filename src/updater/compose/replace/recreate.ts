@@ -81,7 +81,7 @@ interface RecreateWork extends Replacement {
 
 /** Says what is about to be replaced, where the run has not come to `verify` before it was killed. */
 export function announce({ log, journal, changeover: { moved } }: Replacement): void {
-  if (journal.data.phase === 'verify') {
+  if (journal.data.state.at === 'verifying') {
     log.enter('verify');
     return;
   }

@@ -71,7 +71,7 @@ export async function saveWarm(context: RunContext, journal: Journal, planned: P
   await discardPoints(doors, planned.directory, project, { onlyUsed: true });
   const place = await makePlace(planned.directory, project, startedAt);
   await journal.write({
-    phase: 'save',
+    state: { at: 'saving' },
     point: { ...emptyPoint, directory: place.directory, inMemory: planned.inMemory },
   });
   log.info(`copying the data (${size(planned.bytes)}) while ${options.product.name} is still available`);

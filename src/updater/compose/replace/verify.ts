@@ -18,7 +18,7 @@ import { startAbandoned } from './start-abandoned.ts';
 export async function verify(work: Replacement, seen: ProjectContainers | null): Promise<void> {
   const { log, options, journal, changeover } = work;
   log.enter('verify');
-  await journal.note({ phase: 'verify' });
+  await journal.note({ state: { at: 'verifying' } });
   let { reports, found } = await awaitServices(work, options.app, seen);
   if (await startAbandoned(work, found)) ({ reports, found } = await awaitServices(work, options.app));
   const { containers } = found;

@@ -3,6 +3,7 @@ import { type Container, serviceOf } from '../../../engine/container.ts';
 import { isSameImage, type LocalImage, runSameImage, runsImage } from '../../../engine/same-image.ts';
 import { type Changeover, isBefore, recordsOf } from '../../run/state/changeover.ts';
 import type { JournalData } from '../../run/state/journal.ts';
+import { isBeforeReplacing, stageOf, wayBackOf } from '../../run/state/run-state.ts';
 
 /** The files, containers and images that the run worked on, as they are now. */
 export interface Remains {
@@ -15,12 +16,14 @@ export interface Remains {
 
 /** A change that another process must have made after the run, as the beginning of a sentence; null if there is none. */
 export function findLaterChange(data: JournalData, now: Remains): string | null {
-  const { changeover, goingBack, phase } = data;
+  const { changeover, state } = data;
+  const stage = stageOf(state);
+  const isGoingBack = wayBackOf(state) !== null;
   // A data restore is always completed, and containers started in the meantime are stopped.
-  if (phase === 'restore') return null;
+  if (stage === 'restoring') return null;
   const other = now.files.find(({ state }) => state === 'other');
   if (other) return `${other.path} matches neither the original file nor the file that the update wrote`;
-  if (phase === 'pull') return null;
+  if (stage === 'pulling') return null;
 
   if (changeover === null) {
     const strange = now.containers.find(
@@ -30,10 +33,10 @@ export function findLaterChange(data: JournalData, now: Remains): string | null 
     );
     return strange ? `${strange.name} was created by another process` : null;
   }
-  const strange = now.containers.find((each) => !couldBeLeft(changeover, each, goingBack !== null));
+  const strange = now.containers.find((each) => !couldBeLeft(changeover, each, isGoingBack));
   if (strange) return `${strange.name} was created by another process`;
   // In `save` and `write` files may be either, and tags are not moved yet.
-  if (goingBack !== null || phase === 'save' || phase === 'write') return null;
+  if (isGoingBack || isBeforeReplacing(state)) return null;
   const old = now.files.find(({ state }) => state === 'before');
   if (old) return `${old.path} was changed back to its original contents`;
   const moved = changeover.moved.find(

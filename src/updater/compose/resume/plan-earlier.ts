@@ -1,6 +1,7 @@
 import type { Ending } from '../../run/log/ending.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
 import { isHalfDone, type JournalData } from '../../run/state/journal.ts';
+import { isReplacing, stageOf, wayBackOf } from '../../run/state/run-state.ts';
 
 /** Starts of one container for one run: the restart policy of the launcher gives it as many. */
 export const maxAttempts = 4;
@@ -43,14 +44,14 @@ export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
   if (now.laterChange !== null) return { kind: 'leave', because: now.laterChange };
   // A run that ended as broken needs a person, so it is not resumed automatically.
   if (!isHalfDone(data)) return { kind: 'start-over' };
-  const { changeover, goingBack, started, phase } = data;
+  const { changeover, started, state } = data;
+  const wayBack = wayBackOf(state);
   const exhausted = now.attempt > maxAttempts;
   // Before `recreate`, what was stopped to save data is started again, and the update begins again.
-  const isReplacing = phase === 'recreate' || phase === 'verify';
   const isNewThere = started || now.newHasStarted;
   // Until then the old version may have been started, and have written what is not in the restore point.
   const isStale = data.point != null && !isNewThere;
-  if (changeover !== null && goingBack === null && isReplacing) {
+  if (changeover !== null && wayBack === null && isReplacing(state)) {
     if (now.sameRequest && !exhausted && !isStale) return { kind: 'resume', changeover };
     if (isNewThere) {
       return exhausted ? { kind: 'give-up' } : { kind: 'complete', changeover };
@@ -59,9 +60,9 @@ export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
   return { kind: 'undo', afterwards: afterUndo(data, now.isOwn, exhausted) };
 }
 
-function afterUndo({ goingBack, phase }: JournalData, isOwn: boolean, exhausted: boolean): AfterUndo {
+function afterUndo({ state }: JournalData, isOwn: boolean, exhausted: boolean): AfterUndo {
   // A release that was rolled back is not tried again, whoever finishes the rollback.
-  if ((isOwn || phase === 'restore') && goingBack?.ending)
-    return { kind: 'repeat', ending: goingBack.ending };
+  const { ending } = wayBackOf(state) ?? { ending: null };
+  if ((isOwn || stageOf(state) === 'restoring') && ending) return { kind: 'repeat', ending };
   return exhausted ? { kind: 'give-up' } : { kind: 'start-over' };
 }

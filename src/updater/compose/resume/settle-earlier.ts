@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { stateName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { removeScratches } from '../../../engine/api/scratch.ts';
 import { savedAt } from '../../data/point.ts';
@@ -17,6 +18,7 @@ import {
   setAside,
 } from '../../run/state/journal.ts';
 import type { Lock } from '../../run/state/lock.ts';
+import { isBeforeReplacing, openOf, phaseWord, wayBackOf } from '../../run/state/run-state.ts';
 import { recreate } from '../replace/recreate.ts';
 import { replacementOf } from '../replace/replacement.ts';
 import { beginRollback, checkPoint, completePoint } from '../replace/rollback/restore-data.ts';
@@ -48,7 +50,7 @@ export async function settleEarlier(
   const { log } = context;
   if (lock.takenOver) await removeScratches(context.engine, instance.place.name);
   const data = await readEarlier(lock, log);
-  log.copyTo(join(lock.state, 'last-run.log'), { add: data !== null && data.outcome === null });
+  log.copyTo(join(lock.state, 'last-run.log'), { add: data !== null && data.state.at !== 'ended' });
   const fresh: Inheritance = { kind: 'fresh', data };
   if (data === null || !isPending(data)) return fresh;
   soFar.earlier = { data, stands: true };
@@ -59,7 +61,12 @@ export async function settleEarlier(
   const journal = new Journal(lock, data);
   if (step.kind !== 'start-over' && step.kind !== 'leave') {
     // The journal is this container's from here on.
-    await journal.note({ files, containerId: instance.own.id, attempt: facts.attempt, outcome: null });
+    await journal.note({
+      files,
+      containerId: instance.own.id,
+      attempt: facts.attempt,
+      state: openOf(data.state) ?? data.state,
+    });
   }
   const over = { data, stands: false };
   switch (step.kind) {
@@ -67,7 +74,7 @@ export async function settleEarlier(
       return fresh;
     case 'leave': {
       // Services that this run has stopped to save their data are not left down.
-      if (data.phase === 'save' || data.phase === 'write') {
+      if (isBeforeReplacing(data.state)) {
         // Ports are asked about from a container of this updater's image; the one that wrote the journal may be gone.
         await journal.note({ containerId: instance.own.id });
         await startAgain(context, journal, { wasKilled: true }).catch(warnOf(log));
@@ -90,7 +97,7 @@ export async function settleEarlier(
         await rollBackOvertaken(context, journal);
         soFar.journal = null;
       }
-      if (journal.data.goingBack === null) await markRollback(journal, log, null);
+      if (wayBackOf(journal.data.state) === null) await markRollback(journal, log, null);
       const { isOvertaken } = await restoreInstance(context, journal, { wasKilled: true });
       if (!isOvertaken) log.info(`the interrupted update was undone, and ${data.from} has been restored`);
       soFar.earlier = over;
@@ -118,9 +125,9 @@ export async function settleEarlier(
 
 /** The new version was started, by files that were just written, after the data was saved: the data goes back with the files. */
 async function rollBackOvertaken(context: RunContext, journal: Journal): Promise<void> {
-  const { phase, goingBack } = journal.data;
-  const isBeforeRecreate = phase === 'save' || phase === 'write';
-  if (goingBack !== null || !isBeforeRecreate || context.options.noRollback) return;
+  const { data } = journal;
+  const isForward = wayBackOf(data.state) === null && isBeforeReplacing(data.state);
+  if (!isForward || context.options.noRollback) return;
   const unusable = (cause: UpdateError) => {
     throw new UpdateError('broken', `the restore point cannot be used: ${cause.message}`, { cause });
   };
@@ -147,13 +154,22 @@ const warnOf =
 async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | null> {
   const earlier = await readJournal(state);
   if (earlier === null || !('unreadable' in earlier)) return earlier;
+  if (/"format": *1,/.test(earlier.unreadable)) {
+    throw new UpdateError(
+      'journal-pending',
+      `${stateName}/journal.json was written by an older version of the updater`,
+      {
+        advice: `If that update has ended, remove the journal (rm ${stateName}/journal.json). Otherwise, finish the update with the older updater. Then run {command} again.`,
+      },
+    );
+  }
   const place = await setAside(state, earlier);
   log.warn(`the journal of an earlier run cannot be read (${earlier.mistake}); it was moved to ${place}`);
   return null;
 }
 
-const killedOften = ({ phase }: JournalData): string =>
-  `this updater was interrupted ${maxAttempts} times during the ${phase} phase and will not try again automatically`;
+const killedOften = ({ state }: JournalData): string =>
+  `this updater was interrupted ${maxAttempts} times during the ${phaseWord(state)} phase and will not try again automatically`;
 
 /** All services of a version that has started are brought to it, well or not. */
 async function completeUpdate(context: RunContext, journal: Journal, changeover: Changeover): Promise<void> {

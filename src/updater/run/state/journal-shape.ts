@@ -5,11 +5,11 @@ import type { Owner } from '../../../core/files/file-system.ts';
 import type { Blueprint } from '../../../engine/api/blueprint.ts';
 import type { CopiedFile } from '../../../engine/api/copied-files.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
-import { endingSchema } from '../log/ending.ts';
 import { leftAloneSchema } from '../log/ending-facts.ts';
+import { runStateSchema } from './run-state.ts';
 import { type FieldsOf, stored } from './stored-fields.ts';
 
-// A journal's fields and their types. Fields that need not be there are those that journals of earlier versions lack.
+// A journal's fields and their types.
 
 const { imageId, like, list, name, object, path, reference } = stored;
 const text = z.string();
@@ -92,7 +92,7 @@ const changeover = z.object({
   words: z.object({
     /** `v1.4.2` */
     from: text,
-    /** `v1.5.0`: the name of the target, under the key that journals on people's disks have. */
+    /** `v1.5.0` */
     goal: text,
     /** The same, and beside a floating tag the version of its image. */
     reached: text,
@@ -135,9 +135,9 @@ const blueprint = z.object({
   lost: z.array(text),
 } satisfies FieldsOf<Blueprint>);
 
-/** A journal of format 1 (docs/design.md). */
+/** A journal of format 2 (docs/design.md). */
 export const journalSchema = z.object({
-  format: z.literal(1),
+  format: z.literal(2),
   run: stored.run,
   /** The updater's container, and how often it has started for this run. */
   containerId: id,
@@ -148,20 +148,18 @@ export const journalSchema = z.object({
   services: list(name),
   /** `v1.4.2` */
   from: text,
-  phase: z.enum(['pull', 'save', 'write', 'recreate', 'verify', 'restore', 'done']),
+  state: runStateSchema,
   /** The image id behind each reference before the pull. */
   tags: list(z.object({ reference, imageId })),
   files: list(file),
   /** Every container of the project before. */
   containers: list(container),
-  /** From `recreate` on. */
+  /** Known before the first container is stopped. */
   changeover: z.nullable(changeover),
   /** What it takes to make the moved containers again; holds the values of their environment. */
   blueprints: list(blueprint),
   /** A container of the new version has started, so only the restore point allows a rollback. */
   started: flag,
-  /** A rollback is in progress, with the ending of the run afterwards; null if an update starts over after it. */
-  goingBack: z.nullable(z.object({ ending: z.nullable(endingSchema) })),
   /** The restore point that the run makes, or rolls back to. */
   point: z.exactOptional(
     z.nullable(
@@ -189,7 +187,6 @@ export const journalSchema = z.object({
   ),
   /** Files that were not restored, because they were edited during the update. */
   leftAlone: z.exactOptional(leftAloneSchema),
-  outcome: z.nullable(endingSchema),
 });
 
 /** The state to restore, and how far the run has come (docs/contract.md 5.3). Plain JSON. */

@@ -11,19 +11,26 @@ import { and } from '../log/wording.ts';
 import { type JournalData, journalSchema } from './journal-shape.ts';
 import { runStamp } from './kept-runs.ts';
 import type { Lock } from './lock.ts';
+import {
+  endingOfState,
+  isBeforeReplacing,
+  isReplacing,
+  mayFollow,
+  openOf,
+  phaseWord,
+  wayBackOf,
+} from './run-state.ts';
 import { refuseForeignEntry, stateDirectory } from './state-directory.ts';
 
 export type { JournalData } from './journal-shape.ts';
 
 export const emptyJournal = {
-  format: 1,
-  phase: 'pull',
+  format: 2,
+  state: { at: 'pulling' },
   files: [],
   changeover: null,
   blueprints: [],
   started: false,
-  goingBack: null,
-  outcome: null,
 } as const satisfies Partial<JournalData>;
 
 export const journalName = 'journal.json';
@@ -49,7 +56,7 @@ export class Journal {
 
   /** On the disk when it resolves. @throws UpdateError write-failed */
   async write(changes: Partial<JournalData> = {}): Promise<void> {
-    const data = { ...this.#data, ...changes };
+    const data = this.#changed(changes);
     const path = join(this.#place.state, journalName);
     const save = () =>
       writeWhole(this.#fs, path, `${JSON.stringify(data, null, 1)}\n`, {
@@ -77,18 +84,26 @@ export class Journal {
       await this.write(changes);
       return null;
     } catch (error) {
-      this.#data = { ...this.#data, ...changes };
+      this.#data = this.#changed(changes);
       return (error as Error).message;
     }
   }
 
+  #changed(changes: Partial<JournalData>): JournalData {
+    const { state } = this.#data;
+    if (changes.state && !mayFollow(state, changes.state))
+      throw new Error(`a run cannot go from ${state.at} to ${changes.state.at}`);
+    return { ...this.#data, ...changes };
+  }
+
   /** What it takes to go back holds secrets: it is only kept where a later run may still have to. */
-  async end(outcome: Ending): Promise<void> {
-    const isOver = leavesNothingToDo(outcome);
-    const over = isOver ? ({ phase: 'done', goingBack: null } as const) : {};
+  async end(ending: Ending): Promise<void> {
+    const { state, started } = this.#data;
+    const isOver = ending.outcome !== 'crashed' && ending.outcome !== 'broken';
     // The new version has started, and nobody puts the old one back any more; but where its data are being put back.
-    const isForward = this.#data.started && this.#data.goingBack === null;
-    await this.write({ ...over, ...((isOver || isForward) && { blueprints: [] }), outcome });
+    const isForward = started && wayBackOf(state) === null;
+    const ended = { at: 'ended', ending, left: isOver ? null : openOf(state) } as const;
+    await this.write({ ...((isOver || isForward) && { blueprints: [] }), state: ended });
   }
 
   /** Its run was settled by a later one, which begins at its beginning. */
@@ -101,23 +116,20 @@ export class Journal {
 /** No container's: nobody repeats such an outcome as its own. */
 const nobody = '';
 
-/** After these nothing is left to do for a later run. */
-const leavesNothingToDo = ({ outcome }: Ending): boolean => outcome !== 'crashed' && outcome !== 'broken';
-
 /** The run ended, or was killed, with something left to do. */
-export const isPending = ({ outcome }: JournalData): boolean =>
-  outcome === null || !leavesNothingToDo(outcome);
+export const isPending = ({ state }: Pick<JournalData, 'state'>): boolean => openOf(state) !== null;
 
 /** Files or containers are not all of one version, or may not be. One that ended `broken` has told a person so. */
-export const isHalfDone = (data: JournalData): boolean =>
-  isPending(data) && (data.outcome?.outcome !== 'broken' || data.goingBack !== null);
+export const isHalfDone = ({ state }: Pick<JournalData, 'state'>): boolean =>
+  openOf(state) !== null && (endingOfState(state)?.outcome !== 'broken' || wayBackOf(state) !== null);
 
 export function pendingSentence(data: JournalData): string {
-  const { run, target, phase, goingBack, outcome, changeover, point } = data;
+  const { run, target, state, changeover, point } = data;
+  const phase = phaseWord(state);
   const what = `the update ${target === null ? '' : `to ${target} `}started at ${spelledOut(run)}`;
-  if (goingBack !== null) return `${what} was interrupted while it was being rolled back`;
-  if (outcome !== null) return `${what} did not succeed (${outcome.outcome})`;
-  if (phase === 'save' || phase === 'write') {
+  if (wayBackOf(state) !== null) return `${what} was interrupted while it was being rolled back`;
+  if (state.at === 'ended') return `${what} did not succeed (${state.ending.outcome})`;
+  if (isBeforeReplacing(state)) {
     const services = [...(changeover?.moved ?? []).map(({ name }) => name), ...(point?.services ?? [])];
     const stopped = services.length > 0 ? `; ${and(services)} may be stopped` : '';
     return `${what} was interrupted during the ${phase} phase${stopped}`;
@@ -167,13 +179,8 @@ export const endingFactsOf = (data: JournalData, halfDone: string | null = null)
 });
 
 /** What an ending says of the restore point. */
-export const pointFacts = ({ point, phase }: JournalData): Partial<EndingFacts> =>
-  point
-    ? {
-        dataServices: point.services,
-        canRollBack: point.state === 'saved' && (phase === 'recreate' || phase === 'verify'),
-      }
-    : {};
+export const pointFacts = ({ point, state }: JournalData): Partial<EndingFacts> =>
+  point ? { dataServices: point.services, canRollBack: point.state === 'saved' && isReplacing(state) } : {};
 
 /** No container of the app ran before that run, nor was one meant to. */
 export function isAppStopped({ changeover, containers, services: [app] }: JournalData): boolean {

@@ -341,7 +341,10 @@ describe('locateProject where an update was interrupted', () => {
   });
 
   it.each<[string, Partial<JournalData>]>([
-    ['that was settled', { phase: 'done', outcome: { outcome: 'updated', exitCode: 0, message: 'updated' } }],
+    [
+      'that was settled',
+      { state: { at: 'ended', ending: { outcome: 'updated', exitCode: 0, message: 'updated' }, left: null } },
+    ],
     [
       'of a project of that name elsewhere',
       { project: { name: 'svc', directory: '/opt/other', files: [], envFiles: [] } },

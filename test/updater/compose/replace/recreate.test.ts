@@ -47,7 +47,11 @@ it('is told of a hook before compose is called to run it', async () => {
       moved: [movedService('app', { hasStartHook })],
       containers: [record(container('app-1'))],
     });
-    const data = journalData({ project: { ...project, directory }, changeover: planned, phase: 'recreate' });
+    const data = journalData({
+      project: { ...project, directory },
+      changeover: planned,
+      state: { at: 'replacing' },
+    });
     const journal = new Journal({ state, restore: async () => {} }, data, noting);
     return recreate(replacementOf(runContext(engine).context, journal, planned));
   };

@@ -24,7 +24,7 @@ const replacing = changeover({
   ],
   containers: before.map((each) => record(each)),
 });
-const goingBack = { ending: ending('failed') };
+const goingBack = { at: 'rolling-back', from: 'replacing', ending: ending('failed') } as const;
 
 interface Found {
   files?: FileState[];
@@ -62,7 +62,7 @@ describe('findLaterChange, after a run that was killed', () => {
     ['beside which somebody made a container', { now: [...before, made('app-2', 'any')] }, null],
     ['in whose files somebody has been', { files: ['other'] }, envChanged],
   ])('in the pull, and %s', (_, found, expected) => {
-    expect(laterChange({ phase: 'pull' }, found)).toBe(expected);
+    expect(laterChange({ state: { at: 'pulling' } }, found)).toBe(expected);
   });
 
   it.each<Row>([
@@ -71,7 +71,8 @@ describe('findLaterChange, after a run that was killed', () => {
     ['whose second file was changed since', { files: ['after', 'other'] }, fileChanged],
     ['beside which a worker was made', { now: [...before, made('worker-1')] }, workerMade],
   ])('before it saved or wrote anything, and %s', (_, found, expected) => {
-    for (const phase of ['save', 'write'] as const) expect(laterChange({ phase }, found)).toBe(expected);
+    for (const at of ['saving', 'writing'] as const)
+      expect(laterChange({ state: { at } }, found)).toBe(expected);
   });
 
   it.each<Row>([
@@ -83,14 +84,16 @@ describe('findLaterChange, after a run that was killed', () => {
     ['whose app was recreated from the old image', { now: [made('app-1', 'old')] }, appMade],
     ['whose follower got another image', { now: [app, made('sidecar-1')] }, sidecarMade],
   ])('while data was saved or files written, and %s', (_, found, expected) => {
-    for (const phase of ['save', 'write'] as const)
-      expect(laterChange({ phase, changeover: replacing }, found)).toBe(expected);
+    for (const at of ['saving', 'writing'] as const)
+      expect(laterChange({ state: { at }, changeover: replacing }, found)).toBe(expected);
   });
 
   it.each<Row>([['whose files were changed', { files: ['other'] }, null]])(
     'while data was restored, and %s: the restore is always finished',
     (_, found, expected) => {
-      expect(laterChange({ phase: 'restore', changeover: replacing, goingBack }, found)).toBe(expected);
+      expect(laterChange({ state: { at: 'restoring', ending: null }, changeover: replacing }, found)).toBe(
+        expected,
+      );
     },
   );
 
@@ -112,8 +115,8 @@ describe('findLaterChange, after a run that was killed', () => {
     ],
     ['whose image is gone', { image: null }, 'acme/svc:v1.1.0 now points to a different image'],
   ])('in replacing, and %s', (_, found, expected) => {
-    for (const phase of ['recreate', 'verify'] as const)
-      expect(laterChange({ phase, changeover: replacing }, found)).toBe(expected);
+    for (const at of ['replacing', 'verifying'] as const)
+      expect(laterChange({ state: { at }, changeover: replacing }, found)).toBe(expected);
   });
 
   it.each<Row>([
@@ -124,13 +127,16 @@ describe('findLaterChange, after a run that was killed', () => {
     ['whose app runs an image of neither', { now: [made('app-1', 'other')] }, appMade],
     ['whose new image is gone', { image: null }, null],
   ])('in going back, and %s', (_, found, expected) => {
-    expect(laterChange({ phase: 'recreate', changeover: replacing, goingBack }, found)).toBe(expected);
+    expect(laterChange({ state: goingBack, changeover: replacing }, found)).toBe(expected);
   });
 
   it('takes a tag that was published again with the same content for the same image', () => {
     const image = { reference: 'acme/svc:v1.1.0', id: 'sha256:index-1', manifests: ['sha256:amd64'] };
     const moved = [movedService('app', { image })];
-    const data = journalData({ phase: 'verify', changeover: { ...replacing, moved } satisfies Changeover });
+    const data = journalData({
+      state: { at: 'verifying' },
+      changeover: { ...replacing, moved } satisfies Changeover,
+    });
     const found = (id: string, digest: string) => {
       const app = container('app-1-made', { imageId: id, imageManifest: digest });
       const images = new Map([[image.reference, { id, manifests: [digest] }]]);
@@ -146,7 +152,10 @@ describe('findLaterChange, after a run that was killed', () => {
       movedService('app'),
       movedService('worker', { image: { reference: 'acme/worker:v1.1.0', id: 'sha256:new-worker' } }),
     ];
-    const data = journalData({ phase: 'verify', changeover: { ...replacing, moved } satisfies Changeover });
+    const data = journalData({
+      state: { at: 'verifying' },
+      changeover: { ...replacing, moved } satisfies Changeover,
+    });
     const images = (worker: string) =>
       new Map([
         ['acme/svc:v1.1.0', { id: 'sha256:new' }],

@@ -6,14 +6,15 @@ import {
   planEarlier,
 } from '../../../../src/updater/compose/resume/plan-earlier.ts';
 import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
+import type { OpenState } from '../../../../src/updater/run/state/run-state.ts';
 import { changeover, ending, journalData } from '../../../build.ts';
 
 /** Every value of all that the plan looks at. A few combinations occur in no run: they are planned for all the same. */
 const domains = {
   laterChange: [null, '.env matches neither the original file nor the file that the update wrote'],
   ended: ['killed', 'crashed', 'broken'],
-  /** In `save` and later the journal has what is to be replaced. */
-  phase: ['pull', 'save', 'write', 'recreate', 'verify', 'restore'],
+  /** From `saving` on the journal has what is to be replaced. */
+  stage: ['pulling', 'saving', 'writing', 'replacing', 'verifying', 'restoring'],
   /** It was putting everything back, to `begin anew` or to `end`. */
   goingBack: ['no', 'begin anew', 'end'],
   /** Data was saved, or is about to be. */
@@ -34,7 +35,9 @@ function situations(given: Given): Situation[] {
   let all: Partial<Situation>[] = [{}];
   for (const [key, values] of Object.entries({ ...domains, ...given }))
     all = all.flatMap((situation) => values.map((value) => ({ ...situation, [key]: value })));
-  return all.filter((situation): situation is Situation => 'isOwn' in situation);
+  return all
+    .filter((situation): situation is Situation => 'isOwn' in situation)
+    .filter(({ stage, goingBack }) => stage !== 'restoring' || goingBack !== 'no');
 }
 
 const theChangeover = changeover();
@@ -45,15 +48,19 @@ const restorePoint: NonNullable<JournalData['point']> = {
 };
 
 function step(situation: Situation): EarlierStep {
-  const { ended, phase, goingBack, hasPoint, started, ...facts } = situation;
-  const back = { no: null, 'begin anew': { ending: null }, end: { ending: theEnding } };
+  const { ended, stage, goingBack, hasPoint, started, ...facts } = situation;
+  const afterwards = goingBack === 'end' ? theEnding : null;
+  const open: OpenState =
+    stage === 'restoring'
+      ? { at: stage, ending: afterwards }
+      : goingBack === 'no'
+        ? { at: stage }
+        : { at: 'rolling-back', from: stage, ending: afterwards };
   const data: JournalData = journalData({
-    phase,
-    changeover: phase === 'pull' ? null : theChangeover,
-    goingBack: back[goingBack],
+    state: ended === 'killed' ? open : { at: 'ended', ending: ending(ended), left: open },
+    changeover: stage === 'pulling' ? null : theChangeover,
     point: hasPoint ? restorePoint : null,
     started,
-    outcome: ended === 'killed' ? null : ending(ended),
   });
   return planEarlier(data, facts);
 }
@@ -64,15 +71,15 @@ const words = (planned: EarlierStep): string =>
 
 const ours: Given = { laterChange: [null] };
 const unfinished: Given = { ...ours, ended: ['killed', 'crashed'], goingBack: ['no'] };
-/** Nothing of the new version was meant to run yet, or the data was being restored. */
-const notReplacing = ['pull', 'save', 'write', 'restore'] as const;
-const replacing = ['recreate', 'verify'] as const;
-const notReplaced: Given = { ...unfinished, phase: notReplacing };
-const replaced: Given = { ...unfinished, phase: replacing };
+/** Nothing of the new version was meant to run yet. */
+const notReplacing = ['pulling', 'saving', 'writing'] as const;
+const replacing = ['replacing', 'verifying'] as const;
+const notReplaced: Given = { ...unfinished, stage: notReplacing };
+const replaced: Given = { ...unfinished, stage: replacing };
 const theSame: Given = { ...replaced, sameRequest: [true] };
 const another: Given = { ...replaced, sameRequest: [false] };
-const toAnEnd: Given = { ...ours, goingBack: ['end'], phase: ['pull', 'save', 'write', ...replacing] };
-const restoring: Given = { ...ours, goingBack: ['end'], phase: ['restore'] };
+const toAnEnd: Given = { ...ours, goingBack: ['end'], stage: [...notReplacing, ...replacing] };
+const restoring: Given = { ...ours, goingBack: ['end'], stage: ['restoring'] };
 const toBeginAnew: Given = { ...ours, goingBack: ['begin anew'] };
 const inTime: Given = { attempt: [1, maxAttempts] };
 const tooOften: Given = { attempt: [maxAttempts + 1] };
@@ -148,7 +155,7 @@ describe('planEarlier', () => {
       newHasStarted: false,
       laterChange: null,
     };
-    const data = journalData({ phase: 'recreate', changeover: theChangeover });
+    const data = journalData({ state: { at: 'replacing' }, changeover: theChangeover });
     expect(planEarlier(data, now).kind).toBe('resume');
     expect(planEarlier(data, { ...now, attempt: 5 }).kind).toBe('undo');
   });

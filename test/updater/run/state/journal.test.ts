@@ -30,6 +30,7 @@ import {
   setAside,
 } from '../../../../src/updater/run/state/journal.ts';
 import { journalSchema } from '../../../../src/updater/run/state/journal-shape.ts';
+import type { OpenState } from '../../../../src/updater/run/state/run-state.ts';
 import {
   blueprint,
   changeover,
@@ -66,6 +67,12 @@ function open(changes: Partial<JournalData> = {}): Journal {
   return new Journal({ state, restore }, { ...data, ...changes });
 }
 
+const backTo = (outcome: Outcome | null): OpenState => ({
+  at: 'rolling-back',
+  from: 'replacing',
+  ending: outcome && ended(outcome),
+});
+
 beforeEach(async () => {
   state = await mkdtemp(join(tmpdir(), 'journal-'));
   restored = 0;
@@ -75,10 +82,18 @@ afterEach(() => rm(state, { recursive: true, force: true }));
 describe('Journal', () => {
   it('is read back as it was written, for the owner alone, with nothing beside it', async () => {
     const journal = open();
-    await journal.write({ phase: 'write' });
-    expect(await readJournal(state)).toEqual({ ...data, phase: 'write' });
+    await journal.write({ state: { at: 'writing' } });
+    expect(await readJournal(state)).toEqual({ ...data, state: { at: 'writing' } });
     expect((await stat(join(state, 'journal.json'))).mode & 0o777).toBe(0o600);
     expect(await readdir(state)).toEqual(['journal.json']);
+  });
+
+  it('takes no way that no run takes', async () => {
+    const journal = open({ state: { at: 'verifying' } });
+    await expect(journal.write({ state: { at: 'saving' } })).rejects.toThrow(
+      'a run cannot go from verifying to saving',
+    );
+    expect(journal.data.state).toEqual({ at: 'verifying' });
   });
 
   it('says what is on the disk, also where it could not be written', async () => {
@@ -86,20 +101,20 @@ describe('Journal', () => {
     await journal.write();
     await rm(state, { recursive: true });
     await writeFile(state, 'a file in its way');
-    await expect(journal.write({ phase: 'write' })).rejects.toMatchObject({ code: 'write-failed' });
-    expect(journal.data.phase).toBe('pull');
+    await expect(journal.write({ state: { at: 'writing' } })).rejects.toMatchObject({ code: 'write-failed' });
+    expect(journal.data.state).toEqual({ at: 'pulling' });
   });
 
   it('makes its directory anew where somebody has removed it', async () => {
     const journal = open();
     await rm(state, { recursive: true });
-    await journal.write({ phase: 'write' });
+    await journal.write({ state: { at: 'writing' } });
     expect(restored).toBe(1);
-    expect(await readJournal(state)).toMatchObject({ phase: 'write' });
+    expect(await readJournal(state)).toMatchObject({ state: { at: 'writing' } });
   });
 
   it('is not stopped by what a killed process left of writing it', async () => {
-    await writeFile(join(state, 'journal.json.new'), '{"format":1,"ru');
+    await writeFile(join(state, 'journal.json.new'), '{"format":2,"ru');
     await open().write();
     expect(await readJournal(state)).toEqual(data);
     expect(await readdir(state)).toEqual(['journal.json']);
@@ -125,8 +140,8 @@ describe('Journal', () => {
 
 describe('Journal.note', () => {
   it('is a write where the disk lets it', async () => {
-    expect(await open().note({ phase: 'verify' })).toBeNull();
-    expect(await readJournal(state)).toEqual({ ...data, phase: 'verify' });
+    expect(await open().note({ state: { at: 'saving' } })).toBeNull();
+    expect(await readJournal(state)).toEqual({ ...data, state: { at: 'saving' } });
   });
 
   it('goes on without the disk, tells why, and has it written by the next that can', async () => {
@@ -136,41 +151,45 @@ describe('Journal.note', () => {
     expect(await journal.note({ started: true })).toMatch(/^the journal cannot be written: .*ENOTDIR/);
     expect(journal.data.started).toBe(true);
     await rm(state);
-    await journal.write({ phase: 'verify' });
-    expect(await readJournal(state)).toEqual({ ...data, started: true, phase: 'verify' });
+    await journal.write({ state: { at: 'saving' } });
+    expect(await readJournal(state)).toEqual({ ...data, started: true, state: { at: 'saving' } });
   });
 });
 
 describe('Journal.end', () => {
-  const goingBack = { goingBack: { ending: ended('failed') }, phase: 'recreate', blueprints } as const;
-  const started = { started: true, phase: 'verify', blueprints } as const;
-  const over = { phase: 'done', goingBack: null, blueprints: [] } as const;
-  it.each<[Outcome, situation: string, Partial<JournalData>, left: Partial<JournalData>]>([
-    ['updated', 'once the new version runs', started, { ...over, started: true }],
-    ['unchanged', 'after the pull', {}, over],
-    ['failed', 'once all is back', goingBack, over],
-    ['cancelled', 'once all is back', goingBack, over],
-    ['broken', 'where not all is back', goingBack, goingBack],
-    ['broken', 'once the new version has started', started, { ...started, blueprints: [] }],
-  ])('%s, %s', async (outcome, _, changes, left) => {
+  const goingBack = { state: backTo('failed'), blueprints } as const;
+  const started = { started: true, state: { at: 'verifying' }, blueprints } as const;
+  it.each<[Outcome, situation: string, Partial<JournalData>, left: OpenState | null, secrets: boolean]>([
+    ['updated', 'once the new version runs', started, null, false],
+    ['unchanged', 'after the pull', {}, null, false],
+    ['failed', 'once all is back', goingBack, null, false],
+    ['cancelled', 'once all is back', goingBack, null, false],
+    ['broken', 'where not all is back', goingBack, backTo('failed'), true],
+    ['broken', 'once the new version has started', started, { at: 'verifying' }, false],
+  ])('%s, %s', async (outcome, _, changes, left, secrets) => {
     await open(changes).end(ended(outcome));
-    expect(await readJournal(state)).toEqual({ ...data, ...left, outcome: ended(outcome) });
+    const ending = { at: 'ended', ending: ended(outcome), left } as const;
+    const kept = secrets ? blueprints : [];
+    expect(await readJournal(state)).toEqual({ ...data, ...changes, state: ending, blueprints: kept });
   });
 });
 
 describe('Journal.closeForLaterRun', () => {
-  const goingBack = { goingBack: { ending: null }, phase: 'recreate', blueprints } as const;
-  const started = { started: true, phase: 'verify' } as const;
-  const over = { phase: 'done', goingBack: null, blueprints: [] } as const;
+  const goingBack = { state: backTo(null), blueprints } as const;
+  const crashed = { at: 'ended', ending: ended('crashed'), left: backTo(null) } as const;
+  const started = { started: true, state: { at: 'verifying' }, blueprints } as const;
   const message = 'another update came first';
-  it.each<[Outcome, situation: string, Partial<JournalData>, left: Partial<JournalData>, pending: boolean]>([
-    ['cancelled', 'once all is back', goingBack, over, false],
-    ['cancelled', 'of one that crashed', { ...goingBack, outcome: ended('crashed') }, over, false],
-    ['broken', 'once the new version has started', { ...started, blueprints }, started, true],
+  it.each<[Outcome, situation: string, Partial<JournalData>, left: OpenState | null, pending: boolean]>([
+    ['cancelled', 'once all is back', goingBack, null, false],
+    ['cancelled', 'of one that crashed', { ...goingBack, state: crashed }, null, false],
+    ['broken', 'once the new version has started', started, { at: 'verifying' }, true],
   ])('%s, %s: no container takes that end for its own', async (outcome, _, changes, left, pending) => {
     await open(changes).closeForLaterRun(outcome, message);
-    const said = { outcome, exitCode: 0, message: `${outcome}: ${message}` };
-    const closed = { ...data, containerId: '', ...left, outcome: said };
+    const ending = { outcome, exitCode: 0, message: `${outcome}: ${message}` };
+    const closed: JournalData = {
+      ...{ ...data, ...changes, containerId: '', blueprints: [] },
+      state: { at: 'ended', ending, left },
+    };
     expect(await readJournal(state)).toEqual(closed);
     expect([isPending(closed), isHalfDone(closed)]).toEqual([pending, false]);
   });
@@ -208,7 +227,7 @@ describe('readJournal', () => {
     ['{', 'it is not valid JSON'],
     ['null', 'it is not valid'],
     ['[]', 'it is not valid'],
-    ['{"format":2,"run":"x","files":[]}', 'format is not valid'],
+    ['{"format":1,"run":"x","files":[]}', 'format is not valid'],
   ])('does not trust %j', async (text, mistake) => {
     await writeFile(join(state, 'journal.json'), text);
     expect(await readJournal(state)).toEqual({ unreadable: text, mistake });
@@ -228,12 +247,11 @@ describe('readJournal', () => {
   };
   const whole: JournalData = {
     ...data,
-    phase: 'recreate',
+    state: { at: 'ended', ending: ended('broken'), left: backTo('failed') },
     files: [file, { ...file, before: null, backup: null, owner: null }],
     containers: [kept],
     changeover: changeover({ moved: [moved], containers: [kept] }),
     blueprints: [blueprint(ids.id, { imageId: ids.imageId, imageReference: ids.imageId })],
-    goingBack: { ending: ended('failed') },
     point: {
       ...{ directory: '/opt/svc/.svc-updater/restore/20261121T104207Z', state: 'restored' },
       ...{ services: ['db'], inMemory: ['cache'], riders: [{ id: 'a1', name: 'svc-vpn-1' }] },
@@ -245,8 +263,7 @@ describe('readJournal', () => {
     },
   };
 
-  it('takes a whole one, and one of an earlier version', async () => {
-    // As version 1.0.0 has written it.
+  it('takes a whole one, and one of an engine that tells less', async () => {
     const { imageManifest: _, ...first } = kept;
     const earlier = { ...whole, containers: [first], changeover: null };
     for (const each of [whole, earlier]) {
@@ -258,7 +275,7 @@ describe('readJournal', () => {
   const [old, plan] = [whole.blueprints[0], whole.changeover];
   it.each<[what: string, field: string, Record<string, unknown>]>([
     ['a run that is a path', 'run', { run: '../../etc' }],
-    ['a phase that there is not', 'phase', { phase: 'remove' }],
+    ['a state that there is not', 'state.at', { state: { at: 'removing' } }],
     ['a project that is an option', 'project.name', { project: { ...project, name: '--host=evil' } }],
     ['a file of the project that has no root', 'project.files.0', { project: { ...project, files: ['-f'] } }],
     ['no project', 'project', { project: null }],
@@ -315,11 +332,18 @@ describe('readJournal', () => {
       'point.policies.0.policy',
       { point: { ...whole.point, policies: [{ id: 'b2', policy: 'no\n' }] } },
     ],
-    ['an end that is none', 'outcome.outcome', { outcome: { outcome: 'well', exitCode: 0, message: '' } }],
+    [
+      'an end that is none',
+      'state.ending.outcome',
+      { state: { at: 'ended', ending: { outcome: 'well', exitCode: 0, message: '' }, left: null } },
+    ],
   ])('does not trust %s', async (_, field, changes) => {
     const text = JSON.stringify({ ...whole, ...changes });
     await writeFile(join(state, 'journal.json'), text);
-    expect(await readJournal(state)).toEqual({ unreadable: text, mistake: `${field} is not valid` });
+    expect(await readJournal(state)).toEqual({
+      unreadable: text,
+      mistake: `${field} is not valid`,
+    });
   });
 
   it('does not trust a field of another type, and ignores an unknown one', () => {
@@ -369,34 +393,42 @@ describe('setAside', () => {
 });
 
 describe('what is left to do', () => {
-  const back = { ending: ended('failed') };
+  const over = (outcome: Outcome, left: OpenState | null): Partial<JournalData> => ({
+    state: { at: 'ended', ending: ended(outcome), left },
+  });
   it.each<[string, Partial<JournalData>, pending: boolean, halfDone: boolean, says: string]>([
     ['killed in the pull', {}, true, true, 'was interrupted during the pull phase'],
     [
       'killed while containers were replaced',
-      { phase: 'recreate', changeover: changeover() },
+      { state: { at: 'replacing' }, changeover: changeover() },
       true,
       true,
       'was interrupted during the recreate phase; app and worker may have been only partly replaced',
     ],
     [
       'killed on the way back',
-      { goingBack: back },
+      { state: backTo('failed') },
       true,
       true,
       'was interrupted while it was being rolled back',
     ],
     [
       'could not be brought back',
-      { goingBack: back, outcome: ended('broken') },
+      { state: { at: 'ended', ending: ended('broken'), left: backTo('failed') } },
       true,
       true,
       'was interrupted while it was being rolled back',
     ],
-    ['a bug', { outcome: ended('crashed') }, true, true, 'did not succeed (crashed)'],
-    ['broken: a person has been told', { outcome: ended('broken') }, true, false, 'did not succeed (broken)'],
-    ['failed', { outcome: ended('failed') }, false, false, 'did not succeed (failed)'],
-    ['updated', { outcome: ended('updated') }, false, false, 'did not succeed (updated)'],
+    ['a bug', over('crashed', { at: 'replacing' }), true, true, 'did not succeed (crashed)'],
+    [
+      'broken: a person has been told',
+      over('broken', { at: 'verifying' }),
+      true,
+      false,
+      'did not succeed (broken)',
+    ],
+    ['failed', over('failed', null), false, false, 'did not succeed (failed)'],
+    ['updated', over('updated', null), false, false, 'did not succeed (updated)'],
   ])('%s', (_, changes, pending, halfDone, says) => {
     const journal = { ...data, ...changes };
     expect([isPending(journal), isHalfDone(journal)]).toEqual([pending, halfDone]);

@@ -1,16 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/container.ts';
 import { composeLabels } from '../../../../src/engine/labels.ts';
-import type { Ending } from '../../../../src/updater/run/log/ending.ts';
 import { type ContainerRecord, recordOf } from '../../../../src/updater/run/state/changeover.ts';
 import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
+import type { JournalState } from '../../../../src/updater/run/state/run-state.ts';
 import { wasInterrupted, wasLeftDown } from '../../../../src/updater/run/state/was-interrupted.ts';
 import { began, changeover, container, journalData, movedService, never } from '../../../build.ts';
 
 const worker = (id: string, status: string, startedAt = began, imageId = 'old'): Container =>
   container('worker-1', { id, status, startedAt, imageId });
 const nobody = () => false;
-const failed: Ending = { outcome: 'failed', exitCode: 4, message: '' };
+const failed: JournalState = {
+  at: 'ended',
+  ending: { outcome: 'failed', exitCode: 4, message: '' },
+  left: null,
+};
 
 function journal(record: ContainerRecord, changes: Partial<JournalData> = {}): JournalData {
   const moved = [movedService('worker', { image: null })];
@@ -35,13 +39,13 @@ describe('wasInterrupted: a container that is down', () => {
     ],
     [
       'was stopped after a run that had put all back',
-      journal(ran, { outcome: failed }),
+      journal(ran, { state: failed }),
       worker('1', 'exited'),
       false,
     ],
     [
       'was down through a run that failed early',
-      journal(downByUs, { outcome: failed }),
+      journal(downByUs, { state: failed }),
       worker('1', 'exited'),
       true,
     ],
@@ -76,7 +80,7 @@ describe('wasInterrupted: a container that a killed compose call has stopped', (
     const of = (record = ran as ContainerRecord) =>
       journal(record, {
         changeover: changeover({ moved: [movedService('worker')], containers: [record] }),
-        outcome: failed,
+        state: failed,
       });
     expect(wasInterrupted(null)(instead)).toBe(true);
     expect(wasInterrupted(of(ran))(instead)).toBe(true);
@@ -96,8 +100,8 @@ describe('wasLeftDown: a container that was made and not started', () => {
 
   it.each<[string, JournalData | null, boolean]>([
     ['without a journal', null, false],
-    ['in place of one that was stopped', of(down, { outcome: failed }), true],
-    ['in place of one that ran', of(ran, { outcome: failed }), false],
+    ['in place of one that was stopped', of(down, { state: failed }), true],
+    ['in place of one that ran', of(ran, { state: failed }), false],
     ['by a run that had replaced nothing', of(down, { changeover: null }), false],
   ])('%s', (_, data, expected) => {
     expect(wasLeftDown(data)(made)).toBe(expected);

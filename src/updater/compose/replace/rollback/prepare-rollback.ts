@@ -18,7 +18,7 @@ export async function prepareRollback(
     journal.data.blueprints.length > 0
       ? journal.data.blueprints
       : await blueprintsOf(context, changeover, names, installation);
-  await journal.write({ phase: 'recreate', changeover, blueprints });
+  await journal.write({ state: { at: 'replacing' }, changeover, blueprints });
 }
 
 /** What it takes to create the containers of these services again; best taken while they run. */

@@ -43,7 +43,7 @@ export async function restoreContainers(
   for (let attempt = 1; ; attempt++) {
     const before = await containersNow(work);
     // Not removed unnoticed: the data has to be restored once more.
-    if (journal.data.phase === 'restore' && newHasStarted(changeover, before)) return;
+    if (journal.data.state.at === 'restoring' && newHasStarted(changeover, before)) return;
     const failure = await restoreAll(before, work);
     if (failure === null) return;
     if (failure instanceof Interrupted || attempt === tries) throw failure;

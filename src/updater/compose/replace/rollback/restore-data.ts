@@ -87,8 +87,8 @@ export async function beginRollback(
   const files = back.files.map((each) => ({ ...each, temporary: temporaryOf(each.real, run) }));
   const { riders = [], ports = [] } = journal.data.point ?? back.point ?? {};
   await journal.write({
-    ...{ phase: 'restore', from, files, tags, changeover, blueprints },
-    goingBack: { ending: keptEnding(log, ending) },
+    ...{ from, files, tags, changeover, blueprints },
+    state: { at: 'restoring', ending: keptEnding(log, ending) },
     point: {
       ...{ directory: place.directory, state: 'saved', riders, ports, policies: [] },
       ...{ services: point.services, inMemory: point.inMemory },
@@ -103,9 +103,9 @@ export async function beginRollback(
  */
 export async function restoreData(context: RunContext, journal: Journal): Promise<void> {
   const { log } = context;
-  const { phase, changeover, project } = journal.data;
+  const { state, changeover, project } = journal.data;
   const { point } = journal.data;
-  if (!point || phase !== 'restore' || changeover === null || point.state === 'restored') return;
+  if (!point || state.at !== 'restoring' || changeover === null || point.state === 'restored') return;
   const found = await PointRecord.open(pointPlace(point.directory, project)).catch((cause: unknown) => {
     if (!(cause instanceof UpdateError)) throw cause;
     throw new UpdateError('data-not-restored', cause.message, { cause });
@@ -246,18 +246,18 @@ export async function startDataAgain(
   changeover: Changeover,
 ): Promise<void> {
   const { engine, log } = context;
-  const { point, phase, project } = journal.data;
+  const { point, state, project } = journal.data;
   if (!point) return;
   // A container that is gone is created again with its policy.
   for (const { id, policy } of point.policies) await engine.call(['update', `--restart=${policy}`, id]);
   // A stop that a kill has interrupted goes on, and would end a service after it was found running.
-  if (phase !== 'restore' && point.state === 'saving') {
+  if (state.at !== 'restoring' && point.state === 'saving') {
     const { containers } = await listProject(engine, project.name);
     const groups = await runningCovered({ engine }, journal.data, changeover);
     if (!newHasStarted(changeover, containers)) await stopInOrder({ engine, log }, groups);
   }
   await startDataServices({ ...context, journal, changeover });
-  if (phase !== 'restore') return;
+  if (state.at !== 'restoring') return;
   const { containers } = await listProject(engine, project.name);
   const inMemory = containers.filter((each) => point.inMemory.includes(serviceOf(each)) && isUp(each));
   if (inMemory.length === 0) return;

@@ -12,6 +12,7 @@ import type { Log } from '../../../run/log/log.ts';
 import type { RunContext } from '../../../run/run-context.ts';
 import { newHasStarted } from '../../../run/state/changeover.ts';
 import { endingFactsOf, type Journal } from '../../../run/state/journal.ts';
+import { isBeforeReplacing, stageOf } from '../../../run/state/run-state.ts';
 import { restoreTags } from '../../pull/tags.ts';
 import { dataDoors, writePointState } from '../data-services.ts';
 import { findLeftAlone, findSaved } from '../find-saved.ts';
@@ -187,7 +188,10 @@ async function rollBack(
 
 /** Records the rollback and the ending of the run afterwards; null if an update starts over after it. */
 export async function markRollback(journal: Journal, log: Log, ending: Ending | null): Promise<void> {
-  const failure = await journal.note({ goingBack: { ending: ending && keptEnding(log, ending) } });
+  const stage = stageOf(journal.data.state);
+  if (stage === null || stage === 'restoring') return;
+  const state = { at: 'rolling-back', from: stage, ending: ending && keptEnding(log, ending) } as const;
+  const failure = await journal.note({ state });
   if (failure !== null) log.warn(failure);
 }
 
@@ -219,8 +223,8 @@ const rounds = 3;
 
 /** Whether the new version was started on the data that a rollback has restored. @throws UpdateError data-not-restored */
 async function isOvertaken(context: RunContext, journal: Journal, round: number): Promise<boolean> {
-  const { phase, changeover, project } = journal.data;
-  if (phase !== 'restore' || changeover === null || !journal.data.point) return false;
+  const { state, changeover, project } = journal.data;
+  if (state.at !== 'restoring' || changeover === null || !journal.data.point) return false;
   const { containers } = await listProject(context.engine, project.name);
   if (!newHasStarted(changeover, containers)) return false;
   if (round >= rounds) {
@@ -264,14 +268,13 @@ export async function startAgain(
   journal: Journal,
   stops: StopsUnderWay,
 ): Promise<boolean> {
-  const { changeover, phase, project, started, from } = journal.data;
+  const { changeover, state, project, started, from } = journal.data;
   if (changeover === null) return true;
   try {
     await startDataAgain(context, journal, changeover);
     // Looked at now: an `up` that waited for a data service may have started another version just then.
     const { containers } = await listProject(context.engine, project.name);
-    const isBeforeRecreate = phase === 'save' || phase === 'write';
-    if (isBeforeRecreate && (started || newHasStarted(changeover, containers))) {
+    if (isBeforeReplacing(state) && (started || newHasStarted(changeover, containers))) {
       context.log.warn(`another version was started in the meantime, so ${from} will not be started again`);
       return false;
     }
@@ -279,11 +282,11 @@ export async function startAgain(
     return true;
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
-    const state = phase === 'restore' && {
+    const told = state.at === 'restoring' && {
       state: `the data and files of ${from} have been restored, but ${from} could not be started`,
     };
     throw new UpdateError('containers-not-restored', error.message, {
-      ...state,
+      ...told,
       detail: error.detail,
       cause: error,
     });
@@ -292,9 +295,9 @@ export async function startAgain(
 
 /** A restore point that was not needed is removed, unless it is the only copy of something. */
 async function endPoint(context: RunContext, journal: Journal, wasStarted: boolean): Promise<void> {
-  const { point, phase, project } = journal.data;
+  const { point, state, project } = journal.data;
   if (!point) return;
-  if (phase === 'restore') return endRollback(journal);
+  if (state.at === 'restoring') return endRollback(journal);
   const found = await readPoint(pointPlace(point.directory, project)).catch(() => null);
   const gone = found === null ? [] : await missingVolumes(context, found.mounts);
   const isOnly = gone.length > 0 || (point.state === 'saved' && !wasStarted);

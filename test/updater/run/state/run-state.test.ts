@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import {
+  isBeforeReplacing,
+  isReplacing,
+  type JournalState,
+  mayFollow,
+  type OpenState,
+  openOf,
+  phaseWord,
+  runStateSchema,
+  stageOf,
+  transitions,
+  wayBackOf,
+} from '../../../../src/updater/run/state/run-state.ts';
+import { ending } from '../../../build.ts';
+
+const stages = ['pulling', 'saving', 'writing', 'replacing', 'verifying'] as const;
+const failed = ending('failed');
+const open: OpenState[] = [
+  ...stages.map((at) => ({ at })),
+  ...stages.map((from) => ({ at: 'rolling-back' as const, from, ending: failed })),
+  { at: 'restoring', ending: null },
+];
+const broken = (left: OpenState | null): JournalState => ({ at: 'ended', ending: ending('broken'), left });
+
+describe('a state', () => {
+  it.each([...open, broken(null), ...open.map(broken)])('%j is stored and read', (state) => {
+    expect(runStateSchema.parse(JSON.parse(JSON.stringify(state)))).toEqual(state);
+  });
+
+  it.each(open)('%j is found in the end that left it', (state) => {
+    for (const of of [openOf, stageOf, wayBackOf, isReplacing, isBeforeReplacing, phaseWord])
+      expect(of(broken(state))).toEqual(of(state));
+    expect(mayFollow(broken(state), state)).toBe(true);
+  });
+
+  it('is nothing that anybody has to go on with, once nothing is left', () => {
+    const over = broken(null);
+    expect([openOf(over), stageOf(over), wayBackOf(over), phaseWord(over)]).toEqual([
+      null,
+      null,
+      null,
+      'done',
+    ]);
+    for (const state of open) expect(mayFollow(over, state)).toBe(false);
+  });
+
+  it('leads where the table says, and nowhere else', () => {
+    for (const from of open)
+      for (const to of [...open, broken(null)])
+        expect([from.at, to.at, mayFollow(from, to)]).toEqual([
+          ...[from.at, to.at],
+          from.at === to.at || transitions[from.at].includes(to.at),
+        ]);
+  });
+
+  it('always leads to an end, and from no way back to saving or writing', () => {
+    for (const { at } of open) expect(transitions[at]).toContain('ended');
+    for (const at of ['rolling-back', 'restoring'] as const)
+      for (const forward of ['pulling', 'saving', 'writing', 'verifying'] as const)
+        expect(transitions[at]).not.toContain(forward);
+  });
+});
