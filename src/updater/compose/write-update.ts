@@ -15,12 +15,7 @@ import { backupsOf } from '../run/state/state-directory.ts';
 import type { PreparedPlan } from './plan/plan.ts';
 import { moveTags } from './pull/tags.ts';
 import { prepareRollback } from './replace/rollback/prepare-rollback.ts';
-import type { OldTexts } from './replace/rollback/roll-back.ts';
 import type { Saved } from './replace/save.ts';
-
-/** The old texts of overwritten files. */
-export const oldTexts = ({ changes }: PreparedPlan): OldTexts =>
-  new Map(changes.flatMap(({ path, before }) => (before === null ? [] : [[path, before] as const])));
 
 /**
  * The phase `write`: writes the files, moves tags that the pull did not move, and records what a rollback needs.
