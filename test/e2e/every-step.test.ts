@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { afterAll, describe, expect, test } from 'vitest';
-import { stepKinds } from '../../src/updater/compose/executors.ts';
+import { stepKinds } from '../../src/updater/compose/loop/executors.ts';
 import { composeText } from '../rig/compose-text.ts';
 import type { LayoutContext } from '../rig/layout.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';

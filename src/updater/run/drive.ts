@@ -31,7 +31,7 @@ export interface Driver<View, Step extends { kind: string }> {
 }
 
 /** A run that can go back. */
-export interface Run<View, Step extends { kind: string }> extends Driver<View, Step> {
+export interface DrivenRun<View, Step extends { kind: string }> extends Driver<View, Step> {
   /**
    * After an error on the way to the new version: from here on the run goes back, whoever is killed. Gives what the run ends
    * with once all is back. @throws the end of a run that cannot go back
@@ -89,7 +89,7 @@ export async function drive<View, Step extends { kind: string }>(
 
 /** Drives to the new version, or back if that fails. @throws what the run ends with */
 export async function runToGoal<View, Step extends { kind: string }>(
-  run: Run<View, Step>,
+  run: DrivenRun<View, Step>,
   log: Log,
 ): Promise<Ending> {
   try {
@@ -104,7 +104,7 @@ export async function runToGoal<View, Step extends { kind: string }>(
 
 /** Always throws what the run ends with. */
 export async function goBack<View, Step extends { kind: string }>(
-  run: Run<View, Step>,
+  run: DrivenRun<View, Step>,
   error: unknown,
   log: Log,
 ): Promise<never> {

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { UpdateError } from '../../../src/core/progress/update-error.ts';
 import {
+  type DrivenRun,
   drive,
   goBack,
   type NextStep,
-  type Run,
   runToGoal,
   TryAgain,
   untilDone,
@@ -24,7 +24,7 @@ type Acts = Record<string, () => void>;
 function runOf(update: readonly string[], rollback: readonly string[] = [], acts: Acts = {}) {
   const done: string[] = [];
   let tries = 0;
-  const run: Run<readonly string[], Step> & { done: string[]; isClosed: boolean } = {
+  const run: DrivenRun<readonly string[], Step> & { done: string[]; isClosed: boolean } = {
     done,
     isClosed: false,
     look: async () => [...done],

@@ -21,10 +21,10 @@ import {
 import type { Lock } from '../../run/state/lock.ts';
 import { isBeforeReplacing, openOf, phaseWord, wayBackOf } from '../../run/state/run-state.ts';
 import type { Earlier } from '../../run/update.ts';
-import { ComposeRun } from '../compose-run.ts';
+import { ComposeRun } from '../loop/compose-run.ts';
+import { markRollback } from '../loop/turn-back.ts';
 import { beginRollback, checkPoint, completePoint } from '../replace/rollback/restore-data.ts';
 import { dropPoint } from '../replace/save.ts';
-import { markRollback } from '../turn-back.ts';
 import { gatherEarlierFacts } from './earlier-facts.ts';
 import { maxAttempts, planEarlier } from './plan-earlier.ts';
 import type { Locked, RunSoFar } from './run-so-far.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { disk, type FileSystem } from '../../../../src/core/files/file-system.ts';
 import { Engine } from '../../../../src/engine/cli/engine.ts';
-import { ComposeRun } from '../../../../src/updater/compose/compose-run.ts';
+import { ComposeRun } from '../../../../src/updater/compose/loop/compose-run.ts';
 import { deadlineOfUp } from '../../../../src/updater/compose/replace/bring-up.ts';
 import { drive } from '../../../../src/updater/run/drive.ts';
 import { Journal } from '../../../../src/updater/run/state/journal.ts';

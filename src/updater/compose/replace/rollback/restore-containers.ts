@@ -1,9 +1,9 @@
 import { UpdateError } from '../../../../core/progress/update-error.ts';
 import type { Blueprint } from '../../../../engine/api/blueprint.ts';
-import { listProject, type ProjectContainers } from '../../../../engine/api/project-containers.ts';
+import { listProject } from '../../../../engine/api/project-containers.ts';
 import { inspectContainers } from '../../../../engine/api/query.ts';
 import { connectNetwork, rebuildContainer } from '../../../../engine/api/rebuild-container.ts';
-import { type Container, serviceOf } from '../../../../engine/container.ts';
+import { serviceOf } from '../../../../engine/container.ts';
 import type { RunContext } from '../../../run/run-context.ts';
 import type { Changeover, ContainerRecord } from '../../../run/state/changeover.ts';
 import type { Journal } from '../../../run/state/journal.ts';
@@ -24,35 +24,6 @@ export interface RestoreWork extends RunContext {
   successors: Map<string, string>;
   /** Ids of containers whose rights were checked, so that they may be made again from the journal. */
   agreed: Set<string>;
-}
-
-/** The containers of the project; a container that was made again has the id of the one from before. */
-export function withOldIds(
-  { containers, leftovers }: ProjectContainers,
-  successors: ReadonlyMap<string, string>,
-): Container[] {
-  const stands = new Map([...successors].map(([old, id]) => [id, old] as const));
-  return [...containers, ...leftovers].map((container) => ({
-    ...container,
-    id: stands.get(container.id) ?? container.id,
-  }));
-}
-
-/** Names of old containers that were there, or were made again since, and are gone or about to go. */
-export function removedMeanwhile(
-  { moved, containers }: Changeover,
-  {
-    before,
-    now,
-    rebuilt,
-  }: { before: ReadonlySet<string>; now: readonly Container[]; rebuilt: ReadonlySet<string> },
-): string[] {
-  const stays = ({ id }: ContainerRecord) =>
-    now.some((container) => container.id === id && !['removing', 'dead'].includes(container.status));
-  return containers
-    .filter(({ service }) => moved.some(({ name }) => name === service))
-    .filter((record) => (before.has(record.id) || rebuilt.has(record.id)) && !stays(record))
-    .map(({ name }) => name);
 }
 
 type Executors = {

@@ -1,13 +1,13 @@
-import { Interrupted } from '../../core/progress/stops.ts';
-import { UpdateError } from '../../core/progress/update-error.ts';
-import type { ProjectContainers } from '../../engine/api/project-containers.ts';
-import type { Goal, NextStep } from '../run/drive.ts';
-import { newHasStarted } from '../run/state/changeover.ts';
-import type { JournalData } from '../run/state/journal.ts';
-import { isBeforeReplacing } from '../run/state/run-state.ts';
-import { type ReplaceStep, replaceSteps } from './replace/replace-steps.ts';
-import { removedMeanwhile, withOldIds } from './replace/rollback/restore-containers.ts';
-import { type RestoreStep, restoreSteps } from './replace/rollback/restore-steps.ts';
+import { Interrupted } from '../../../core/progress/stops.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { ProjectContainers } from '../../../engine/api/project-containers.ts';
+import type { Goal, NextStep } from '../../run/drive.ts';
+import { newHasStarted } from '../../run/state/changeover.ts';
+import type { JournalData } from '../../run/state/journal.ts';
+import { isBeforeReplacing } from '../../run/state/run-state.ts';
+import { type ReplaceStep, replaceSteps } from '../replace/replace-steps.ts';
+import { removedMeanwhile, withOldIds } from '../replace/rollback/removed-meanwhile.ts';
+import { type RestoreStep, restoreSteps } from '../replace/rollback/restore-steps.ts';
 
 /** On the way to the new version. */
 type UpdateStep =
@@ -67,7 +67,7 @@ export interface ComposeView {
 }
 
 /** The name of a step that is done once. */
-export const nameOf = (step: ComposeStep): string =>
+export const stepName = (step: ComposeStep): string =>
   [
     step.kind,
     ...('record' in step ? [step.record.id] : 'service' in step ? [step.service] : []),
@@ -85,7 +85,7 @@ const done = { kind: 'done' } as const;
 
 function nextForward({ data, now, known }: ComposeView): NextStep<ComposeStep> {
   const { state, changeover } = data;
-  const isDone = (step: ComposeStep) => known.done.has(nameOf(step));
+  const isDone = (step: ComposeStep) => known.done.has(stepName(step));
   const first = (...steps: ComposeStep[]) => steps.find((step) => !isDone(step)) ?? done;
   switch (state.at) {
     case 'pulling':
@@ -118,7 +118,7 @@ function nextForward({ data, now, known }: ComposeView): NextStep<ComposeStep> {
 function nextBack(view: ComposeView): NextStep<ComposeStep> {
   const { data, now, known } = view;
   const { state, changeover, point, started } = data;
-  const isDone = (step: ComposeStep) => known.done.has(nameOf(step));
+  const isDone = (step: ComposeStep) => known.done.has(stepName(step));
   const isOfPoint = state.at === 'restoring' && point != null && changeover !== null;
   if (isOfPoint && point.state !== 'restored') return { kind: 'restore-data' };
   if (!isDone({ kind: 'restore-files' })) return { kind: 'restore-files' };
@@ -143,7 +143,7 @@ function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep>
   if (changeover === null) return null;
   const { successors, failures, before, removals } = known;
   const endStops = { kind: 'end-stops' } as const;
-  if (!known.done.has(nameOf(endStops))) return endStops;
+  if (!known.done.has(stepName(endStops))) return endStops;
   const containers = withOldIds(now, successors);
   const rebuilt = new Set(successors.keys());
   const started = new Set(
@@ -153,7 +153,7 @@ function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep>
     const service = 'service' in step ? step.service : null;
     // A service that cannot come back must not keep the others down.
     if (service === null && failures.size > 0) break;
-    if (!failures.has(null) && !failures.has(service) && !known.done.has(nameOf(step))) return step;
+    if (!failures.has(null) && !failures.has(service) && !known.done.has(stepName(step))) return step;
   }
   if (failures.size === 0) return null;
   const names = removedMeanwhile(changeover, { before, now: containers, rebuilt });

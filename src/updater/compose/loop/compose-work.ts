@@ -1,46 +1,33 @@
-import { Interrupted } from '../../core/progress/stops.ts';
-import { watchStops } from '../../engine/api/events.ts';
-import { listProject, type ProjectContainers } from '../../engine/api/project-containers.ts';
-import { Compose, type Model } from '../../engine/cli/compose.ts';
-import type { Container } from '../../engine/container.ts';
-import type { PointRecord } from '../data/point-record.ts';
-import { type Goal, type Run, TryAgain } from '../run/drive.ts';
-import type { Ending } from '../run/log/ending.ts';
-import type { EndingFacts } from '../run/log/ending-facts.ts';
-import type { RunContext } from '../run/run-context.ts';
-import { type Changeover, newHasStarted } from '../run/state/changeover.ts';
-import { endingFactsOf, type Journal, type JournalData } from '../run/state/journal.ts';
-import { isReplacing, wayBackOf } from '../run/state/run-state.ts';
-import { executeStep } from './executors.ts';
-import {
-  type ComposeStep,
-  type ComposeView,
-  type Knowledge,
-  nameOf,
-  nextStep,
-  notRestored,
-  type StepKind,
-} from './next-step.ts';
-import type { Plan, PreparedPlan } from './plan/plan.ts';
-import type { EarlyPull } from './pull/early-pull.ts';
-import type { UpTries } from './replace/bring-up.ts';
-import { endUpdated, type Freeable } from './replace/end-updated.ts';
-import { StartTimes } from './replace/health.ts';
-import type { Replacement } from './replace/replacement.ts';
-import { type RestoreWork, restoreExecutors } from './replace/rollback/restore-containers.ts';
-import { startsWhileRestoring } from './replace/rollback/restore-data.ts';
-import type { OldTexts } from './replace/rollback/restore-files-and-tags.ts';
-import type { StopsUnderWay } from './replace/rollback/restore-steps.ts';
-import type { ContainersSeen } from './replace/same-containers.ts';
-import type { Saved } from './replace/save.ts';
-import { turnBack } from './turn-back.ts';
-import { endUnchanged, isUnchanged } from './unchanged.ts';
+import { watchStops } from '../../../engine/api/events.ts';
+import { listProject, type ProjectContainers } from '../../../engine/api/project-containers.ts';
+import { Compose, type Model } from '../../../engine/cli/compose.ts';
+import type { Container } from '../../../engine/container.ts';
+import type { PointRecord } from '../../data/point-record.ts';
+import type { EndingFacts } from '../../run/log/ending-facts.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import { type Changeover, newHasStarted } from '../../run/state/changeover.ts';
+import { endingFactsOf, type Journal, type JournalData } from '../../run/state/journal.ts';
+import { isReplacing, wayBackOf } from '../../run/state/run-state.ts';
+import type { Plan, PreparedPlan } from '../plan/plan.ts';
+import type { EarlyPull } from '../pull/early-pull.ts';
+import type { UpTries } from '../replace/bring-up.ts';
+import type { Freeable } from '../replace/end-updated.ts';
+import { StartTimes } from '../replace/health.ts';
+import type { Replacement } from '../replace/replacement.ts';
+import type { RestoreWork } from '../replace/rollback/restore-containers.ts';
+import { startsWhileRestoring } from '../replace/rollback/restore-data.ts';
+import type { OldTexts } from '../replace/rollback/restore-files-and-tags.ts';
+import type { StopsUnderWay } from '../replace/rollback/restore-steps.ts';
+import type { ContainersSeen } from '../replace/same-containers.ts';
+import type { Saved } from '../replace/save.ts';
+import type { Knowledge, StepKind } from './next-step.ts';
+import { isUnchanged } from './unchanged.ts';
 
 /** Milliseconds: for so long a look is as good as another one. */
 const freshMs = 500;
 
 /** What an update has found and made before it replaces anything. A run that goes on after a kill has only the journal. */
-export interface Preparation {
+export interface UpdateBegun {
   plan: Plan;
   /** The model by the files as they will be. */
   early: Promise<Model | null>;
@@ -57,8 +44,8 @@ export interface Preparation {
   saved?: Saved | null;
 }
 
-interface RunOptions {
-  preparation?: Preparation;
+export interface WorkOptions {
+  preparation?: UpdateBegun;
   /** For the last line of a run that ends before it replaces anything. */
   facts?: () => EndingFacts;
   /** The run before was killed. */
@@ -67,14 +54,14 @@ interface RunOptions {
   without?: readonly StepKind[];
 }
 
-/** The run of a journal on a compose project: to the new version, or back. */
-export class ComposeRun implements Run<ComposeView, ComposeStep> {
+/** What the steps of a run share: its journal, and what this process has found, made and seen. */
+export class ComposeWork {
   /** Signals end what works with it. */
   readonly context: RunContext;
   /** No signal ends what works with it: half of the containers would be of one version, half of the other. */
   readonly lasting: RunContext;
   readonly journal: Journal;
-  readonly #preparation: Preparation | null;
+  readonly #preparation: UpdateBegun | null;
   readonly facts: () => EndingFacts;
   /** The restore point that this process has made. */
   record: PointRecord | null = null;
@@ -89,7 +76,7 @@ export class ComposeRun implements Run<ComposeView, ComposeStep> {
   #watch: ReturnType<typeof watchStops> | null = null;
   #seen: ContainersSeen | null = null;
   /** What `next` decides by. */
-  readonly #memory = {
+  readonly memory = {
     done: new Set<string>(),
     before: new Set<string>(),
     successors: new Map<string, string>(),
@@ -102,7 +89,7 @@ export class ComposeRun implements Run<ComposeView, ComposeStep> {
   constructor(
     context: RunContext,
     journal: Journal,
-    { preparation, facts, wasKilled = false, without = [] }: RunOptions = {},
+    { preparation, facts, wasKilled = false, without = [] }: WorkOptions = {},
   ) {
     this.context = context;
     this.lasting = { ...context, engine: context.engine.uncancellable() };
@@ -110,43 +97,7 @@ export class ComposeRun implements Run<ComposeView, ComposeStep> {
     this.#preparation = preparation ?? null;
     this.facts = facts ?? (() => endingFactsOf(journal.data));
     this.#wasKilled = wasKilled;
-    for (const kind of without) this.#memory.done.add(kind);
-  }
-
-  /** Before anything is replaced, an update does not depend on what the containers are at. */
-  async look(goal: Goal): Promise<ComposeView> {
-    const needsContainers = goal === 'rollback' || isReplacing(this.journal.data.state);
-    const now = needsContainers ? await this.containers() : noContainers;
-    return { data: this.journal.data, now, known: { ...this.#memory, found: this.#found() } };
-  }
-
-  next = nextStep;
-
-  async execute(step: ComposeStep, view: ComposeView): Promise<void> {
-    if (step.kind !== 'announce') this.#seen = null;
-    try {
-      await executeStep(step, this, view);
-    } catch (error) {
-      if (error instanceof TryAgain || error instanceof Interrupted) throw error;
-      if (!this.#isOfContainers(step)) throw this.#explained(step, error);
-      this.#memory.failures.set('service' in step ? step.service : null, error);
-      return;
-    }
-    this.#memory.done.add(nameOf(step));
-  }
-
-  turnBack(error: unknown): Promise<() => unknown> {
-    return turnBack(this, error);
-  }
-
-  end(): Promise<Ending> {
-    if (this.#found() === 'no change') return endUnchanged(this.context, this.journal, this.prepared());
-    return endUpdated(this.replacement(), this.freed, this.record);
-  }
-
-  close(): void {
-    this.#preparation?.saved?.endWatch();
-    this.#watch?.close();
+    for (const kind of without) this.memory.done.add(kind);
   }
 
   /** The project as it is now, or was a moment ago. */
@@ -178,7 +129,14 @@ export class ComposeRun implements Run<ComposeView, ComposeStep> {
     if (isNews && isReplacing(state) && wayBackOf(state) === null) await this.journal.note({ started: true });
   }
 
-  get preparation(): Preparation {
+  get found(): Knowledge['found'] {
+    const { prepared, plan } = this.#preparation ?? {};
+    if (!prepared) return 'nothing';
+    if (isUnchanged(prepared)) return 'no change';
+    return plan?.point == null ? 'changes' : 'changes, with data to save';
+  }
+
+  get preparation(): UpdateBegun {
     return present(this.#preparation, 'a plan');
   }
 
@@ -214,9 +172,19 @@ export class ComposeRun implements Run<ComposeView, ComposeStep> {
   }
 
   restoreWork(): RestoreWork {
-    const { successors, agreed } = this.#memory;
+    const { successors, agreed } = this.memory;
     const changeover = this.changeover();
     return { ...this.lasting, journal: this.journal, changeover, successors, agreed };
+  }
+
+  /** Where `execute` leads to another look. */
+  forgetLook(): void {
+    this.#seen = null;
+  }
+
+  close(): void {
+    this.#preparation?.saved?.endWatch();
+    this.#watch?.close();
   }
 
   /** From here on, containers are replaced. */
@@ -233,36 +201,18 @@ export class ComposeRun implements Run<ComposeView, ComposeStep> {
 
   /** The way back begins with these containers. */
   beginRestoring({ containers, leftovers }: ProjectContainers): void {
-    this.#memory.before = new Set([...containers, ...leftovers].map(({ id }) => id));
+    this.memory.before = new Set([...containers, ...leftovers].map(({ id }) => id));
   }
 
   /** What brings containers back is done once more. Gives how often that was so. */
   restoreAgain(reason: 'removals' | 'rounds'): number {
-    const { done, failures } = this.#memory;
+    const { done, failures } = this.memory;
     const kept: StepKind[] =
       reason === 'removals' ? ['restore-files', 'start-data-services', 'end-stops'] : [];
     for (const name of [...done]) if (!kept.some((kind) => kind === name)) done.delete(name);
     failures.clear();
-    this.#memory[reason] += 1;
-    return this.#memory[reason];
-  }
-
-  #found(): Knowledge['found'] {
-    const { prepared, plan } = this.#preparation ?? {};
-    if (!prepared) return 'nothing';
-    if (isUnchanged(prepared)) return 'no change';
-    return plan?.point == null ? 'changes' : 'changes, with data to save';
-  }
-
-  /** A step that brings one service back; if it fails, the others still come back. */
-  #isOfContainers(step: ComposeStep): boolean {
-    return step.kind in restoreExecutors;
-  }
-
-  #explained({ kind }: ComposeStep, error: unknown): unknown {
-    const { from, state } = this.journal.data;
-    const isStart = kind === 'start-data-services' || kind === 'end-stops';
-    return isStart ? notRestored(error, from, state.at === 'restoring') : error;
+    this.memory[reason] += 1;
+    return this.memory[reason];
   }
 }
 
@@ -270,5 +220,3 @@ function present<T>(value: T | null | undefined, what: string): T {
   if (value == null) throw new Error(`this run has not made ${what} yet`);
   return value;
 }
-
-const noContainers: ProjectContainers = { containers: [], leftovers: [] };

@@ -1,16 +1,24 @@
 import { describe, expect, it } from 'vitest';
-import { UpdateError } from '../../../src/core/progress/update-error.ts';
-import type { Container } from '../../../src/engine/container.ts';
+import { UpdateError } from '../../../../src/core/progress/update-error.ts';
+import type { Container } from '../../../../src/engine/container.ts';
 import {
   type ComposeStep,
   type ComposeView,
   type Knowledge,
-  nameOf,
   nextStep,
-} from '../../../src/updater/compose/next-step.ts';
-import type { Goal } from '../../../src/updater/run/drive.ts';
-import type { JournalData } from '../../../src/updater/run/state/journal.ts';
-import { blueprint, changeover, containers, ending, journalData, movedService, record } from '../../build.ts';
+  stepName,
+} from '../../../../src/updater/compose/loop/next-step.ts';
+import type { Goal } from '../../../../src/updater/run/drive.ts';
+import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
+import {
+  blueprint,
+  changeover,
+  containers,
+  ending,
+  journalData,
+  movedService,
+  record,
+} from '../../../build.ts';
 
 const old = containers('app-1 worker-1');
 const planned = changeover({ containers: old.map((each) => record(each)) });
@@ -50,8 +58,8 @@ function story(
     const step = nextStep(view(at), goal);
     if (step.kind === 'done') return names;
     if (step.kind === 'blocked') return [...names, `blocked: ${(step.why as UpdateError).message}`];
-    names.push(nameOf(step));
-    done.add(nameOf(step));
+    names.push(stepName(step));
+    done.add(stepName(step));
     after(step, at);
   }
   throw new Error(`no end: ${names.join(', ')}`);
@@ -176,8 +184,8 @@ describe('a rollback', () => {
 it('gives steps that are about different containers different names', () => {
   const moved = [movedService('app'), movedService('worker')];
   const [app, worker] = moved.map(({ name }) => name);
-  expect(nameOf({ kind: 'await-healthy', service: app ?? '', dependent: worker ?? '' })).toBe(
+  expect(stepName({ kind: 'await-healthy', service: app ?? '', dependent: worker ?? '' })).toBe(
     'await-healthy app worker',
   );
-  expect(nameOf({ kind: 'remove-leftovers', containers: old })).toBe('remove-leftovers app-1 worker-1');
+  expect(stepName({ kind: 'remove-leftovers', containers: old })).toBe('remove-leftovers app-1 worker-1');
 });

@@ -1,33 +1,33 @@
-import { Cancelled, Interrupted } from '../../core/progress/stops.ts';
-import { UpdateError } from '../../core/progress/update-error.ts';
-import { listProject } from '../../engine/api/project-containers.ts';
-import { savedAt } from '../data/point.ts';
-import type { PointRecord } from '../data/point-record.ts';
-import { type Ending, endingOf, keptEnding } from '../run/log/ending.ts';
-import type { Log } from '../run/log/log.ts';
-import type { RunContext } from '../run/run-context.ts';
-import { newHasStarted } from '../run/state/changeover.ts';
-import { endingFactsOf, type Journal } from '../run/state/journal.ts';
-import { isReplacing, openOf } from '../run/state/run-state.ts';
-import type { ComposeRun } from './compose-run.ts';
-import { dataDoors } from './replace/data-services.ts';
-import { findSaved } from './replace/find-saved.ts';
-import { beginRollback, checkPoint, completePoint } from './replace/rollback/restore-data.ts';
+import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { listProject } from '../../../engine/api/project-containers.ts';
+import { savedAt } from '../../data/point.ts';
+import type { PointRecord } from '../../data/point-record.ts';
+import { type Ending, endingOf, keptEnding } from '../../run/log/ending.ts';
+import type { Log } from '../../run/log/log.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import { newHasStarted } from '../../run/state/changeover.ts';
+import { endingFactsOf, type Journal } from '../../run/state/journal.ts';
+import { isReplacing, openOf } from '../../run/state/run-state.ts';
+import { dataDoors } from '../replace/data-services.ts';
+import { findSaved } from '../replace/find-saved.ts';
+import { beginRollback, checkPoint, completePoint } from '../replace/rollback/restore-data.ts';
+import type { ComposeWork } from './compose-work.ts';
 
 /**
  * Decides how a run goes back after an error, and says so in the journal. Gives what it ends with once all is back.
  * @throws what it ends with if there is no way back
  */
-export function turnBack(run: ComposeRun, error: unknown): Promise<() => unknown> {
+export function turnBack(work: ComposeWork, error: unknown): Promise<() => unknown> {
   if (error instanceof Interrupted) throw error;
-  return isReplacing(run.journal.data.state) ? afterReplacing(run, error) : beforeReplacing(run, error);
+  return isReplacing(work.journal.data.state) ? afterReplacing(work, error) : beforeReplacing(work, error);
 }
 
 /** Nothing of the new version was meant to run yet. */
-async function beforeReplacing(run: ComposeRun, cause: unknown): Promise<() => unknown> {
-  const { lasting, journal } = run;
+async function beforeReplacing(work: ComposeWork, cause: unknown): Promise<() => unknown> {
+  const { lasting, journal } = work;
   const { engine, log, options, cancellation } = lasting;
-  run.close();
+  work.close();
   const error = unlessStarted(cause);
   const isThere = await engine.answers();
   const failure = isThere && !options.noRollback ? unlessCancelled(error) : null;
@@ -37,23 +37,23 @@ async function beforeReplacing(run: ComposeRun, cause: unknown): Promise<() => u
   if (error instanceof Cancelled && !isThere) throw new Interrupted();
   // If the engine does not answer, the journal gets no ending, so a restarted container starts the update over.
   if (isThere) {
-    const facts = { ...run.facts(), product: options.product };
+    const facts = { ...work.facts(), product: options.product };
     await markRollback(journal, log, endingOf(error, facts, cancellation.signalNumber));
   }
   const message = 'another version was started while the data was being saved';
-  return () => (run.isOvertaken ? new UpdateError('containers-changed', message, { cause: error }) : error);
+  return () => (work.isOvertaken ? new UpdateError('containers-changed', message, { cause: error }) : error);
 }
 
 /** Containers may have been replaced. */
-async function afterReplacing(run: ComposeRun, error: unknown): Promise<() => unknown> {
-  const { lasting, journal, record } = run;
+async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => unknown> {
+  const { lasting, journal, record } = work;
   const { engine, log, options } = lasting;
   const now = await listProject(engine, journal.data.project.name).catch((cause) => {
     if (cause instanceof Interrupted) throw cause;
     throw new UpdateError('engine-lost', (error as Error).message, { cause });
   });
   const isBroken = error instanceof UpdateError && error.outcome === 'broken';
-  if (journal.data.started || newHasStarted(run.changeover(), now.containers)) {
+  if (journal.data.started || newHasStarted(work.changeover(), now.containers)) {
     const leftAlone = await findSaved(engine, journal.data);
     await journal.note({ started: true, ...(leftAlone && { leftAlone }) });
     if (!(error instanceof UpdateError)) throw error;

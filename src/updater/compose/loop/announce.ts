@@ -1,5 +1,5 @@
 import { and } from '../../run/log/wording.ts';
-import type { Replacement } from './replacement.ts';
+import type { Replacement } from '../replace/replacement.ts';
 
 /** Says what is about to be replaced, where the run has not come to `verify` before it was killed. */
 export function announce({ log, journal, changeover: { moved } }: Replacement): void {
