@@ -6,7 +6,7 @@ import { newHasStarted } from '../../run/state/changeover.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 import { isBeforeReplacing } from '../../run/state/run-state.ts';
 import { type ReplaceStep, replaceSteps } from '../replace/replace-steps.ts';
-import { removedMeanwhile, withOldIds } from '../replace/rollback/removed-meanwhile.ts';
+import { removedContainers, withOldIds } from '../replace/rollback/removed-containers.ts';
 import { type RestoreStep, restoreSteps } from '../replace/rollback/restore-steps.ts';
 
 /** On the way to the new version. */
@@ -156,7 +156,7 @@ function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep>
     if (!failures.has(null) && !failures.has(service) && !known.done.has(stepName(step))) return step;
   }
   if (failures.size === 0) return null;
-  const names = removedMeanwhile(changeover, { before, now: containers, rebuilt });
+  const names = removedContainers(changeover, { before, now: containers, rebuilt });
   if (names.length > 0 && removals + 1 < tries) return { kind: 'restore-removed', names };
   const [failure] = failures.values();
   return { kind: 'blocked', why: notRestored(failure, data.from, state.at === 'restoring') };

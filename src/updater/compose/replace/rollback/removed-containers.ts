@@ -15,7 +15,7 @@ export function withOldIds(
 }
 
 /** Names of old containers that were there, or were made again since, and are gone or about to go. */
-export function removedMeanwhile(
+export function removedContainers(
   { moved, containers }: Changeover,
   {
     before,
