@@ -9,6 +9,7 @@ import {
   wasToBeStarted,
 } from '../../../engine/api/project-containers.ts';
 import { type Container, serviceOf } from '../../../engine/container.ts';
+import { TryAgain } from '../../run/drive.ts';
 import { type Changeover, idsToRun, mustRun, recordsOf, staysDown } from '../../run/state/changeover.ts';
 import { awaitWell } from './await-healthy.ts';
 import { awaitOthers } from './await-others.ts';
@@ -20,14 +21,14 @@ import type { Replacement } from './replacement.ts';
 /** Somebody who takes a container away may be about to bring another. */
 const missingMs = 10_000;
 /** How often other calls may replace a container while it is waited for. */
-const maxRounds = 5;
+const tries = 5;
 
 /**
  * Waits until every moved service has its containers, well and under their own names, and no other call replaces them.
  * `found` is the look at all of the project that showed it.
  * @param app the service that has to run for longer before it counts as well
  * @param first a look of just now
- * @throws UpdateError broken
+ * @throws TryAgain; UpdateError broken
  */
 export async function awaitServices(
   work: Replacement,
@@ -41,36 +42,31 @@ export async function awaitServices(
     );
   const rules = { app, timeoutMs: options.limits.waitTimeoutMs, missingMs, starts, failedBefore };
   const about = ofProject(compose.project.name);
-  for (let round = 1; round <= maxRounds; round++) {
-    const { isBusy, seen } = await endOthers(work, round === 1 ? first : null);
-    const rulesOfOthers = othersRules(changeover);
-    const watch = new OthersWatch(rulesOfOthers, performance.now());
-    const list = (containers: readonly Container[]) =>
-      listProject(engine, compose.project.name, { containers, services: rulesOfOthers.services });
-    let found = seen ?? (await list([]));
-    let isNew = true;
-    const look = async () => {
-      if (!isNew) found = await list(found.containers);
-      isNew = false;
-      // What a call that came later is at, or was killed at, does not become well by waiting for it.
-      if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet') throw new OthersAtWork();
-      return watchedServices(changeover, found.containers);
-    };
-    const well = await awaitWell(work, { about, look }, rules).catch((error) => {
-      if (error instanceof OthersAtWork) return null;
-      throw error;
-    });
-    if (well === null) continue;
-    const isSettled = ![...found.leftovers, ...found.containers].some(
-      (container) => hasTemporaryName(container) && isMoved(changeover, container),
-    );
-    if (isSettled) return { reports: well.reports, found };
-  }
-  throw new UpdateError('broken', 'another process keeps replacing the same containers');
+  const { isBusy, seen } = await endOthers(work, first);
+  const rulesOfOthers = othersRules(changeover);
+  const watch = new OthersWatch(rulesOfOthers, performance.now());
+  const list = (containers: readonly Container[]) =>
+    listProject(engine, compose.project.name, { containers, services: rulesOfOthers.services });
+  let found = seen ?? (await list([]));
+  let isNew = true;
+  const look = async () => {
+    if (!isNew) found = await list(found.containers);
+    isNew = false;
+    // What a call that came later is at, or was killed at, does not become well by waiting for it.
+    if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet') throw othersAtWork();
+    return watchedServices(changeover, found.containers);
+  };
+  const { reports } = await awaitWell(work, { about, look }, rules);
+  const isOpen = (container: Container) => hasTemporaryName(container) && isMoved(changeover, container);
+  if ([...found.leftovers, ...found.containers].some(isOpen)) throw othersAtWork();
+  return { reports, found };
 }
 
 /** Another compose call has come to the services that are waited for. */
-class OthersAtWork extends Error {}
+const othersAtWork = () =>
+  new TryAgain('wait', new UpdateError('broken', 'another process keeps replacing the same containers'), {
+    tries,
+  });
 
 const othersRules = (changeover: Changeover): OthersRules => ({
   services: new Set(changeover.moved.map(({ name }) => name)),
