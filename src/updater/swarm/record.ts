@@ -93,14 +93,8 @@ export interface FoundRecord {
   data: RecordData;
 }
 
-/** A record that this updater cannot read: written by another version, or changed. */
-interface UnreadableRecord {
-  config: SwarmConfig;
-  /** `moves.0.role is not valid` */
-  mistake: string;
-}
-
-type Look = FoundRecord | UnreadableRecord | null;
+/** `mistake`: why it cannot be read, as another version wrote it or somebody has changed it: `moves.0.role is not valid`. */
+type Look = FoundRecord | { config: SwarmConfig; mistake: string } | null;
 
 /** @throws UpdateError engine-unavailable */
 async function lookForRecord(engine: Engine, stack: string): Promise<Look> {
@@ -129,22 +123,14 @@ export async function readRecord(engine: Engine, stack: string): Promise<FoundRe
 }
 
 /** A later run completes it, and starts over. */
-export const rollingBack = {
-  at: 'rolling-back',
-  from: 'replacing',
-  ending: null,
-} as const satisfies OpenState;
+export const rollingBack: OpenState = { at: 'rolling-back', from: 'replacing', ending: null };
 
 /** How far a run has come, for the log: `pull`, `recreate`, `back`. */
 export const phaseOf = ({ state }: Pick<RecordLabels, 'state'>): string =>
   openOf(state)?.at === 'rolling-back' ? 'back' : phaseWord(state);
 
-/** Who this run is. */
-export interface RecordHolder {
-  holder: string;
-  container: string;
-  node: string;
-}
+/** Who a run is. */
+export type RecordHolder = Pick<RecordLabels, 'holder' | 'container' | 'node'>;
 
 /** The lock of a stack and the journal of its run. It beats until it is released. */
 export class StackRecord {
