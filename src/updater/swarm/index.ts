@@ -1,13 +1,55 @@
-// A stack of a Swarm (docs/contract.md, chapter 11): the door of this room, and the story of a run.
+// A stack of a Swarm (docs/contract.md, chapter 11): the door of this room.
 
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { listServices, swarmPlace } from '../../engine/api/swarm.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
 import { swarmLabels } from '../../engine/labels.ts';
-import type { RunContext } from '../run/run-context.ts';
+import type { Ending } from '../run/log/ending.ts';
+import { nothingKnown } from '../run/log/ending-facts.ts';
+import type { FirstContext, RunContext } from '../run/run-context.ts';
+import { runToEnd } from '../run/run-to-end.ts';
+import { type Site, update } from '../run/update.ts';
+import { beginStack } from './begin.ts';
 import { stacksWithApp } from './choose-stack.ts';
+import { type StackSoFar, type StackStart, settleStack } from './settle.ts';
+import type { StackRunStep, StackRunView } from './stack-run.ts';
 
 export { showStackPlan } from './show-plan.ts';
-export { updateStack } from './update.ts';
+
+/** Updates a stack. Gives the exit code; the last line and the record say the same. */
+export async function updateStack(given: FirstContext): Promise<number> {
+  const { options, engine, log } = given;
+  const soFar: StackSoFar = {
+    found: null,
+    facts: { ...nothingKnown, product: options.product },
+    record: null,
+    run: null,
+  };
+  const site: Site<StackStart, StackRunView, StackRunStep> = {
+    settle: () => settleStack(given, soFar),
+    begin: (start) => beginStack(start, soFar),
+  };
+  return runToEnd(given, {
+    work: () => update(site, log),
+    facts: () => ({ ...soFar.facts, touched: soFar.run?.isReplacing ?? false }),
+    close: (ending) => close(engine, soFar, ending),
+    afterShutdown: 'the next run resumes this update',
+  });
+}
+
+async function close(engine: Engine, { found, record }: StackSoFar, ending: Ending): Promise<void> {
+  if (found === null) return;
+  // If the outcome cannot be written, the next run resumes from the record. The log has its last line.
+  await record?.end(ending).catch(() => {});
+  record?.release();
+  const { id, restartPolicy } = found.own;
+  if (restartPolicy === 'no') return;
+  await engine
+    .uncancellable()
+    .quiet()
+    .call(['update', '--restart=no', id])
+    .catch(() => {});
+}
 
 /**
  * Whether a run that has found no project is about a stack: the engine manages a Swarm that has one with an app. It is asked

@@ -59,6 +59,8 @@ export type StackStep =
   | { kind: 'started' }
   | { kind: 'done' };
 
+export type WaitStep = Extract<StackStep, { kind: 'wait' }>;
+
 const write = (name: Write, service: ServiceView): StackStep => ({ kind: 'write', write: name, service });
 const ends = (service: ServiceView): StackStep => ({
   kind: 'wait',

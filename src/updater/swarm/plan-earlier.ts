@@ -1,5 +1,7 @@
 import type { SwarmService } from '../../engine/swarm.ts';
-import type { FoundRecord, RecordData } from './record.ts';
+import type { Ending } from '../run/log/ending.ts';
+import { endingOfState, type OpenState, openOf, wayBackOf } from '../run/state/run-state.ts';
+import { type FoundRecord, type RecordData, rollingBack } from './record.ts';
 import { imageSideOf, isSame, type ServiceMove } from './specs.ts';
 
 /** What to do about the run before (docs/contract.md 11.4). */
@@ -7,13 +9,13 @@ export type EarlierStackStep =
   /** There is none, or it has ended: its record is replaced. */
   | { kind: 'none' }
   /** This very updater has ended it. */
-  | { kind: 'repeat' }
+  | { kind: 'repeat'; ending: Ending }
   /** It was killed before it changed a service: files are restored, and the update starts over. */
   | { kind: 'files-back'; inherits: Inheritance }
-  /** It is resumed where it stopped. */
-  | { kind: 'go-on' }
+  /** It is resumed where it stopped. @param state that it is in from then on */
+  | { kind: 'go-on'; state: OpenState }
   /** All its changes are undone first. */
-  | { kind: 'back' }
+  | { kind: 'back'; state: OpenState }
   /** Its new version has started, or it has left services stopped: what their owner wants of them is in its record. */
   | { kind: 'succeed'; inherits: 'halfway' }
   /** The services were changed after that run. */
@@ -31,20 +33,24 @@ export function planEarlierStack(
   { holder, target, services }: { holder: string; target: string | null; services: readonly SwarmService[] },
 ): EarlierStackStep {
   if (earlier === null) return { kind: 'none' };
-  const { state, data } = earlier;
-  const { outcome, phase, started } = state;
-  if (outcome !== null && state.holder === holder) return { kind: 'repeat' };
-  if (outcome?.outcome === 'updated' || outcome?.outcome === 'unchanged') return { kind: 'none' };
+  const {
+    data,
+    labels: { state, started, ...labels },
+  } = earlier;
+  const ending = endingOfState(state);
+  const outcome = ending?.outcome;
+  const open = openOf(state);
+  if (ending !== null && labels.holder === holder) return { kind: 'repeat', ending };
+  if (outcome === 'updated' || outcome === 'unchanged') return { kind: 'none' };
   const inherits = inheritanceOf(data);
-  const isOpen = outcome === null || outcome.outcome === 'broken' || outcome.outcome === 'crashed';
-  if (isOpen && (phase === 'pull' || phase === 'write')) return { kind: 'files-back', inherits };
-  if (!isOpen && inherits === 'nothing') return { kind: 'none' };
+  if (open?.at === 'pulling' || open?.at === 'writing') return { kind: 'files-back', inherits };
+  if (open === null && inherits === 'nothing') return { kind: 'none' };
   if (!data.moves.every((move) => isAsLeft(move, services))) return { kind: 'set-aside', inherits: 'wanted' };
   const succeed = { kind: 'succeed', inherits: 'halfway' } as const;
-  if (!isOpen) return succeed;
-  if ((phase === 'back' || phase === 'restore') && !started) return { kind: 'back' };
-  if (data.target === target) return { kind: 'go-on' };
-  return started ? succeed : { kind: 'back' };
+  if (open === null) return succeed;
+  if (wayBackOf(open) !== null && !started) return { kind: 'back', state: open };
+  if (data.target === target) return { kind: 'go-on', state: { at: 'replacing' } };
+  return started ? succeed : { kind: 'back', state: rollingBack };
 }
 
 /** Of a run that has undone its changes. It may have found services halfway: then only its record has what is wanted. */

@@ -5,6 +5,7 @@ import { isNumbered } from '../../core/release/pin-tag.ts';
 import { replicasOf, type SwarmNode } from '../../engine/swarm.ts';
 import { askPublished, type PublishedImage } from '../compose/pull/ask-published.ts';
 import { and } from '../run/log/wording.ts';
+import { endingOfState } from '../run/state/run-state.ts';
 import { type ChosenStack, nodesFor, shortName, writtenImage } from './choose-stack.ts';
 import { draftStackFiles, readStackFiles, type StackFiles, textToChange } from './files.ts';
 import type { FoundStack } from './inspect.ts';
@@ -99,8 +100,8 @@ function refuseOlder(
 ): void {
   // Not for a stack that was removed and deployed again.
   if (earlier?.data.moves[0]?.id !== app.id) return;
-  const { state, data } = earlier;
-  if (!running || (state.outcome?.outcome !== 'updated' && !state.started)) return;
+  const { labels, data } = earlier;
+  if (!running || (endingOfState(labels.state)?.outcome !== 'updated' && !labels.started)) return;
   const tag = tagOf(data.moves[0]?.image ?? '');
   if (!isNumbered(tag) || compareTold(running, tag.version) >= 0) return;
   throw new UpdateError(

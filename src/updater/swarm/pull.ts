@@ -12,13 +12,30 @@ import { pullTeller, tooSlow } from '../compose/pull/pull-images.ts';
 import { breakSilence } from '../run/log/heartbeat.ts';
 import { and, seconds } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
+import { checkImage } from './check-image.ts';
+import type { PlannedStack } from './plan.ts';
 import { type PullService, pullLabel, pullServices, pullState } from './plan-pull.ts';
 import type { RecordData } from './record.ts';
 
 const lookMs = 500;
 
+/** All images of an update, on all nodes; nothing else is touched. @throws UpdateError pull-…, and those of checkImage */
+export async function pullStack(
+  context: RunContext,
+  planned: PlannedStack,
+  data: Pick<RecordData, 'run' | 'stack' | 'moves'>,
+): Promise<void> {
+  const { log, options } = context;
+  const { published } = planned;
+  const deadline = performance.now() + options.limits.pullTimeoutMs;
+  const images = new Map<string, Image>();
+  for (const each of published) images.set(each.reference, await pullHere(context, each, deadline));
+  for (const warning of checkImage(planned, images, options.product)) log.warn(warning);
+  await pullEverywhere(context, data, published, deadline);
+}
+
 /** This node pulls, so that percent can be told, and what only an image tells be read. @throws UpdateError pull-… */
-export async function pullHere(
+async function pullHere(
   { engine, log, cancellation }: RunContext,
   { reference, digest, login }: PublishedImage,
   deadline: number,
@@ -58,7 +75,7 @@ export const swarmLoginFor = (published: readonly PublishedImage[], image: strin
  * Has every node that may need them pull the images, before anything is touched (docs/contract.md 11.3).
  * @throws UpdateError pull-failed, which names the nodes that have not got one
  */
-export async function pullEverywhere(
+async function pullEverywhere(
   context: RunContext,
   { run, stack, moves }: Pick<RecordData, 'run' | 'stack' | 'moves'>,
   published: readonly PublishedImage[],

@@ -2,11 +2,19 @@ import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod/mini';
 import { jsonText, mistakeIn } from '../../core/progress/json-text.ts';
-import { outcomes } from '../../core/progress/outcome.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { createConfig, findConfig, relabelConfig, removeConfig } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { SwarmConfig } from '../../engine/swarm.ts';
+import type { Ending } from '../run/log/ending.ts';
+import {
+  type JournalState,
+  mayFollow,
+  type OpenState,
+  openOf,
+  phaseWord,
+  runStateSchema,
+} from '../run/state/run-state.ts';
 import { stored } from '../run/state/stored-fields.ts';
 import { storedMove, swarmId } from './specs.ts';
 
@@ -15,7 +23,7 @@ import { storedMove, swarmId } from './specs.ts';
  * that is added must be optional, as the records of earlier versions lack it.
  */
 const recordDataSchema = z.strictObject({
-  format: z.literal(1),
+  format: z.literal(2),
   run: stored.run,
   stack: stored.name,
   /** What was asked for; null where floating tags were pulled again. */
@@ -31,36 +39,25 @@ const recordDataSchema = z.strictObject({
 });
 export interface RecordData extends z.infer<typeof recordDataSchema> {}
 
-/**
- * The progress of a run.
- * `recreate`: service definitions may have been changed.
- * `back`: the run is rolling back.
- * `restore`: no new task is left, and no new task has started.
- */
-const phases = ['pull', 'write', 'recreate', 'back', 'restore'] as const;
-export type RecordPhase = (typeof phases)[number];
-
 const labelNumber = z.pipe(stored.like(/^\d+$/), z.transform(Number));
 
-/** What changes of a record: its labels. */
-const recordStateSchema = z.strictObject({
+/** What changes of a record. */
+const recordLabelsSchema = z.strictObject({
   run: stored.run,
   /** The updater that has it: the id of its service, or of its container. */
   holder: swarmId,
   /** Of the container, and its node: who looks from there can tell whether it still runs. */
   container: swarmId,
   node: z.string(),
-  phase: z.enum(phases),
+  /** A new task has started. */
   started: z.pipe(
     z.enum(['0', '1']),
     z.transform((word) => word === '1'),
   ),
   beat: labelNumber,
-  outcome: z.nullable(
-    z.strictObject({ outcome: z.enum(outcomes), exitCode: labelNumber, message: z.string() }),
-  ),
+  state: jsonText(runStateSchema),
 });
-export interface RecordState extends z.infer<typeof recordStateSchema> {}
+export interface RecordLabels extends z.infer<typeof recordLabelsSchema> {}
 
 const prefix = 'svc-updater.';
 const beatMs = 10_000;
@@ -78,63 +75,43 @@ export function recordName(stack: string): string {
   return name.length <= longestName ? name : `${name.slice(0, 48)}.${hash('sha256', stack).slice(0, 12)}`;
 }
 
-const writeLabels = (state: RecordState): Record<string, string> => ({
-  [`${prefix}run`]: state.run,
-  [`${prefix}holder`]: state.holder,
-  [`${prefix}container`]: state.container,
-  [`${prefix}node`]: state.node,
-  [`${prefix}phase`]: state.phase,
-  [`${prefix}started`]: state.started ? '1' : '0',
-  [`${prefix}beat`]: String(state.beat),
-  ...(state.outcome !== null && {
-    [`${prefix}outcome`]: state.outcome.outcome,
-    [`${prefix}exit`]: String(state.outcome.exitCode),
-    [`${prefix}message`]: state.outcome.message,
-  }),
-});
+function writeLabels({ started, beat, state, ...who }: RecordLabels): Record<string, string> {
+  const texts = { ...who, started: started ? '1' : '0', beat: String(beat), state: JSON.stringify(state) };
+  return Object.fromEntries(Object.entries(texts).map(([key, text]) => [`${prefix}${key}`, text]));
+}
 
 function readLabels(labels: SwarmConfig['labels']) {
   const own = Object.entries(labels).filter(([key]) => key.startsWith(prefix));
-  const { outcome, exit, message, ...others } = Object.fromEntries(
-    own.map(([key, value]) => [key.slice(prefix.length), value]),
-  );
-  const hasEnded = [outcome, exit, message].some((each) => each !== undefined);
-  const ending = hasEnded ? { outcome, exitCode: exit, message } : null;
-  return recordStateSchema.safeParse({ ...others, outcome: ending });
+  const texts = Object.fromEntries(own.map(([key, text]) => [key.slice(prefix.length), text]));
+  return recordLabelsSchema.safeParse(texts);
 }
 
 /** A record as it was read. */
 export interface FoundRecord {
   config: SwarmConfig;
-  state: RecordState;
+  labels: RecordLabels;
   data: RecordData;
 }
 
-/** A record that this updater cannot read: written by another version, or changed. */
-interface UnreadableRecord {
-  config: SwarmConfig;
-  /** `moves.0.role is not valid` */
-  mistake: string;
-}
-
-type Look = FoundRecord | UnreadableRecord | null;
+/** `mistake`: why it cannot be read, as another version wrote it or somebody has changed it: `moves.0.role is not valid`. */
+type Look = FoundRecord | { config: SwarmConfig; mistake: string } | null;
 
 /** @throws UpdateError engine-unavailable */
 async function lookForRecord(engine: Engine, stack: string): Promise<Look> {
   const config = await findConfig(engine, recordName(stack));
   if (config === null) return null;
-  const { data: state, error } = readLabels(config.labels);
+  const { data: labels, error } = readLabels(config.labels);
   if (error) return { config, mistake: `label ${prefix}${mistakeIn(error)}` };
   const found = jsonText(recordDataSchema).safeParse(config.data);
   if (found.error) return { config, mistake: mistakeIn(found.error) };
   const { data } = found;
-  return data.stack === stack ? { config, state, data } : { config, mistake: `stack is not ${stack}` };
+  return data.stack === stack ? { config, labels, data } : { config, mistake: `stack is not ${stack}` };
 }
 
 /** @throws UpdateError engine-unavailable; stack-busy where it cannot be read */
 export async function readRecord(engine: Engine, stack: string): Promise<FoundRecord | null> {
   const found = await lookForRecord(engine, stack);
-  if (found === null || 'state' in found) return found;
+  if (found === null || 'labels' in found) return found;
   const { config, mistake } = found;
   throw new UpdateError(
     'stack-busy',
@@ -145,18 +122,21 @@ export async function readRecord(engine: Engine, stack: string): Promise<FoundRe
   );
 }
 
-/** Who this run is. */
-export interface RecordHolder {
-  holder: string;
-  container: string;
-  node: string;
-}
+/** A later run completes it, and starts over. */
+export const rollingBack: OpenState = { at: 'rolling-back', from: 'replacing', ending: null };
+
+/** How far a run has come, for the log: `pull`, `recreate`, `back`. */
+export const phaseOf = ({ state }: Pick<RecordLabels, 'state'>): string =>
+  openOf(state)?.at === 'rolling-back' ? 'back' : phaseWord(state);
+
+/** Who a run is. */
+export type RecordHolder = Pick<RecordLabels, 'holder' | 'container' | 'node'>;
 
 /** The lock of a stack and the journal of its run. It beats until it is released. */
 export class StackRecord {
   readonly data: RecordData;
   #config: SwarmConfig;
-  #state: RecordState;
+  #labels: RecordLabels;
   readonly #engine: Engine;
   /** Writes come one after the other. */
   #queue: Promise<unknown> = Promise.resolve();
@@ -164,17 +144,21 @@ export class StackRecord {
   #lost: UpdateError | null = null;
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor(engine: Engine, config: SwarmConfig, data: RecordData, state: RecordState) {
+  private constructor(engine: Engine, config: SwarmConfig, data: RecordData, labels: RecordLabels) {
     this.#engine = engine;
     this.#config = config;
     this.data = data;
-    this.#state = state;
-    this.#timer = setInterval(() => void this.note({}).catch(() => {}), beatMs);
+    this.#labels = labels;
+    this.#timer = setInterval(() => void this.note().catch(() => {}), beatMs);
     this.#timer.unref();
   }
 
-  get state(): Readonly<RecordState> {
-    return this.#state;
+  get state(): JournalState {
+    return this.#labels.state;
+  }
+
+  get hasStarted(): boolean {
+    return this.#labels.started;
   }
 
   /**
@@ -196,23 +180,31 @@ export class StackRecord {
         { advice: "Update the stack's services manually." },
       );
     }
-    const state: RecordState = {
-      ...{ ...who, run: data.run, phase: 'pull', started: false, beat: 0, outcome: null },
+    const labels: RecordLabels = {
+      ...{ ...who, run: data.run, started: false, beat: 0, state: { at: 'pulling' } },
     };
     const name = recordName(data.stack);
     if (ended !== null) await removeConfig(engine, ended.config);
-    const made = await createConfig(engine, { name, labels: writeLabels(state), data: text });
+    const made = await createConfig(engine, { name, labels: writeLabels(labels), data: text });
     const found = await lookForRecord(engine, data.stack);
     // Where an election swallowed the answer, it is there all the same.
-    if (!isOf(found, state)) throw isHeld(found, made === 'taken');
-    return new StackRecord(engine, found.config, data, state);
+    if (!isOf(found, labels)) throw isHeld(found, made === 'taken');
+    return new StackRecord(engine, found.config, data, labels);
   }
 
-  /** Takes over what another run has left. @throws UpdateError update-running where it is not dead, or somebody was faster */
-  static async takeOver(engine: Engine, found: FoundRecord, who: RecordHolder): Promise<StackRecord> {
-    const state: RecordState = { ...found.state, ...who, beat: found.state.beat + 1, outcome: null };
-    const record = new StackRecord(engine, found.config, found.data, state);
-    await record.note({}).catch((error) => {
+  /**
+   * Takes over what another run has left, and goes on from a state of it.
+   * @throws UpdateError update-running where it is not dead, or somebody was faster
+   */
+  static async takeOver(
+    engine: Engine,
+    found: FoundRecord,
+    who: RecordHolder,
+    state: OpenState,
+  ): Promise<StackRecord> {
+    const labels: RecordLabels = { ...found.labels, ...who };
+    const record = new StackRecord(engine, found.config, found.data, labels);
+    await record.note({ state }).catch((error) => {
       record.release();
       throw error;
     });
@@ -220,22 +212,31 @@ export class StackRecord {
   }
 
   /** Writes what has changed; it is a beat as well. @throws UpdateError update-running where another run has taken it over */
-  note(change: Partial<Pick<RecordState, 'phase' | 'started' | 'outcome'>>): Promise<void> {
+  note(change: Partial<Pick<RecordLabels, 'state' | 'started'>> = {}): Promise<void> {
     const next = this.#queue.then(() => this.#write(change));
     this.#queue = next.catch(() => {});
     return next;
   }
 
-  async #write(change: Partial<RecordState>): Promise<void> {
+  /** How its run has ended, and what that has left. */
+  end(ending: Ending): Promise<void> {
+    const isOver = ending.outcome !== 'crashed' && ending.outcome !== 'broken';
+    return this.note({ state: { at: 'ended', ending, left: isOver ? null : openOf(this.state) } });
+  }
+
+  async #write(change: Partial<RecordLabels>): Promise<void> {
     this.check();
-    const state = { ...this.#state, ...change, beat: this.#state.beat + 1 };
+    const { state } = this;
+    if (change.state && !mayFollow(state, change.state))
+      throw new Error(`a run cannot go from ${state.at} to ${change.state.at}`);
+    const labels = { ...this.#labels, ...change, beat: this.#labels.beat + 1 };
     for (;;) {
-      const done = await relabelConfig(this.#engine, this.#config, writeLabels(state));
+      const done = await relabelConfig(this.#engine, this.#config, writeLabels(labels));
       const found = await lookForRecord(this.#engine, this.data.stack);
-      if (!isOf(found, state, this.#config)) throw this.#lose(found);
+      if (!isOf(found, labels, this.#config)) throw this.#lose(found);
       this.#config = found.config;
-      if (done === 'moved' && found.state.beat !== state.beat) continue;
-      this.#state = state;
+      if (done === 'moved' && found.labels.beat !== labels.beat) continue;
+      this.#labels = labels;
       this.#writtenAt = performance.now();
       return;
     }
@@ -253,11 +254,11 @@ export class StackRecord {
    */
   async confirm(): Promise<void> {
     this.check();
-    if (performance.now() - this.#writtenAt > staleMs) await this.note({});
+    if (performance.now() - this.#writtenAt > staleMs) await this.note();
     for (;;) {
       const askedAt = performance.now();
       const found = await lookForRecord(this.#engine, this.data.stack);
-      if (!isOf(found, this.#state, this.#config)) throw this.#lose(found);
+      if (!isOf(found, this.#labels, this.#config)) throw this.#lose(found);
       // An answer that comes late says what was.
       if (performance.now() - askedAt < beatMs) return;
     }
@@ -276,20 +277,20 @@ export class StackRecord {
 /** Whether a record is that of a run and of the container that leads it; and that very config, where one is given. */
 const isOf = (
   found: Look,
-  { run, container }: Pick<RecordState, 'run' | 'container'>,
+  { run, container }: Pick<RecordLabels, 'run' | 'container'>,
   config: Pick<SwarmConfig, 'id'> | null = null,
 ): found is FoundRecord =>
   found !== null &&
-  'state' in found &&
+  'labels' in found &&
   (config === null || found.config.id === config.id) &&
-  found.state.run === run &&
-  found.state.container === container;
+  found.labels.run === run &&
+  found.labels.container === container;
 
 const isHeld = (found: Look, isOthers: boolean): UpdateError =>
   new UpdateError(
     'update-running',
-    found !== null && 'state' in found && isOthers
-      ? `another update of this stack is in progress in container ${found.state.container.slice(0, 12)} (run ${found.state.run})`
+    found !== null && 'labels' in found && isOthers
+      ? `another update of this stack is in progress in container ${found.labels.container.slice(0, 12)} (run ${found.labels.run})`
       : `the update record of this run, a Swarm config, was removed`,
     { advice: 'Wait until no other update is running, then run {command} again.', state: stepsAside },
   );
@@ -307,7 +308,7 @@ export async function awaitDeath(engine: Engine, found: FoundRecord): Promise<Fo
     const now = await readRecord(engine, stack);
     if (now === null) return null;
     if (now.config.id === found.config.id && now.config.version === version) continue;
-    if (now.state.outcome) return now;
+    if (now.labels.state.at === 'ended') return now;
     throw isHeld(now, true);
   }
   return found;

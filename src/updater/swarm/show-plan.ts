@@ -7,7 +7,7 @@ import { checkServices, nodesFor } from './choose-stack.ts';
 import { inspectStack } from './inspect.ts';
 import { describeMove, planOf, planStack } from './plan.ts';
 import { planEarlierStack } from './plan-earlier.ts';
-import { readRecord } from './record.ts';
+import { phaseOf, readRecord } from './record.ts';
 import { isActive, isSideBySide, putAside } from './specs.ts';
 
 /** Shows what `update` would do to a stack; changes nothing, pulls nothing, takes no lock. Gives the exit code. */
@@ -16,10 +16,10 @@ export async function showStackPlan(given: FirstContext): Promise<number> {
   const { context, chosen, nodes } = found;
   const { log, engine, options } = context;
   const earlier = await readRecord(engine, chosen.name);
-  const isOpen = earlier?.state.outcome === null;
+  const isOpen = earlier !== null && earlier.labels.state.at !== 'ended';
   if (isOpen)
     log.warn(
-      `the run ${earlier.state.run} is in progress or was interrupted during the ${earlier.state.phase} phase; the next update resumes or undoes it first`,
+      `the run ${earlier.data.run} is in progress or was interrupted during the ${phaseOf(earlier.labels)} phase; the next update resumes or undoes it first`,
     );
   checkServices(chosen, found, { isOurs: isOpen });
   log.enter('plan');

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../src/core/progress/outcome.ts';
 import type { Json } from '../../../src/engine/json.ts';
+import type { OpenState } from '../../../src/updater/run/state/run-state.ts';
 import { planStack } from '../../../src/updater/swarm/plan.ts';
 import { planEarlierStack } from '../../../src/updater/swarm/plan-earlier.ts';
 import { planMoves } from '../../../src/updater/swarm/plan-moves.ts';
-import type { FoundRecord, RecordPhase } from '../../../src/updater/swarm/record.ts';
+import { type FoundRecord, rollingBack } from '../../../src/updater/swarm/record.ts';
 import { type ServiceMove, specOf } from '../../../src/updater/swarm/specs.ts';
 import { ending } from '../../build.ts';
 import { engineWith, runContext, target } from '../../build-plan.ts';
@@ -20,9 +21,16 @@ const carried = [
   }),
 ];
 
+const states = {
+  pull: { at: 'pulling' },
+  write: { at: 'writing' },
+  recreate: { at: 'replacing' },
+  back: rollingBack,
+} as const satisfies Record<string, OpenState>;
+
 interface Given {
   outcome?: Outcome;
-  phase?: RecordPhase;
+  phase?: keyof typeof states;
   started?: boolean;
   holder?: string;
   target?: string | null;
@@ -39,14 +47,16 @@ function earlier({
   holder = 'another',
   moves = plain,
 }: Given): FoundRecord {
+  const open = states[phase];
+  const left = outcome === 'broken' || outcome === 'crashed' ? open : null;
   return {
     config: { id: 'config', name: 'svc-updater.svc', version: 1, labels: {}, data: '' },
-    state: {
-      ...{ run: '20261125T100000Z', holder, container: 'c', node: 'n1', phase, started, beat: 1 },
-      outcome: outcome === undefined ? null : ending(outcome),
+    labels: {
+      ...{ run: '20261125T100000Z', holder, container: 'c', node: 'n1', started, beat: 1 },
+      state: outcome === undefined ? open : { at: 'ended', ending: ending(outcome), left },
     },
     data: {
-      ...{ format: 1, run: '20261125T100000Z', stack: 'svc', target: 'v1.5.0', from: 'v1.4.2', to: 'v1.5.0' },
+      ...{ format: 2, run: '20261125T100000Z', stack: 'svc', target: 'v1.5.0', from: 'v1.4.2', to: 'v1.5.0' },
       ...{ stopFirst: false, moves, tasks: [], files: [] },
     },
   };

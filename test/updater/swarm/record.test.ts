@@ -1,19 +1,31 @@
-import { describe, expect, it } from 'vitest';
-import { readRecord } from '../../../src/updater/swarm/record.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Outcome } from '../../../src/core/progress/outcome.ts';
+import type { JournalState, OpenState } from '../../../src/updater/run/state/run-state.ts';
+import {
+  phaseOf,
+  type RecordData,
+  readRecord,
+  rollingBack,
+  StackRecord,
+} from '../../../src/updater/swarm/record.ts';
+import { ending } from '../../build.ts';
 import { engineThat } from '../../build-plan.ts';
 import { moveOf } from '../../build-stack.ts';
 import { brokenFields } from '../run/state/broken-fields.ts';
+import { swarmDouble } from './swarm-double.ts';
 
-const data = {
-  ...{ format: 1, run: '20261125T100000Z', stack: 'svc', target: 'v1.5.0', from: 'v1.4.2', to: 'v1.5.0' },
+const data: RecordData = {
+  ...{ format: 2, run: '20261125T100000Z', stack: 'svc', target: 'v1.5.0', from: 'v1.4.2', to: 'v1.5.0' },
   stopFirst: false,
   moves: [moveOf('app', { platforms: [{ OS: 'linux', Architecture: 'amd64' }] })],
   tasks: ['t1'],
   files: [{ path: '/opt/svc/stack.yaml', before: 'a'.repeat(64), after: 'b'.repeat(64) }],
 };
+const failed = { outcome: 'failed', exitCode: 4, message: 'failed: no space left' } as const;
+const ended: JournalState = { at: 'ended', ending: failed, left: null };
 const labels = {
-  ...{ run: data.run, holder: 'h1', container: 'c1', node: 'n1', phase: 'recreate', started: '0', beat: '7' },
-  ...{ outcome: 'failed', exit: '4', message: 'failed: no space left' },
+  ...{ run: data.run, holder: 'h1', container: 'c1', node: 'n1', started: '0', beat: '7' },
+  state: JSON.stringify(ended),
 };
 
 /** Reads the record of the stack from a Swarm with this config. */
@@ -34,13 +46,13 @@ const refused = (mistake: string) => ({
 
 describe('readRecord', () => {
   it('reads a whole one, of a run that has ended or is in progress', async () => {
-    const { outcome, exit, message, ...open } = labels;
-    const state = { ...open, started: false, beat: 7 };
-    const ending = { outcome, exitCode: 4, message };
-    expect(await read()).toMatchObject({ data, state: { ...state, outcome: ending } });
-    expect(await read({ ...data, target: null, files: [] }, open)).toMatchObject({
+    const read7 = { ...labels, started: false, beat: 7 };
+    expect(await read()).toMatchObject({ data, labels: { ...read7, state: ended } });
+    const open: JournalState = { at: 'rolling-back', from: 'replacing', ending: null };
+    const said = { ...labels, state: JSON.stringify(open) };
+    expect(await read({ ...data, target: null, files: [] }, said)).toMatchObject({
       data: { ...data, target: null, files: [] },
-      state: { ...state, outcome: null },
+      labels: { ...read7, state: open },
     });
   });
 
@@ -52,7 +64,7 @@ describe('readRecord', () => {
   });
 
   it.each([
-    ['format', { format: 2 }],
+    ['format', { format: 1 }],
     ['run', { run: '../../etc' }],
     ['target', { target: undefined }],
     ['moves.0.id', { moves: [moveOf('app', { id: 'a/../b' })] }],
@@ -74,11 +86,12 @@ describe('readRecord', () => {
     ['run', { run: 'x' }],
     ['holder', { holder: '' }],
     ['container', { container: '--help' }],
-    ['phase', { phase: 'remove' }],
     ['started', { started: 'yes' }],
     ['beat', { beat: '-1' }],
-    ['outcome.outcome', { outcome: 'well' }],
-    ['outcome.exitCode', { exit: '' }],
+    ['state', { state: '[]' }],
+    ['state.at', { state: '{"at":"removing"}' }],
+    ['state.ending.outcome', { state: labels.state.replace('"failed"', '"well"') }],
+    ['state.ending.exitCode', { state: labels.state.replace('4', '"4"') }],
   ])('does not trust the label %s in %j', (field, changes) =>
     expect(read(data, { ...labels, ...changes })).rejects.toMatchObject(
       refused(`label svc-updater.${field} is not valid`),
@@ -94,4 +107,65 @@ describe('readRecord', () => {
     expect(read(data, { ...labels, odd: '1' })).rejects.toMatchObject(
       refused('label svc-updater.odd is not a known field'),
     ));
+});
+
+describe('StackRecord', () => {
+  const who = { holder: 'h1', container: 'c1', node: 'n1' };
+  const begin = async () => {
+    const engine = await engineThat(swarmDouble({}, []).answer);
+    const record = await StackRecord.make(engine, data, who, null);
+    onTestFinished(() => record.release());
+    return { engine, record, stored: async () => (await readRecord(engine, 'svc'))?.labels };
+  };
+
+  it('stores where the run is, and that a task has started', async () => {
+    const { record, stored } = await begin();
+    expect(await stored()).toMatchObject({ ...who, state: { at: 'pulling' }, started: false });
+    await record.note({ state: { at: 'replacing' } });
+    await record.note({ started: true });
+    expect(await stored()).toMatchObject({ state: { at: 'replacing' }, started: true, beat: 2 });
+  });
+
+  it('refuses a step that no run takes', async () => {
+    const { record, stored } = await begin();
+    await record.note({ state: { at: 'replacing' } });
+    await expect(record.note({ state: { at: 'writing' } })).rejects.toThrow(
+      'a run cannot go from replacing to writing',
+    );
+    expect(await stored()).toMatchObject({ state: { at: 'replacing' } });
+  });
+
+  it.each<[outcome: Outcome, left: OpenState | null]>([
+    ['updated', null],
+    ['failed', null],
+    ['cancelled', null],
+    ['broken', rollingBack],
+    ['crashed', rollingBack],
+  ])('that has ended %s leaves %j to a later run', async (outcome, left) => {
+    const { record, stored } = await begin();
+    await record.note({ state: rollingBack });
+    await record.end(ending(outcome));
+    expect((await stored())?.state).toEqual({ at: 'ended', ending: ending(outcome), left });
+  });
+
+  it('is taken over with what was left', async () => {
+    const { engine, record, stored } = await begin();
+    await record.note({ state: { at: 'restoring', ending: null }, started: true });
+    await record.end(ending('broken'));
+    const found = await readRecord(engine, 'svc');
+    if (found === null) throw new Error('there is none');
+    const next = await StackRecord.takeOver(engine, found, { ...who, container: 'c2' }, { at: 'replacing' });
+    onTestFinished(() => next.release());
+    expect(await stored()).toMatchObject({ container: 'c2', started: true, state: { at: 'replacing' } });
+    await expect(record.note()).rejects.toMatchObject({ code: 'update-running' });
+  });
+});
+
+describe('phaseOf', () => {
+  it.each<[JournalState, string]>([
+    [{ at: 'pulling' }, 'pull'],
+    [{ at: 'replacing' }, 'recreate'],
+    [rollingBack, 'back'],
+    [{ at: 'ended', ending: failed, left: { at: 'restoring', ending: null } }, 'restore'],
+  ])('of %j is %s', (state, phase) => expect(phaseOf({ state })).toBe(phase));
 });

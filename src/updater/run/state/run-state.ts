@@ -9,9 +9,12 @@ const later = z.nullable(endingSchema);
 
 const openStates = [
   z.object({ at: z.enum(stages) }),
-  /** The old containers come back, on the data that is there. `ending`: null if an update starts over afterwards. */
+  /**
+   * The old containers come back, on the data that is there; of a stack, the new tasks are taken away first. `ending`: null
+   * if an update starts over afterwards.
+   */
   z.object({ at: z.literal('rolling-back'), from: z.enum(stages), ending: later }),
-  /** The old data comes back from the restore point, then the old containers. */
+  /** The old data comes back from the restore point, then the old containers; of a stack, the old tasks. */
   z.object({ at: z.literal('restoring'), ending: later }),
 ] as const;
 const openState = z.discriminatedUnion('at', openStates);
@@ -30,8 +33,8 @@ export type JournalState = z.infer<typeof runStateSchema>;
 type StateName = JournalState['at'];
 
 /**
- * Every transition. From `ended`, a later run only goes on with what was left. Only a stack goes from `rolling-back` to
- * another open state: when the last new task is gone, or when one has started after all.
+ * Every transition. From `ended`, a later run only goes on with what was left. Only a stack goes on from a way back: to
+ * `restoring` when the last new task is gone, and to `replacing` when one has started after all.
  */
 export const transitions: Readonly<Record<StateName, readonly StateName[]>> = {
   pulling: ['saving', 'writing', 'replacing', 'rolling-back', 'restoring', 'ended'],
@@ -40,7 +43,7 @@ export const transitions: Readonly<Record<StateName, readonly StateName[]>> = {
   replacing: ['verifying', 'rolling-back', 'restoring', 'ended'],
   verifying: ['rolling-back', 'restoring', 'ended'],
   'rolling-back': ['replacing', 'restoring', 'ended'],
-  restoring: ['ended'],
+  restoring: ['replacing', 'ended'],
   ended: [],
 };
 

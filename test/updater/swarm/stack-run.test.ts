@@ -1,9 +1,13 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { HostPaths } from '../../../src/core/files/host-paths.ts';
+import { UpdateError } from '../../../src/core/progress/update-error.ts';
 import { type Json, object } from '../../../src/engine/json.ts';
 import { imageOf, labelsOf, replicasOf } from '../../../src/engine/swarm.ts';
-import { type RecordData, StackRecord } from '../../../src/updater/swarm/record.ts';
-import { Replacing } from '../../../src/updater/swarm/replace.ts';
+import { drive, runToGoal } from '../../../src/updater/run/drive.ts';
+import type { PlannedStack } from '../../../src/updater/swarm/plan.ts';
+import { type RecordData, rollingBack, StackRecord } from '../../../src/updater/swarm/record.ts';
 import type { ServiceMove } from '../../../src/updater/swarm/specs.ts';
+import { StackRun } from '../../../src/updater/swarm/stack-run.ts';
 import { engineThat, runContext, updateOptions } from '../../build-plan.ts';
 import { moveOf, newImage, nodes, nodeWith, specWith, type TaskWord, tasksOf } from '../../build-stack.ts';
 import { type SwarmDouble, swarmDouble } from './swarm-double.ts';
@@ -22,7 +26,14 @@ interface Stage {
   /** Ids of tasks that were there before. */
   tasks?: readonly string[];
   waitTimeoutMs?: number;
+  files?: RecordData['files'];
+  /** It begins, instead of going on from where services are replaced. */
+  planned?: PlannedStack | null;
 }
+
+const file = { path: '/opt/svc/stack.yaml', before: 'a'.repeat(64), after: 'b'.repeat(64) };
+/** The directory is not mounted, so that the try is told. */
+const restored = /^warn: cannot restore \/opt\/svc\/stack\.yaml/m;
 
 /** A run on a Swarm, which waits 300 ms for anything where a test does not say. */
 async function begin({
@@ -33,28 +44,43 @@ async function begin({
   wasHolding = false,
   tasks = [],
   waitTimeoutMs = 300,
+  files = [],
+  planned = null,
 }: Stage) {
   const specs = moves.map(({ id, before }) => [id, now[id] ?? before] as const);
   const double = swarmDouble(Object.fromEntries(specs), nodes('n1', 'n2'));
   const engine = await engineThat(double.answer);
   const data: RecordData = {
-    ...{ format: 1, run: '20261125T100000Z', stack: 'svc', target: 'v1.5.0', from: 'v1.4.2', to: 'v1.5.0' },
-    ...{ stopFirst: false, moves, tasks, files: [] },
+    ...{ format: 2, run: '20261125T100000Z', stack: 'svc', target: 'v1.5.0', from: 'v1.4.2', to: 'v1.5.0' },
+    ...{ stopFirst: false, moves, tasks, files },
   };
   const record = await StackRecord.make(engine, data, { holder: 'h', container: 'c', node: 'n1' }, null);
   onTestFinished(() => record.release());
-  if (started) await record.note({ phase: 'back', started: true });
+  const earlier = started || wasHolding ? rollingBack : ({ at: 'replacing' } as const);
+  if (planned === null) await record.note({ state: earlier, started });
   const app = double.services.get('app-id');
   if (wasHolding && app) {
-    await record.note({ phase: 'back' });
     app.PreviousSpec = specWith({ replicas: 2, image: newImage });
   }
+  if (started) await record.note({ state: { at: 'replacing' } });
   const { context, lines } = runContext(engine, {
     ...updateOptions(),
     limits: { waitTimeoutMs, pullTimeoutMs: 0 },
   });
-  const replacing = new Replacing({ context, place: { history: 5 } }, record, { isResumed });
-  return { double, replacing, lines };
+  const stack = { context, place: { node: 'n1', history: 5 }, paths: new HostPaths([]), directory: null };
+  const run = new StackRun(stack, record, { earlier: isResumed ? earlier : null, planned });
+  /** Gives what keeps it from the new version; null if nothing does. */
+  const forward = (): Promise<unknown> =>
+    drive(run, 'update', context.log).then(
+      () => null,
+      (error) => error,
+    );
+  /** @param error after which it turns back; null for one that was on its way back when it was killed */
+  const back = async (error: unknown) => {
+    if (error !== null) await run.turnBack(error);
+    await drive(run, 'rollback', context.log).catch(tooShort);
+  };
+  return { double, run, forward, back, record, log: context.log, lines };
 }
 
 /** What was written to a service: `new x3`, `old x0`. */
@@ -86,49 +112,51 @@ const withoutRoom = (double: SwarmDouble) => [
 const tooShort = (error: unknown): void =>
   expect(['containers-not-restored', 'broken', 'containers-changed']).toContain(Object(error).code);
 
-describe('Replacing', () => {
+describe('StackRun', () => {
   it('rolls back by limiting the running tasks, then restores the definition', async () => {
-    const { double, replacing } = await begin({
+    const { double, forward, back } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 3 }) }), workerMove()],
     });
     double.tasks = () => [...withoutRoom(double), ...oldOf(double, 'worker-id')];
-    await expect(replacing.forward()).rejects.toMatchObject({ code: 'recreate-failed' });
-    await replacing.back().catch(tooShort);
+    const error = await forward();
+    expect(error).toMatchObject({ code: 'recreate-failed' });
+    await back(error);
     expect(writesTo(double, 'app-id')).toEqual(['new x3', 'old x1', 'old x3']);
     expect(writesTo(double, 'worker-id')).toEqual(['old x0', 'old x2']);
   });
 
   it('keeps the number of tasks if the answer to the limit is lost in an election', async () => {
-    const { double, replacing } = await begin({
+    const { double, forward, back } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 3 }) })],
     });
     double.tasks = () => withoutRoom(double);
-    await expect(replacing.forward()).rejects.toMatchObject({ code: 'recreate-failed' });
+    const error = await forward();
+    expect(error).toMatchObject({ code: 'recreate-failed' });
     let swallowed = 0;
     double.afterWrite = () =>
       swallowed++ === 0
         ? { status: 500, message: 'rpc error: code = DeadlineExceeded desc = context deadline exceeded' }
         : null;
-    await replacing.back().catch(tooShort);
+    await back(error);
     expect(writesTo(double, 'app-id')).toEqual(['new x3', 'old x1', 'old x3']);
   });
 
   it('does not take the limit of the previous run for the number that the owner wants', async () => {
     const app = moveOf('app', { before: specWith({ replicas: 3 }) });
-    const { double, replacing } = await begin({
+    const { double, forward } = await begin({
       moves: [app],
       now: { 'app-id': specWith({ replicas: 1 }) },
       isResumed: true,
       started: true,
     });
     // It only has to be told: no new task comes.
-    await expect(replacing.forward()).rejects.toMatchObject({ code: 'broken' });
+    expect(await forward()).toMatchObject({ code: 'broken' });
     expect(writesTo(double, 'app-id')).toEqual(['new x3']);
   });
 
   it('restores a worker that had the new image before', async () => {
     const worker = moveOf('worker', { before: specWith({ name: 'svc_worker', image: newImage }) });
-    const { double, replacing } = await begin({
+    const { double, forward, back } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 1 }) }), worker],
       tasks: ['w1', 'w2'],
     });
@@ -141,13 +169,14 @@ describe('Replacing', () => {
           )
         : []),
     ];
-    await expect(replacing.forward()).rejects.toMatchObject({ code: 'recreate-failed' });
-    await replacing.back().catch(tooShort);
+    const error = await forward();
+    expect(error).toMatchObject({ code: 'recreate-failed' });
+    await back(error);
     expect(writesTo(double, 'worker-id')).toEqual(['new x0', 'new x2']);
   });
 
   it('starts no old worker next to a new app that was edited during the update', async () => {
-    const { double, replacing } = await begin({
+    const { double, forward, back } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 1 }) }), workerMove(1)],
     });
     double.tasks = () => {
@@ -159,27 +188,28 @@ describe('Replacing', () => {
       if (app && imageOf(app.Spec) === newImage) app.Spec = { ...app.Spec, Labels: { tier: 'web' } };
       return null;
     };
-    await expect(replacing.forward()).rejects.toMatchObject({ code: 'containers-changed' });
-    await replacing.back().catch(tooShort);
+    const error = await forward();
+    expect(error).toMatchObject({ code: 'containers-changed' });
+    await back(error);
     expect(writesTo(double, 'worker-id')).toEqual(['old x0']);
   });
 
   it('does not roll back after the kill of a run that had seen a task on a node', async () => {
     // That task may have started and be gone without a trace: what is scaled away, Swarm forgets at once.
     const app = moveOf('app', { before: specWith({ replicas: 2 }) });
-    const { double, replacing } = await begin({
+    const { double, back } = await begin({
       moves: [app],
       now: { 'app-id': specWith({ replicas: 1 }) },
       isResumed: true,
       wasHolding: true,
     });
     double.tasks = () => oldOf(double, 'app-id');
-    await replacing.back().catch(tooShort);
+    await back(null);
     expect(writesTo(double, 'app-id')).not.toContain('old x2');
   });
 
   it('continues with the other nodes if Swarm waits for a task on a node that went down', async () => {
-    const { double, replacing, lines } = await begin({
+    const { double, run, forward, lines } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 2 }) })],
       waitTimeoutMs: 15_000,
     });
@@ -193,17 +223,17 @@ describe('Replacing', () => {
       const second: TaskWord = [writes < 2 ? 'old running n1' : 'new running n1', { id: `s${writes < 2}` }];
       return tasksOf(lost, first, second);
     };
-    const ended = await replacing.forward().catch((error) => error.message);
-    replacing.tellOpen();
+    const ended = await forward();
+    await run.end();
     const labels = double.written.map(({ spec }) => labelsOf(spec)['svc-updater.nudge']);
-    expect([ended, labels]).toEqual([undefined, [undefined, '1', undefined]]);
+    expect([ended, labels]).toEqual([null, [undefined, '1', undefined]]);
     expect(lines.join('\n')).toMatch(
       /warn: \S+ is down, so the state of its task lost of svc_app is unknown/,
     );
   }, 30_000);
 
   it('keeps old tasks unchanged if the new tasks were forced to restart', async () => {
-    const { double, replacing } = await begin({
+    const { double, forward, back } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 3 }) })],
     });
     double.tasks = () => withoutRoom(double);
@@ -213,14 +243,15 @@ describe('Replacing', () => {
       app.Spec = { ...app.Spec, TaskTemplate: { ...object(app.Spec.TaskTemplate), ForceUpdate: 1 } };
       return null;
     };
-    await expect(replacing.forward()).rejects.toMatchObject({ code: 'recreate-failed' });
-    await replacing.back().catch(tooShort);
+    const error = await forward();
+    expect(error).toMatchObject({ code: 'recreate-failed' });
+    await back(error);
     // Of another template Swarm would make the old ones again, while a new one may be about to start.
     expect(object(double.written[1]?.spec.TaskTemplate).ForceUpdate).toBe(0);
   });
 
   it('counts a task as started if it was ready in a late answer and had ended by the next check', async () => {
-    const { double, replacing } = await begin({
+    const { double, run, forward } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
     });
     let looks = 0;
@@ -230,7 +261,110 @@ describe('Replacing', () => {
     };
     // What is told of the tasks is a second old when the look is over.
     double.delay = (path) => (path === '/services' && double.written.length === 1 && looks === 0 ? 1_000 : 0);
-    await replacing.forward().catch(() => {});
-    expect(replacing.hasStarted).toBe(true);
+    await forward();
+    expect(run.hasStarted).toBe(true);
+  });
+
+  it('restores the files last, and ends with the error that it has turned back for', async () => {
+    const { double, run, record, log, lines } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 3 }) })],
+      files: [file],
+      waitTimeoutMs: 6_000,
+    });
+    double.tasks = () => withoutRoom(double);
+    await expect(runToGoal(run, log)).rejects.toMatchObject({
+      code: 'recreate-failed',
+      state: 'the files were restored, and v1.4.2 is running again',
+    });
+    expect(writesTo(double, 'app-id')).toEqual(['new x3', 'old x1', 'old x3']);
+    expect(record.state).toEqual({ at: 'restoring', ending: null });
+    expect(lines.at(-1)).toMatch(restored);
+  }, 30_000);
+
+  it('restores the files also if the services cannot be rolled back', async () => {
+    const { double, run, log, lines } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
+      files: [file],
+    });
+    double.tasks = () => withoutRoom(double);
+    await expect(runToGoal(run, log)).rejects.toMatchObject({ code: 'containers-not-restored' });
+    expect(lines.join('\n')).toMatch(restored);
+  });
+
+  it('keeps the files, and ends as broken, once a new task has started while it turned back', async () => {
+    const { double, run, log, record, lines } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
+      files: [file],
+    });
+    double.tasks = () => {
+      const isHeld = double.written.length === 2;
+      return isHeld ? tasksOf(['new running', { id: 'new' }]) : withoutRoom(double);
+    };
+    await expect(runToGoal(run, log)).rejects.toMatchObject({
+      code: 'broken',
+      state: expect.stringMatching(/^v1\.5\.0 has started but is not healthy; nothing was rolled back/),
+    });
+    expect(writesTo(double, 'app-id')).toEqual(['new x1', 'old x1', 'new x1']);
+    expect([record.hasStarted, record.state.at]).toEqual([true, 'rolling-back']);
+    expect(lines.join('\n')).not.toMatch(restored);
+  });
+
+  it('reports a Swarm that is lost while services are replaced, and undoes nothing', async () => {
+    const { double, run, log, record } = await begin({ moves: [moveOf('app')] });
+    double.tasks = () => [];
+    const error = new UpdateError('engine-unavailable', 'no leader of the Swarm answers');
+    run.execute = () => Promise.reject(error);
+    await expect(runToGoal(run, log)).rejects.toMatchObject({ code: 'engine-lost', message: error.message });
+    expect(record.state).toEqual({ at: 'replacing' });
+  });
+});
+
+describe('a StackRun that begins', () => {
+  const planned: PlannedStack = {
+    plan: { from: 'v1.4.2', to: 'v1.5.0', running: '1.4.2', target: null, moves: [] },
+    ...{ stopFirst: false, moves: [], published: [], files: null, warnings: [] },
+  };
+
+  it('pulls, then writes the files, without a look at the services', async () => {
+    const { double, run, record } = await begin({ moves: [moveOf('app')], planned });
+    double.tasks = () => {
+      throw new Error('looked');
+    };
+    for (const [at, kind] of [
+      ['pulling', 'pull'],
+      ['writing', 'write-files'],
+    ] as const) {
+      await record.note({ state: { at } });
+      expect(run.next(await run.look(), 'update')).toMatchObject({ kind });
+    }
+  });
+
+  it('has nothing to undo if one of these fails', async () => {
+    const { double, run, record, log, lines } = await begin({
+      moves: [moveOf('app')],
+      planned,
+      files: [file],
+    });
+    const error = new UpdateError('pull-failed', 'no space left');
+    run.execute = () => Promise.reject(error);
+    await expect(runToGoal(run, log)).rejects.toBe(error);
+    expect([record.state.at, double.written, lines]).toEqual(['pulling', [], []]);
+  });
+
+  it('enters the phase recreate after the files are written, and is not cancelled any more', async () => {
+    const { run, record } = await begin({ moves: [moveOf('app')], planned });
+    await record.note({ state: { at: 'writing' } });
+    await run.execute({ kind: 'write-files', planned });
+    expect([record.state, run.isReplacing]).toEqual([{ at: 'replacing' }, true]);
+  });
+
+  it('restores the files if a signal has come by then', async () => {
+    const { run, record, lines } = await begin({ moves: [moveOf('app')], planned, files: [file] });
+    await record.note({ state: { at: 'writing' } });
+    process.emit('SIGTERM');
+    onTestFinished(() => void process.removeAllListeners('SIGTERM'));
+    await expect(run.execute({ kind: 'write-files', planned })).rejects.toBeInstanceOf(Error);
+    expect([record.state, run.isReplacing]).toEqual([{ at: 'writing' }, false]);
+    expect(lines.join('\n')).toMatch(restored);
   });
 });

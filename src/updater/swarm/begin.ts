@@ -1,0 +1,54 @@
+import { removeConfig } from '../../engine/api/swarm.ts';
+import { type Ending, endWell } from '../run/log/ending.ts';
+import { seconds } from '../run/log/wording.ts';
+import { runStamp } from '../run/state/kept-runs.ts';
+import { checkServices } from './choose-stack.ts';
+import { planOf, planStack } from './plan.ts';
+import { type RecordData, StackRecord } from './record.ts';
+import type { StackSoFar, StackStart } from './settle.ts';
+import { StackRun } from './stack-run.ts';
+import { isWellNow } from './unchanged.ts';
+import { versionsSentence } from './updated.ts';
+import { hashesOf } from './write.ts';
+
+/** Plans an update and makes its record; or ends it, if there is nothing to do. */
+export async function beginStack(
+  { found, ended, inherits }: StackStart,
+  soFar: StackSoFar,
+): Promise<StackRun | Ending> {
+  const { context, chosen, who } = found;
+  const { engine, log, options } = context;
+  checkServices(chosen, found, { isOurs: inherits === 'halfway' });
+  log.enter('plan');
+  const plan = planOf(found);
+  const { from, to } = plan;
+  soFar.facts = { ...soFar.facts, version: from };
+  const planned = await planStack(found, ended, { plan, inherits });
+  const { stopFirst, moves, files } = planned;
+  for (const warning of planned.warnings) log.warn(warning);
+  if (await isWellNow(found, planned)) {
+    // What a killed run has left of itself before it touched anything.
+    if (ended !== null && ended.labels.state.at !== 'ended') await removeConfig(engine, ended.config);
+    const took = seconds(performance.now() - context.beganAt);
+    const runs = versionsSentence({ stack: chosen.name, to, moves });
+    return endWell(log, 'unchanged', `unchanged: ${runs}; nothing to do (${took})`, { to });
+  }
+  const data: RecordData = {
+    format: 2,
+    ...{
+      run: runStamp(context.startedAt),
+      stack: chosen.name,
+      target: options.target?.tag ?? null,
+      from,
+      to,
+    },
+    stopFirst,
+    moves,
+    tasks: found.tasks.map(({ id }) => id),
+    files: files === null ? [] : hashesOf(files.draft),
+  };
+  soFar.record?.release();
+  soFar.record = await StackRecord.make(engine, data, who, ended);
+  soFar.run = new StackRun(found, soFar.record, { planned });
+  return soFar.run;
+}

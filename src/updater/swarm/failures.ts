@@ -1,0 +1,128 @@
+import { UpdateError } from '../../core/progress/update-error.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { object } from '../../engine/json.ts';
+import { containerOf } from '../../engine/swarm.ts';
+import { counted, seconds } from '../run/log/wording.ts';
+import type { ServiceView, WaitStep } from './next-write.ts';
+import type { RecordData } from './record.ts';
+import type { ServiceMove } from './specs.ts';
+import type { StackWatch } from './watch.ts';
+
+// What a run on a stack fails with, and what it says of the stack then.
+
+/** After so many failures a service is not waited for any longer. */
+const maxFailures = 5;
+
+/** Why waiting longer is pointless; null if it is not. */
+export function endOfWait(
+  watch: StackWatch,
+  { service, what }: WaitStep,
+  { waitedMs, timeoutMs }: { waitedMs: number; timeoutMs: number },
+): UpdateError | null {
+  const { move, tasks } = service;
+  const isLate = waitedMs > timeoutMs + ownDelaysMs(move);
+  if (what === 'starts') {
+    const isOver = tasks.newAlive.length === 0 && tasks.failures > 0 && waitedMs > 15_000;
+    if ((tasks.failures < maxFailures || tasks.isUnsure) && !isOver && !isLate) return null;
+    // What has been starting for so long has started.
+    for (const { seen } of watch.followed) for (const id of seen.starting) seen.started.add(id);
+    return unwell(watch, service, waitedMs);
+  }
+  if (!isLate) return null;
+  const left = watch.isBack ? tasks.newAlive : tasks.oldAlive;
+  const where = left.map(({ node, state }) => `${watch.nodeName(node)} (${state})`).join(', ');
+  const message =
+    what === 'returns'
+      ? `after ${seconds(waitedMs)}, only ${tasks.oldRunning.length} of ${tasks.needs} tasks of ${move.name} are running`
+      : `${move.name} still has tasks on ${where} after ${seconds(waitedMs)}`;
+  return watch.isBack
+    ? new UpdateError('containers-not-restored', message, { advice: adviceOn([move]) })
+    : failed(watch, message);
+}
+
+/** The delays that the owner configured between tasks, for monitoring and for stopping. */
+function ownDelaysMs({ wanted }: ServiceMove): number {
+  const { Delay = 0, Monitor = 0 } = object(wanted.UpdateConfig);
+  const { StopGracePeriod = 0 } = containerOf(wanted);
+  return (Number(Delay) + Number(Monitor) + Number(StopGracePeriod)) / 1e6;
+}
+
+function unwell(watch: StackWatch, { move, tasks }: ServiceView, waitedMs: number): UpdateError {
+  if (move.role === 'once') {
+    const message = `${move.name} did not succeed within ${seconds(waitedMs)}`;
+    const advice = `Check the output of docker service logs ${move.name}. Fix the cause, run docker service update --force --detach ${move.name}, then run {command} again.`;
+    return new UpdateError(watch.hasStarted ? 'broken' : 'recreate-failed', message, { advice });
+  }
+  const why =
+    tasks.failures >= maxFailures
+      ? `${tasks.failures} new tasks of ${move.name} failed`
+      : `after ${seconds(waitedMs)}, only ${tasks.newRunning.length} of ${tasks.needs} new tasks of ${move.name} are running`;
+  const old =
+    tasks.oldAlive.length > 0 ? `; ${counted(tasks.oldAlive.length, 'old task')} still present` : '';
+  return failed(watch, `${why}${old}`);
+}
+
+export function failed({ hasStarted, followed }: StackWatch, message: string): UpdateError {
+  if (!hasStarted) return new UpdateError('recreate-failed', message);
+  return new UpdateError('broken', message, { advice: adviceOn(followed.map(({ move }) => move)) });
+}
+
+export function changed({ hasStarted }: StackWatch, { move }: ServiceView): UpdateError {
+  const message = `the definition of ${move.name} was changed by another user or process during the update`;
+  return hasStarted
+    ? new UpdateError('broken', message, { advice: adviceOn([move]) })
+    : new UpdateError('containers-changed', message, {
+        advice: `Check the service with docker service inspect --pretty ${move.name}. Make sure that no one deploys the stack during the update, then run {command} again.`,
+      });
+}
+
+const adviceOn = (moves: readonly ServiceMove[]): string =>
+  `Check the output of docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}. Fix the cause, then run {command} again.`;
+
+/** The managers were lost while services were replaced. */
+export const swarmLost = ({ message }: UpdateError): UpdateError =>
+  new UpdateError('engine-lost', message, {
+    state:
+      'the connection to the Swarm was lost while services were being replaced; the progress was recorded',
+    advice:
+      'Check the nodes with docker node ls on a manager, then run {command} again. The update continues where this run stopped.',
+  });
+
+/** The stack cannot be rolled back any more. */
+export function stayedNew(data: RecordData, error: UpdateError, detail: readonly string[]): UpdateError {
+  const hasWorkers = data.moves.some(({ role }) => role === 'worker');
+  return new UpdateError('broken', error.message, {
+    detail,
+    advice: error.advice,
+    state: `${data.to} has started but is not healthy; nothing was rolled back, because its migrations may have run${hasWorkers ? '; no old worker is running' : ''}`,
+    cause: error,
+  });
+}
+
+/** All changes were undone after an error that is in the log. */
+export function undone(data: RecordData, error: UpdateError): UpdateError {
+  const isForeign = error.code === 'containers-changed';
+  const stack = isForeign ? 'the external changes to the stack were kept' : `${data.from} is running again`;
+  return new UpdateError(error.code, error.message, {
+    isLogged: true,
+    advice: error.advice,
+    state: data.files.length > 0 ? `the files were restored, and ${stack}` : stack,
+    cause: error,
+  });
+}
+
+/** The last log lines of the last failed task, on any node. */
+export async function lastWords(engine: Engine, watch: StackWatch): Promise<string[]> {
+  const { failure } = watch;
+  if (failure === null || failure.node === '') return [];
+  const asked = ['service', 'logs', '--raw', '--tail', '20', failure.id];
+  const said = await engine.call(asked, { deadlineMs: 10_000 }).catch(() => null);
+  const lines = `${said?.stdout ?? ''}${said?.exitCode === 0 ? said.stderr : ''}`
+    .split('\n')
+    .filter((line) => line.trim() !== '');
+  if (lines.length === 0) return [];
+  return [
+    `last log lines of the task on ${watch.nodeName(failure.node)}:`,
+    ...lines.map((line) => `  ${line}`),
+  ];
+}

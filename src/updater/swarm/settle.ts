@@ -1,0 +1,124 @@
+import { inspectContainers } from '../../engine/api/query.ts';
+import { isUp } from '../../engine/container.ts';
+import { drive } from '../run/drive.ts';
+import { repeatEnding } from '../run/log/ending.ts';
+import type { EndingFacts } from '../run/log/ending-facts.ts';
+import type { FirstContext, RunContext } from '../run/run-context.ts';
+import { endingOfState, openOf } from '../run/state/run-state.ts';
+import type { Earlier } from '../run/update.ts';
+import { type FoundStack, inspectStack, lookAtStack } from './inspect.ts';
+import { type Inheritance, inheritanceOf, planEarlierStack } from './plan-earlier.ts';
+import { removePulls } from './pull.ts';
+import { maskRulesOfMoves } from './reading.ts';
+import { awaitDeath, type FoundRecord, phaseOf, readRecord, StackRecord } from './record.ts';
+import { StackRun } from './stack-run.ts';
+import { restoreStackFiles } from './write.ts';
+
+/** What a run has found and taken so far, for its last line and its clean-up. */
+export interface StackSoFar {
+  found: FoundStack | null;
+  facts: EndingFacts;
+  /** This run's; before it is made, the one that was taken over from the run before. */
+  record: StackRecord | null;
+  /** What it has changed is not undone. */
+  run: StackRun | null;
+}
+
+/** From where an update begins. */
+export interface StackStart {
+  found: FoundStack;
+  /** The record of the run before, which this one's takes the place of. */
+  ended: FoundRecord | null;
+  inherits: Inheritance;
+}
+
+/** Finds the stack, and resumes or undoes the previous run. */
+export async function settleStack(
+  given: FirstContext,
+  soFar: StackSoFar,
+): Promise<Earlier<StackStart, StackRun>> {
+  const first = await inspectStack(given);
+  soFar.found = first;
+  const { context, who, directory } = first;
+  const { engine, log, cancellation, options } = context;
+  const ended = await endedOrDead(context, first, await readRecord(engine, first.chosen.name));
+  const found = { ...first, ...(await lookAtStack(context)) };
+  const { chosen } = found;
+  soFar.facts = { ...soFar.facts, services: [chosen.app, ...chosen.workers].map(({ name }) => name) };
+  const settled = (left: Partial<StackStart> = {}) =>
+    ({ kind: 'settled', left: { found, ended, inherits: 'nothing', ...left } }) as const;
+  const asked = { holder: who.holder, target: options.target?.tag ?? null, services: chosen.services };
+  const step = planEarlierStack(ended, asked);
+  if (ended === null || step.kind === 'none') return settled();
+  const { data, labels } = ended;
+  log.addMaskRules(() => maskRulesOfMoves(data.moves));
+  const story = storyOf(ended);
+  switch (step.kind) {
+    case 'repeat':
+      return { kind: 'ended', ending: repeatEnding({ ...step.ending, exitCode: 0 }, log) };
+    case 'set-aside':
+      log.warn(
+        `${story}; the stack was changed after that, so nothing is undone, and the record of that run is discarded`,
+      );
+      return settled({ inherits: step.inherits });
+    case 'succeed':
+      log.warn(`${story}; this run keeps the changes made so far and continues the update`);
+      soFar.facts = {
+        ...soFar.facts,
+        halfDone: `the changes made by run ${data.run} (to ${data.to}) were kept`,
+      };
+      return settled({ inherits: step.inherits });
+    case 'files-back':
+      log.warn(`${story}; no service was changed, so the update starts again from the beginning`);
+      await restoreStackFiles(context, data, directory);
+      return settled({ inherits: step.inherits });
+    case 'go-on':
+    case 'back': {
+      log.warn(`${story}; ${step.kind === 'back' ? 'undoing its changes first' : 'resuming it'}`);
+      const record = await StackRecord.takeOver(engine, ended, who, step.state);
+      const run = new StackRun(found, record, { earlier: labels.state });
+      soFar.record = record;
+      soFar.run = run;
+      soFar.facts = { ...soFar.facts, version: data.from };
+      await removePulls(engine, data.stack);
+      cancellation.tooLate();
+      log.enter('recreate');
+      if (step.kind === 'go-on') return { kind: 'resume', run };
+      await drive(run, 'rollback', log);
+      soFar.run = null;
+      // Its record stays until this run's own takes its place: killed in between, the next run sees that all is back.
+      return settled({
+        found: { ...found, ...(await lookAtStack(context)) },
+        ended: await readRecord(engine, data.stack),
+        inherits: inheritanceOf(data),
+      });
+    }
+  }
+}
+
+function storyOf({ data, labels }: FoundRecord): string {
+  const name = `the run ${data.run} (${data.from} → ${data.to})`;
+  const ending = endingOfState(labels.state);
+  const during = openOf(labels.state) === null ? '' : ` during the ${phaseOf(labels)} phase`;
+  return ending
+    ? `${name} ended with the outcome ${ending.outcome}${during}`
+    : `${name} was interrupted${during}`;
+}
+
+/** The record of the run before, once that has ended or is dead. @throws UpdateError update-running, stack-busy */
+async function endedOrDead(
+  { engine, log }: RunContext,
+  { who }: FoundStack,
+  found: FoundRecord | null,
+): Promise<FoundRecord | null> {
+  if (found === null) return found;
+  const { state, run, holder, container, node } = found.labels;
+  if (state.at === 'ended' || holder === who.holder || container === who.container) return found;
+  // An updater on the same node can check whether the other one is running.
+  if (node === who.node) {
+    const [other] = await inspectContainers(engine, [container]);
+    if (!other || !isUp(other)) return found;
+  }
+  log.info(`the run ${run} has locked the stack; waiting up to 45 s to see whether it is still active`);
+  return awaitDeath(engine, found);
+}

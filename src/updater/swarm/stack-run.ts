@@ -1,0 +1,261 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { updateService } from '../../engine/api/swarm.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import type { Goal, NextStep, Run } from '../run/drive.ts';
+import type { Ending } from '../run/log/ending.ts';
+import { breakSilence } from '../run/log/heartbeat.ts';
+import type { Log } from '../run/log/log.ts';
+import type { JournalState } from '../run/state/run-state.ts';
+import { changed, endOfWait, failed, lastWords, stayedNew, swarmLost, undone } from './failures.ts';
+import type { FoundStack } from './inspect.ts';
+import {
+  nextBack,
+  nextForward,
+  type ServiceView,
+  type StackStep,
+  type StackView,
+  type WaitStep,
+  type Write,
+  writes,
+} from './next-write.ts';
+import type { PlannedStack } from './plan.ts';
+import { pullStack, swarmLoginFor } from './pull.ts';
+import { rollingBack, type StackRecord } from './record.ts';
+import { tellOpen, tellWaiting, writeSentences } from './tell.ts';
+import { endUpdatedStack } from './updated.ts';
+import { StackWatch } from './watch.ts';
+import { restoreStackFiles, writeFiles } from './write.ts';
+
+/** Ten looks a second: a new task that starts and ends at once must be seen. */
+const lookMs = 100;
+/** If another user keeps changing a service, the run gives up after this many writes. */
+const maxRewrites = 5;
+
+type StackToUpdate = Pick<FoundStack, 'context' | 'place' | 'paths' | 'directory'>;
+
+/** Until services are replaced, the run goes by how far it has come: nothing is looked at. */
+interface Prepared {
+  at: 'pulling' | 'writing';
+  planned: PlannedStack;
+}
+
+export type StackRunView = StackView | Prepared;
+export type StackRunStep =
+  | Exclude<StackStep, { kind: 'done' }>
+  | { kind: 'pull' | 'write-files'; planned: PlannedStack }
+  | { kind: 'restore-files' };
+type Executors = { [K in StackRunStep['kind']]: (step: Extract<StackRunStep, { kind: K }>) => Promise<void> };
+
+/** An update of a stack. Each write to a service follows a look that asks for it. */
+export class StackRun implements Run<StackRunView, StackRunStep> {
+  readonly record: StackRecord;
+  /** Services may have been changed. */
+  isReplacing: boolean;
+  readonly #stack: StackToUpdate;
+  readonly #engine: Engine;
+  readonly #log: Log;
+  readonly #planned: PlannedStack | null;
+  readonly #watch: StackWatch;
+  readonly #writes = new Map<Write, number>();
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  /** What is waited for, and since when. */
+  #wait = { key: '', since: 0 };
+  #areFilesBack = false;
+
+  /**
+   * @param earlier the state in which a run was killed that this one goes on with; null for a run that begins
+   * @param planned null for a run that goes on: what it needs is in the record
+   */
+  constructor(
+    stack: StackToUpdate,
+    record: StackRecord,
+    { earlier = null, planned = null }: { earlier?: JournalState | null; planned?: PlannedStack | null },
+  ) {
+    this.record = record;
+    this.isReplacing = record.state.at !== 'pulling';
+    this.#stack = stack;
+    this.#engine = stack.context.engine.uncancellable();
+    this.#log = stack.context.log;
+    this.#planned = planned;
+    this.#watch = new StackWatch(stack, record, earlier);
+  }
+
+  get hasStarted(): boolean {
+    return this.#watch.hasStarted;
+  }
+
+  async look(): Promise<StackRunView> {
+    const { at } = this.record.state;
+    const planned = this.#planned;
+    if (planned !== null && (at === 'pulling' || at === 'writing')) return { at, planned };
+    return this.#orRestore(() => this.#lookAtStack());
+  }
+
+  next(view: StackRunView, goal: Goal): NextStep<StackRunStep> {
+    if ('at' in view) return { kind: view.at === 'pulling' ? 'pull' : 'write-files', planned: view.planned };
+    if (goal === 'update') return nextForward(view);
+    if (this.#areFilesBack) return { kind: 'done' };
+    const step = nextBack(view);
+    return step.kind === 'done' ? { kind: 'restore-files' } : step;
+  }
+
+  execute(step: StackRunStep): Promise<void> {
+    const executor = this.#executors[step.kind] as (step: StackRunStep) => Promise<void>;
+    return this.#orRestore(() => executor(step));
+  }
+
+  readonly #executors: Executors = {
+    pull: ({ planned }) => this.#pull(planned),
+    'write-files': ({ planned }) => this.#writeFiles(planned),
+    write: (step) => this.#write(step),
+    wait: async (step) => this.#goOnWaiting(step),
+    foreign: async ({ service }) => {
+      throw changed(this.#watch, service);
+    },
+    started: () => this.#stayNew(),
+    'restore-files': () => this.#restoreFiles(),
+  };
+
+  async turnBack(error: unknown): Promise<() => unknown> {
+    if (!this.isReplacing) throw error;
+    const log = this.#log;
+    const { data } = this.record;
+    tellOpen(log, this.#watch);
+    if (!(error instanceof UpdateError) || error.code === 'update-running') throw error;
+    if (error.code === 'engine-unavailable') throw swarmLost(error);
+    const detail = [...error.detail, ...(await lastWords(this.#engine, this.#watch))];
+    if (this.hasStarted) throw stayedNew(data, error, detail);
+    log.error(error.message);
+    for (const line of detail) log.error(line);
+    log.warn(`no task of ${data.to} has started; undoing all changes`);
+    await this.record.note({ state: rollingBack });
+    this.#wait.since = performance.now();
+    return () => undone(data, error);
+  }
+
+  async end(): Promise<Ending> {
+    const { context } = this.#stack;
+    context.log.enter('done');
+    tellOpen(context.log, this.#watch);
+    return endUpdatedStack(context, this.record.data, this.#planned);
+  }
+
+  close(): void {
+    this.record.release();
+  }
+
+  async #lookAtStack(): Promise<StackView> {
+    const { record } = this;
+    for (;;) {
+      await sleep(Math.max(1, lookMs - (performance.now() - this.#lookedAt)));
+      this.#lookedAt = performance.now();
+      record.check();
+      const view = await this.#watch.look();
+      if (!this.#watch.isOutdated) {
+        // In the record before any decision depends on it: a later run must not roll back.
+        if (this.hasStarted !== record.hasStarted) await record.note({ started: this.hasStarted });
+        this.#enterVerify(view);
+        return view;
+      }
+      breakSilence(this.#log, 'waiting for the new Swarm leader to receive the state of all nodes');
+      this.#wait.since = performance.now();
+    }
+  }
+
+  /** All services have their new definition. */
+  #enterVerify({ app, workers }: StackView): void {
+    const isTold = ({ side, isStopped, isOff }: ServiceView) => side === 'new' && (!isStopped || isOff);
+    if (!this.#watch.isBack && [app, ...workers].every(isTold)) this.#log.enter('verify');
+  }
+
+  /** Where undoing fails, the files are restored all the same; but not once a new task has started. */
+  async #orRestore<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (cause) {
+      if (!this.#watch.isBack) throw cause;
+      if (!this.hasStarted) await this.#restoreFiles();
+      throw this.hasStarted && cause instanceof UpdateError ? stayedNew(this.record.data, cause, []) : cause;
+    }
+  }
+
+  async #pull(planned: PlannedStack): Promise<void> {
+    const { context } = this.#stack;
+    this.#log.enter('pull');
+    await pullStack(context, planned, this.record.data);
+    if (planned.files?.draft.changes.length) await this.record.note({ state: { at: 'writing' } });
+    else await this.#beginReplacing();
+  }
+
+  async #writeFiles({ files }: PlannedStack): Promise<void> {
+    const { context, paths } = this.#stack;
+    this.#log.enter('write');
+    if (files) await writeFiles(context, files, { paths, run: this.record.data.run });
+    await this.#beginReplacing();
+  }
+
+  async #beginReplacing(): Promise<void> {
+    const { engine, cancellation } = this.#stack.context;
+    // The last moment at which a signal cancels the run.
+    if (cancellation.signal.aborted) {
+      await this.#restoreFiles();
+      throw engine.abortion;
+    }
+    cancellation.tooLate();
+    this.isReplacing = true;
+    this.#log.enter('recreate');
+    await this.record.note({ state: { at: 'replacing' } });
+  }
+
+  async #write({ write, service }: Extract<StackStep, { kind: 'write' }>): Promise<void> {
+    const { record } = this;
+    const watch = this.#watch;
+    const each = watch.followed.find(({ move }) => move === service.move);
+    const { form, from } = writes[write];
+    if (!each || each.version === null || service.side === null) return;
+    if (!(from as readonly string[]).includes(service.side)) throw changed(watch, service);
+    const count = (this.#writes.get(write) ?? 0) + 1;
+    this.#writes.set(write, count);
+    if (count > maxRewrites * watch.followed.length) throw changed(watch, service);
+    if (write === 'restore' && record.state.at !== 'restoring')
+      await record.note({ state: { at: 'restoring', ending: null } });
+    await record.confirm();
+    const spec = watch.specOf(each, form);
+    each.tried = spec;
+    const { id, name, image } = service.move;
+    const isMoved = form === 'moving' || form === 'after';
+    const headers = isMoved ? swarmLoginFor(this.#planned?.published ?? [], image) : {};
+    const done = await updateService(this.#engine, { id, name, version: each.version }, spec, headers);
+    this.#wait.since = performance.now();
+    // Another write came first, or the answer was lost in an election. The next look shows which.
+    if (done === 'moved') return;
+    this.#log.info(writeSentences[write](service), { write, service: name });
+    each.known = spec;
+    for (const { id } of service.tasks.stuck) each.seen.passed.add(id);
+  }
+
+  #goOnWaiting(step: WaitStep): void {
+    const now = performance.now();
+    const key = `${step.service.move.name} ${step.what} ${step.progress}`;
+    if (key !== this.#wait.key) this.#wait = { key, since: now };
+    const waitedMs = now - this.#wait.since;
+    tellWaiting(this.#log, this.#watch, step, waitedMs);
+    const { waitTimeoutMs } = this.#stack.context.options.limits;
+    const failure = endOfWait(this.#watch, step, { waitedMs, timeoutMs: waitTimeoutMs });
+    if (failure) throw failure;
+  }
+
+  /** It is too late to roll back: the app keeps the new version and the worker stays stopped. */
+  async #stayNew(): Promise<void> {
+    const [app] = this.#watch.views;
+    if (app?.side === 'old') await this.#write({ kind: 'write', write: 'move-app', service: app });
+    throw failed(this.#watch, `a task of the new version of ${app?.move.name} has started`);
+  }
+
+  async #restoreFiles(): Promise<void> {
+    if (this.#areFilesBack) return;
+    this.#areFilesBack = true;
+    await restoreStackFiles(this.#stack.context, this.record.data, this.#stack.directory);
+  }
+}

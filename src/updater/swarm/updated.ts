@@ -1,0 +1,39 @@
+import { replicasOf } from '../../engine/swarm.ts';
+import { type Ending, endWell } from '../run/log/ending.ts';
+import { and, seconds } from '../run/log/wording.ts';
+import type { RunContext } from '../run/run-context.ts';
+import { shortName } from './choose-stack.ts';
+import { deployCommand, textToChange } from './files.ts';
+import type { PlannedStack } from './plan.ts';
+import type { RecordData } from './record.ts';
+
+/** Logs the last line of an update. @param planned null for a run that has gone on with another */
+export function endUpdatedStack(
+  { log, beganAt }: RunContext,
+  data: Pick<RecordData, 'stack' | 'from' | 'to' | 'moves' | 'files'>,
+  planned: PlannedStack | null,
+): Ending {
+  const { stack, from, to, moves } = data;
+  const { files, plan } = planned ?? {};
+  const next =
+    files && (files.withEnv || files.reader === 'compose')
+      ? `to deploy these files later, run ${deployCommand(stack, files)}`
+      : files || data.files.length > 0
+        ? `to check it, run docker stack services ${stack}`
+        : `the stack file still specifies ${from}: before the next deployment, change ${plan ? textToChange(plan) : 'the images'} in that file, or ${from} will start on migrated data`;
+  const took = seconds(performance.now() - beganAt);
+  const message = `updated ${from} → ${to} in ${took}: ${versionsSentence({ stack, to, moves })}; ${next}`;
+  return endWell(log, 'updated', message, {
+    from,
+    to,
+    images: [...new Set(moves.map(({ image }) => image))],
+  });
+}
+
+/** The version that each service runs. A service with 0 replicas is omitted. */
+export function versionsSentence({ stack, to, moves }: Pick<RecordData, 'stack' | 'to' | 'moves'>): string {
+  const lasting = moves.filter(({ role }) => role !== 'once');
+  const on = lasting.filter(({ wanted }) => replicasOf(wanted) !== 0);
+  const names = and((on.length > 0 ? on : lasting).map((move) => shortName(stack, move)));
+  return on.length > 0 ? `${names} run${on.length > 1 ? '' : 's'} ${to}` : `${to} for ${names} (0 replicas)`;
+}

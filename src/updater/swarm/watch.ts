@@ -1,0 +1,243 @@
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { listNodes, listServices, listTasks, type SwarmPlace } from '../../engine/api/swarm.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import type { Json } from '../../engine/json.ts';
+import { imageOf, type SwarmNode, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
+import type { Log } from '../run/log/log.ts';
+import type { RunContext } from '../run/run-context.ts';
+import { type JournalState, openOf, wayBackOf } from '../run/state/run-state.ts';
+import type { ServiceView, StackView } from './next-write.ts';
+import type { StackRecord } from './record.ts';
+import {
+  type Amounts,
+  amountsOf,
+  imageSideOf,
+  isEligible,
+  isSame,
+  isStopped,
+  keepsImage,
+  type ServiceMove,
+  type SpecForm,
+  specOf,
+} from './specs.ts';
+import { isAlive, mayHaveForgotten, note, nothingSeen, type Seen, summarise } from './tasks.ts';
+
+const nodesEveryMs = 1_000;
+const forms: readonly SpecForm[] = ['before', 'after', 'moving', 'nudged', 'stopped', 'held'];
+
+/** A service that moves, and what has been seen of it so far. */
+interface Followed {
+  move: ServiceMove;
+  seen: Seen;
+  amounts: Amounts;
+  /** How often its old tasks were made again: another number would have Swarm make them once more. */
+  forcedOld: number;
+  /** Null before its first look. Swarm's own writes move it, too. */
+  version: number | null;
+  /** The spec as this run knows it: as it has written it, or has found what somebody else wrote. */
+  known: Json | null;
+  /** What this run has last tried to write: an election may have swallowed the answer. */
+  tried: Json | null;
+}
+
+interface WatchedStack {
+  context: Pick<RunContext, 'engine' | 'log'>;
+  /** How many ended tasks Swarm remembers of a slot. */
+  place: Pick<SwarmPlace, 'history'>;
+}
+
+/** Looks at the services that move, at their tasks and at the nodes. */
+export class StackWatch {
+  readonly followed: readonly Followed[];
+  nodes: readonly SwarmNode[] = [];
+  /** Of the last look. */
+  views: readonly ServiceView[] = [];
+  /** The last new task that failed. Its log contains the reason. */
+  failure: SwarmTask | null = null;
+  readonly #engine: Engine;
+  readonly #log: Log;
+  readonly #record: StackRecord;
+  readonly #history: number;
+  readonly #earlier: JournalState | null;
+  readonly #told = new Map<string, string>();
+  #nodesAt = Number.NEGATIVE_INFINITY;
+  #isFirstLook = true;
+  #hasBeenWell = false;
+
+  /** @param earlier what the run before has left: what became of its tasks is known as far as Swarm remembers it */
+  constructor({ context, place }: WatchedStack, record: StackRecord, earlier: JournalState | null) {
+    this.#engine = context.engine.uncancellable();
+    this.#log = context.log;
+    this.#record = record;
+    this.#history = place.history;
+    this.#earlier = earlier;
+    const { moves, tasks } = record.data;
+    this.followed = moves.map((move) => ({
+      move,
+      seen: nothingSeen(tasks, move.role === 'app' && record.hasStarted),
+      amounts: amountsOf(move.wanted),
+      version: null,
+      known: null,
+      tried: null,
+      forcedOld: amountsOf(move.before).forced,
+    }));
+  }
+
+  get hasStarted(): boolean {
+    return this.followed.some(({ seen }) => seen.started.size > 0);
+  }
+
+  get isBack(): boolean {
+    return wayBackOf(this.#record.state) !== null;
+  }
+
+  /** Right after an election, the reported state of nodes and tasks is outdated. */
+  get isOutdated(): boolean {
+    return this.nodes.some(({ state }) => state === 'unknown');
+  }
+
+  nodeName(id: string): string {
+    return this.nodes.find((node) => node.id === id)?.name ?? id;
+  }
+
+  /** Whether something was not told yet, or is not as it was told. */
+  isNews(of: string, what: string): boolean {
+    const isNews = this.#told.get(of) !== what;
+    this.#told.set(of, what);
+    return isNews;
+  }
+
+  specOf({ move, amounts, forcedOld }: Followed, form: SpecForm): Json {
+    const isNew = form === 'moving' || form === 'nudged' || form === 'after';
+    return specOf(move, form, isNew ? amounts : { ...amounts, forced: forcedOld });
+  }
+
+  /** @throws UpdateError containers-changed where a service is gone */
+  async look(): Promise<StackView> {
+    const engine = this.#engine;
+    const ids = this.followed.map(({ move }) => move.id);
+    const askedAt = performance.now();
+    const isDue = askedAt - this.#nodesAt > nodesEveryMs;
+    const [found, tasks, nodes] = await Promise.all([
+      listServices(engine, { id: ids }),
+      listTasks(engine, ids),
+      isDue ? listNodes(engine) : this.nodes,
+    ]);
+    if (isDue) this.#nodesAt = performance.now();
+    this.nodes = nodes;
+    const at = performance.now();
+    const views = this.followed.map((each) => {
+      const service = found.find(({ id }) => id === each.move.id);
+      if (service === undefined)
+        throw new UpdateError(
+          'containers-changed',
+          `the service ${each.move.name} was removed during the update`,
+        );
+      return this.#viewOf(each, service, tasks, { at, askedAt });
+    });
+    this.views = views;
+    const [app, ...workers] = views as [ServiceView, ...ServiceView[]];
+    // A run that was killed has moved a worker only once the app was well.
+    const wasWell =
+      this.#isFirstLook &&
+      this.#earlier !== null &&
+      workers.some(({ move, side, isStopped: is }) => move.role !== 'once' && side === 'new' && !is);
+    this.#hasBeenWell ||= app.side === 'new' && (app.tasks.isWell || wasWell);
+    this.#tellTasks(tasks);
+    this.#isFirstLook = false;
+    const { stopFirst } = this.#record.data;
+    return { app, workers, stopFirst, hasBeenWell: this.#hasBeenWell };
+  }
+
+  /** Says nothing of what was there at the first look. */
+  #tellTasks(tasks: readonly SwarmTask[]): void {
+    for (const task of tasks) {
+      const move = this.followed.find((each) => each.move.id === task.service)?.move;
+      if (!this.isNews(task.id, `${task.state} ${task.error}`) || !move || this.#isFirstLook) continue;
+      if (hasFailed(task) && task.image === move.image) this.failure = task;
+      tellTask(this.#log, task, move, task.node === '' ? '' : ` on ${this.nodeName(task.node)}`);
+    }
+  }
+
+  #viewOf(
+    each: Followed,
+    service: SwarmService,
+    all: readonly SwarmTask[],
+    { at, askedAt }: { at: number; askedAt: number },
+  ): ServiceView {
+    const { move, seen } = each;
+    const { spec } = service;
+    const { nodes } = this;
+    const tasks = all.filter((task) => task.service === move.id);
+    note(seen, move, { tasks, nodes }, at, askedAt);
+    const side = imageSideOf(move, spec);
+    const isSettled = service.previous !== null && imageSideOf(move, service.previous) === 'new';
+    if (this.#isFirstLook && this.#earlier !== null) {
+      if (mayHaveForgotten(seen, move, tasks, this.#history)) seen.started.add('forgotten');
+      // Held by a run that was killed then: a task that was about to start may have, and Swarm forgets what it takes away.
+      const wasHolding = openOf(this.#earlier)?.at === 'rolling-back';
+      if (wasHolding && side === 'old' && isSettled) seen.started.add('missed');
+    }
+    if (side !== null && service.version !== each.version) this.#adopt(each, service, side);
+    // What is to be there in the end.
+    const wanted = this.specOf(each, this.isBack ? 'before' : 'after');
+    const summary = summarise(seen, move, { spec: wanted, tasks, nodes }, at);
+    const withOld = new Set(summary.oldRunning.map(({ node }) => node));
+    each.amounts = {
+      ...each.amounts,
+      held: summary.held,
+      nodesWithout: nodes
+        .filter((node) => isEligible(move.before, node) && !withOld.has(node.id))
+        .map(({ id }) => id),
+    };
+    return {
+      move,
+      side,
+      image: imageOf(spec),
+      isStopped: isStopped(spec),
+      forms: new Set(forms.filter((form) => isSame(this.specOf(each, form), spec))),
+      isSettled,
+      isPaused: service.updateState === 'paused',
+      isOff: each.amounts.replicas === 0,
+      tasks: summary,
+    };
+  }
+
+  /** Adopts the number of replicas and forced updates, which the owner may change during the update. */
+  #adopt(each: Followed, { spec, version }: SwarmService, side: 'old' | 'new'): void {
+    const isFirst = each.version === null;
+    each.version = version;
+    if ([each.known, each.tried].some((own) => own !== null && isSame(own, spec))) return;
+    each.known = spec;
+    const log = this.#log;
+    const { replicas, forced } = amountsOf(spec);
+    if (!isFirst) log.warn(`${each.move.name} was changed by another user or process during the update`);
+    // What a run that was killed has stopped, or held, has its own number.
+    const wasBack = this.#earlier !== null && wayBackOf(this.#earlier) !== null;
+    const isOurs = isFirst && (isStopped(spec) || this.isBack || wasBack);
+    const isScaled = replicas !== null && replicas !== each.amounts.replicas && !isOurs;
+    // What is stopped is of the old image, or was new before.
+    if (isScaled && (replicas > 0 || (side === 'new' && !keepsImage(each.move)))) {
+      log.warn(`${each.move.name} was scaled to ${replicas} replicas; keeping this number`);
+      each.amounts = { ...each.amounts, replicas };
+    }
+    if (side === 'old') each.forcedOld = Math.max(forced, each.forcedOld);
+    each.amounts = { ...each.amounts, forced: Math.max(forced, each.amounts.forced) };
+  }
+}
+
+const endedInOrder = ['shutdown', 'complete', 'orphaned', 'remove'];
+
+/** One line for what becomes of a task: its node, its state, and Swarm's own words where it failed. */
+function tellTask(log: Log, task: SwarmTask, { name, image }: ServiceMove, where: string): void {
+  const isNew = task.image === image;
+  const slot = task.slot > 0 ? `.${task.slot}` : '';
+  const what = `${isNew ? 'new' : 'old'} task ${name}${slot}${where}: ${task.state}`;
+  const fields = { task: task.id, state: task.state };
+  if (hasFailed(task) && (isNew || task.wanted === 'running'))
+    log.warn(`${what} (${task.error || 'no reason given'})`, fields);
+  else if (['running', ...endedInOrder].includes(task.state)) log.info(what, fields);
+  else if (task.error !== '' && isAlive(task)) log.info(`${what} (${task.error})`, fields);
+}
+
+const hasFailed = ({ state }: SwarmTask): boolean => state === 'failed' || state === 'rejected';
