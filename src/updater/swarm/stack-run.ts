@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { updateService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import type { Goal, NextStep, Run } from '../run/drive.ts';
+import type { DrivenRun, Goal, NextStep } from '../run/drive.ts';
 import type { Ending } from '../run/log/ending.ts';
 import { breakSilence } from '../run/log/heartbeat.ts';
 import type { Log } from '../run/log/log.ts';
@@ -48,7 +48,7 @@ export type StackRunStep =
 type Executors = { [K in StackRunStep['kind']]: (step: Extract<StackRunStep, { kind: K }>) => Promise<void> };
 
 /** An update of a stack. Each write to a service follows a look that asks for it. */
-export class StackRun implements Run<StackRunView, StackRunStep> {
+export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   readonly record: StackRecord;
   /** Services may have been changed. */
   isReplacing: boolean;
