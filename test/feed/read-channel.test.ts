@@ -44,6 +44,20 @@ describe('the channel file', () => {
   });
 });
 
+it.each([
+  [
+    'at another origin goes by its own address',
+    'http://svc.test/channel.json',
+    'http://svc.test/channel.json',
+  ],
+  ['at the origin of the feed goes by the feed', 'https://api.github.com/channel.json', gitHub],
+])('a channel file %s', (_, channelUrl, expected) => {
+  const feed = { url: gitHub, headers: { 'private-token': 'abc' }, channelUrl };
+  expect(channelPlaces(feed, []).map(({ feed }) => [feed.url, 'headers' in feed])).toEqual([
+    [expected, expected === gitHub],
+  ]);
+});
+
 describe('a copy', () => {
   let forge: Forge;
   let elsewhere: Forge;

@@ -91,6 +91,12 @@ describe('a channel file', () => {
     expect(await server().read()).toEqual([null, null]);
     expect(await server(both, { channel: 'canary' }).read()).toEqual([null, '20']);
     expect(await server(null).read()).toEqual([null, null]);
+    const canary = issued(20, { channel: 'canary' });
+    forge.publish(
+      attachChannel(forge, canary, anna, { tag: 'v1.5.1' }),
+      attachChannel(forge, issued(19), anna, { tag: 'v1.5.0' }),
+    );
+    expect(await server(both, { api: 'gitHub' }).read()).toEqual([null, '19']);
   });
 
   it('is shared by all servers, and outlives them', async () => {
