@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ChannelFile } from '../../../src/provenance/channel-file.ts';
 import type { InstanceOptions } from '../../../src/server/contract/options.ts';
+import { runOf } from '../../../src/wire/reader-shapes.ts';
 import { channelFile, hostChannel, recallsOf } from '../../feed/channel-copies.ts';
 import { attach, releaseFile } from '../../feed/proofs.ts';
 import { publisher } from '../../provenance/sign.ts';
@@ -141,6 +142,25 @@ describe('a recalled release', () => {
     await until(() => past().length > 0);
     expect(past()).toEqual(['v1.5.1 updated automatic ']);
     expect((await status(two)).recalled).not.toBeNull();
+  });
+
+  it('can be rolled back to, because nothing else may be left', async () => {
+    const point = { at: publishedAt, version: 'v1.4.1', bytes: 1, downtimeSeconds: 1 };
+    const run = runOf({
+      id: 'past',
+      state: 'updated',
+      outcome: 'updated',
+      to: 'v1.4.2',
+      restorePoint: point,
+    });
+    const told = { updaterStartedAt: null, told: true, attempts: 1, teller: null };
+    rig.state.store.set('history', JSON.stringify([{ run, ...told }]));
+    say(recalled('v1.4.1', 'v1.4.2'));
+    const one = await booted({ restorePoint: true });
+    rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.4.1'));
+    await one.updates.rollback({ confirm: 'v1.4.1', when: 'now', force: false, by: 'anna' });
+    await until(() => past().length > 1);
+    expect(past()[0]).toBe('v1.4.1 updated anna ');
   });
 
   it('counts without trust, too', async () => {
