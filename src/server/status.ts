@@ -48,6 +48,8 @@ export async function statusNow(parts: StatusParts, notes: boolean): Promise<Sta
     reason,
     checkedAt: known.checkedAt?.toISOString() ?? null,
     feedError: offers.failure,
+    recalled: null,
+    urgent: null,
     preparation: settings.preparation,
     restorePoint: settings.restorePoint ? { downtimeSeconds: secondsToSave(past) } : null,
     buildServers,

@@ -293,6 +293,7 @@ const blocking: Record<ReasonCode, Blocking> = {
   'job-running': 'jobs',
   'up-to-date': 'none',
   unproven: 'none',
+  recalled: 'none',
   'no-restore-point': 'none',
   'rollback-refused': 'none',
 };

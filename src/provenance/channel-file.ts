@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import * as z from 'zod/mini';
+import { channelOf, channels, isAhead } from '../core/release/channel.ts';
+import { attempt, Unproven, verifySigner } from './prove-release.ts';
+import { readJsonFile } from './read-json-file.ts';
+import { nameWord } from './release-file.ts';
+import type { Trust } from './trust.ts';
+
+const dayMs = 24 * 3_600_000;
+const mostDays = 366;
+
+const version = z
+  .string()
+  .check(z.refine((text) => channelOf(text) !== null, 'must be vX.Y.Z or vX.Y.Z-canary.N'));
+const why = z
+  .string()
+  .check(
+    z.regex(
+      /^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]{1,500}$/u,
+      'must have 1 to 500 characters without line breaks or control characters',
+    ),
+  );
+const webUrl = z
+  .string()
+  .check(z.regex(/^https?:\/\/[!-~]{1,2040}$/, 'must be an http or https address'), z.refine(URL.canParse));
+
+const channelFileSchema = z
+  .object({
+    format: z.literal(1),
+    /** `svc`, or the name of another product. */
+    product: nameWord,
+    channel: z.enum(channels),
+    issuedAt: z.iso.datetime(),
+    expires: z.iso.datetime(),
+    /** Instances that run a version older than `below` should be updated at once. */
+    urgent: z.nullable(z.object({ below: version, why })),
+    /** Versions that must not be installed. */
+    recalled: z.array(z.object({ version, why, url: z.optional(webUrl) })),
+    /** The share of the instances that are offered a version. */
+    rollout: z.nullable(z.object({ version, percent: z.number().check(z.gte(0), z.lte(100)) })),
+  })
+  .check(
+    z.refine(
+      ({ issuedAt, expires }) => {
+        const life = Date.parse(expires) - Date.parse(issuedAt);
+        return life > 0 && life <= mostDays * dayMs;
+      },
+      { message: `must be after issuedAt, by at most ${mostDays} days`, path: ['expires'] },
+    ),
+  );
+
+/** The content of `channel.json`: what the publisher says about the releases of a channel. */
+export type ChannelFile = z.infer<typeof channelFileSchema>;
+export type Recall = ChannelFile['recalled'][number];
+
+const mostChannelBytes = 64 * 1024;
+
+/** @throws Error if the file is not valid */
+export const readChannelFile = (bytes: Uint8Array): ChannelFile =>
+  readJsonFile(bytes, channelFileSchema, mostChannelBytes);
+
+/**
+ * Verifies the signature of `channel.json` by a trusted publisher and returns its content. Makes no network requests.
+ * @param file the bytes of `channel.json` @param bundle the text of `channel.json.sigstore.json`
+ * @throws Unproven
+ */
+export async function proveChannel(
+  file: Uint8Array,
+  bundle: string,
+  trust: Trust,
+  wanted: { product: string },
+): Promise<ChannelFile & { signer: string }> {
+  const signer = await verifySigner(file, bundle, trust);
+  const told = attempt(() => readChannelFile(file), 'channel.json cannot be read');
+  if (told.product !== wanted.product)
+    throw new Unproven(`it is a channel file of ${told.product}, not of ${wanted.product}`);
+  return { ...told, signer };
+}
+
+/** @param now milliseconds since 1970 */
+export const isExpired = ({ expires }: Pick<ChannelFile, 'expires'>, now: number): boolean =>
+  Date.parse(expires) <= now;
+
+/** The recall of a version, with `v` or without; null if it is not recalled. */
+export const recallOf = ({ recalled }: Pick<ChannelFile, 'recalled'>, version: string): Recall | null =>
+  recalled.find((recall) => bare(recall.version) === bare(version)) ?? null;
+
+export const isRecalled = (file: Pick<ChannelFile, 'recalled'>, version: string): boolean =>
+  recallOf(file, version) !== null;
+
+/** Whether an instance that runs this version needs a security update. */
+export const isUrgentFor = ({ urgent }: Pick<ChannelFile, 'urgent'>, version: string): boolean =>
+  urgent !== null && isAhead(urgent.below, version);
+
+/** The place of an instance in the rollout of a version, from 0 to 99.99. It is in the share if this is less than the percentage. */
+export const sharePercent = (instanceId: string, version: string): number =>
+  (createHash('sha256').update(`${instanceId} ${version}`).digest().readUInt32BE() % 10_000) / 100;
+
+const bare = (version: string): string => version.replace(/^v/, '');
