@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProgressEvent } from '../../core/progress/event.ts';
 import { type Product, productOf, svc } from '../../core/progress/product.ts';
-import type { Channel } from '../../core/release/channel.ts';
+import { type Channel, isAhead } from '../../core/release/channel.ts';
 import { isTooLate } from '../../wire/phase-rows.ts';
 import type {
   BlockingJob,
@@ -290,13 +290,15 @@ export class ScriptedService implements UpdateService {
 
   #arrive(version: string | null): void {
     if (version === null) return;
-    const { latest, channel } = this.#pieces;
+    const { latest, channel, recalled, urgent } = this.#pieces;
     const { upgradePath = [] } = this.#pieces.next ?? {};
     const rest = upgradePath.slice(upgradePath.indexOf(version) + 1);
     const [first] = upgradePath.includes(version) ? rest : [];
     const message = `${version} is the newest release on the ${channel} channel`;
     this.#change({
       version,
+      recalled: recalled?.version === version ? recalled : null,
+      urgent: urgent && isAhead(urgent.below, version) ? urgent : null,
       ...(first !== undefined && { next: { version: first, major: false, upgradePath: rest } }),
       ...(version === latest?.version && { next: null, upToDate: { code: 'newest', message } }),
     });
