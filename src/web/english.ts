@@ -153,7 +153,6 @@ export const english = {
   warnings: (count: number) => (count === 1 ? 'Warning' : `${count} warnings`),
 
   moreAbout: 'More information',
-  checkAgainOffers: 'Check again to install it now. It will not be installed automatically yet.',
   noUpdateAvailable: 'No update is available',
   available: (version: string) => `${version} is available`,
   publishedAgo: (time: string) => `published ${time} ago`,

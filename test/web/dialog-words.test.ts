@@ -49,6 +49,8 @@ const covered: Action = {
 };
 const noWayBack =
   'No newer release is available, and there is no restore point. Install the next release as soon as it is published.';
+const rollingOut =
+  'v1.5.0 is being rolled out to 10 % of all instances, and not yet to this one; check again to install it now';
 const stale = { message: 'the file expired', nextCheckAt: begin, staleSince: ago(days(3)) };
 const staleWords = /Release information has been out of date since \d+ \w+ The file expired\./;
 const savedFirst = (to: string) =>
@@ -161,8 +163,8 @@ it.each<
   ],
   [
     'what Check again does during a rollout',
-    [status({ next: null, upToDate: { code: 'rolling-out', message: 'v1.5.0 is offered to 10 % so far' } })],
-    ['v1.4.2 is running', 'v1.5.0 is offered to 10 % so far.', 'Check again to install it now.'],
+    [status({ next: null, upToDate: { code: 'rolling-out', message: rollingOut } })],
+    ['v1.4.2 is running', `${rollingOut}. Checked 0 s ago. Check again`],
     'Check again',
   ],
   [

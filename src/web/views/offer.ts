@@ -210,7 +210,6 @@ export function renderNothing(
       lead(t.versionIsRunning(version), channelName(channel)),
       h('p', sentences(sentence(why), checked !== null && t.checkedAgo(age(checked)))),
       paused && muted(paused),
-      upToDate?.code === 'rolling-out' && h('p', t.checkAgainOffers),
       rollback?.to === null && h('p', t.noWayBack),
       feedError &&
         !feedError.staleSince &&

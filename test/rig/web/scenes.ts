@@ -168,6 +168,8 @@ export const afterSaved = (script: Script = {}): Script =>
   });
 const recalled = { version: 'v1.4.2', why: 'It deletes backups.', url: 'https://example.org/recall' };
 const ahead = { code: 'ahead', message: 'v1.4.2 is newer than the newest release on stable' } as const;
+const rollingOut =
+  'v1.5.0 is being rolled out to 10 % of all instances, and not yet to this one; check again to install it now';
 const askRollback = async (page: Page): Promise<void> => {
   await page.locator('svc-update-dialog summary').click();
   await press('Roll back to v1.4.1…')(page);
@@ -225,7 +227,11 @@ export const scenes: DialogScene[] = [
         status: {
           recalled,
           urgent: { below: 'v1.4.9', why: 'Sessions of other users can be stolen with a link.' },
-          feedError: { message: 'the file expired', nextCheckAt: ago(-minute), staleSince: ago(3 * day) },
+          feedError: {
+            message: 'channel.json has expired',
+            nextCheckAt: ago(-minute),
+            staleSince: ago(3 * day),
+          },
         },
       }),
     heading: 'v1.5.0 is available',
@@ -236,7 +242,7 @@ export const scenes: DialogScene[] = [
       scene({
         status: {
           next: null,
-          upToDate: { code: 'rolling-out', message: 'v1.5.0 is offered to 10 % so far' },
+          upToDate: { code: 'rolling-out', message: rollingOut },
         },
         afterRefresh: { next: { version: 'v1.5.0', major: false }, upToDate: null },
       }),
