@@ -7,15 +7,14 @@
 //   --trust    what the result is checked with: who may sign, as the updater's --trust; by default the key
 //   --bundle   an archive for each platform
 // OUT/publisher.pem is the public key.
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { parseArgs, promisify } from 'node:util';
+import { parseArgs } from 'node:util';
 import { readTrust, type Trust } from '../../../src/provenance/trust.ts';
 import { checkRelease } from './check-release.ts';
-import { makeRelease, type Recipe, type Sign } from './make-release.ts';
-import { publisher, publisherWith } from './sign.ts';
+import { makeRelease, type Recipe } from './make-release.ts';
+import { publisher } from './sign.ts';
+import { type Sign, signAsWorkflow, signerWith } from './signer.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -54,21 +53,5 @@ else {
 
 async function signer(): Promise<{ sign: Sign; key: string | null }> {
   if (values.keyless) return { sign: signAsWorkflow, key: null };
-  return values.key === undefined ? publisher() : publisherWith(await readFile(values.key, 'utf8'));
-}
-
-/** By what a workflow's forge says of it; nobody has a key that could be lost. */
-async function signAsWorkflow(file: Buffer): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'release-sign-'));
-  try {
-    const [json, bundle] = ['release.json', 'release.json.sigstore.json'].map((name) => join(folder, name));
-    await writeFile(join(folder, 'release.json'), file);
-    await promisify(execFile)('cosign', [
-      ...['sign-blob', '--yes', '--new-bundle-format', '--bundle', String(bundle)],
-      String(json),
-    ]);
-    return await readFile(String(bundle), 'utf8');
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  return values.key === undefined ? publisher() : signerWith(values.key);
 }

@@ -3,15 +3,13 @@ import { join } from 'node:path';
 import { type ArchiveContent, writeArchive } from './archive.ts';
 import { type DescribedImage, describe, type Facts } from './describe.ts';
 import { readLayout, sumOf } from './layout.ts';
+import type { Sign } from './signer.ts';
 
 /** What a release is made of. */
 export interface Recipe extends Facts {
   /** By service or repository. */
   images: Record<string, { reference: string; layout: string; tag?: string }>;
 }
-
-/** By what a release is signed: the text of a bundle over these bytes. */
-export type Sign = (file: Buffer) => string | Promise<string>;
 
 /** What says and proves what a release is, and what is left for whoever has only its files. */
 export const proofNames = ['release.json', 'release.json.sigstore.json', 'SHA256SUMS'] as const;
