@@ -1,6 +1,7 @@
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ArchiveContent, writeArchive } from './archive.ts';
+import { channelNames } from './channel-files.ts';
 import { type DescribedImage, describe, type Facts } from './describe.ts';
 import { readLayout, sumOf } from './layout.ts';
 import type { Sign } from './signer.ts';
@@ -56,7 +57,7 @@ export const archiveName = ({ product, version }: Facts, platform: string): stri
   `${product}-${version}-${platform.replaceAll('/', '-')}.tar`;
 
 const isMade = (name: string, { product, version }: Facts): boolean =>
-  proofNames.some((made) => made === name) ||
+  [...proofNames, ...channelNames].some((made) => made === name) ||
   (name.startsWith(`${product}-${version}-`) && /\.tar(?:\.part)?$/.test(name));
 
 /** Those that all of them are for. */
