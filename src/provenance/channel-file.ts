@@ -24,7 +24,7 @@ const webUrl = z
   .string()
   .check(z.regex(/^https?:\/\/[!-~]{1,2040}$/, 'must be an http or https address'), z.refine(URL.canParse));
 
-const channelFileSchema = z
+export const channelFileSchema = z
   .object({
     format: z.literal(1),
     /** `svc`, or the name of another product. */
@@ -52,6 +52,7 @@ const channelFileSchema = z
 /** The content of `channel.json`: what the publisher says about the releases of a channel. */
 export type ChannelFile = z.infer<typeof channelFileSchema>;
 export type Recall = ChannelFile['recalled'][number];
+type Recalls = { recalled: readonly Recall[] };
 
 const mostChannelBytes = 64 * 1024;
 
@@ -71,10 +72,15 @@ export async function proveChannel(
   wanted: { product: string },
 ): Promise<ChannelFile & { signer: string }> {
   const signer = await verifySigner(file, bundle, trust);
+  return { ...readChannelFileOf(file, wanted.product), signer };
+}
+
+/** Reads a channel file without checking its signature. @throws Unproven if it is not valid, or of another product */
+export function readChannelFileOf(file: Uint8Array, product: string): ChannelFile {
   const told = attempt(() => readChannelFile(file), 'channel.json cannot be read');
-  if (told.product !== wanted.product)
-    throw new Unproven(`it is a channel file of ${told.product}, not of ${wanted.product}`);
-  return { ...told, signer };
+  if (told.product !== product)
+    throw new Unproven(`it is a channel file of ${told.product}, not of ${product}`);
+  return told;
 }
 
 /** @param now milliseconds since 1970 */
@@ -82,11 +88,10 @@ export const isExpired = ({ expires }: Pick<ChannelFile, 'expires'>, now: number
   Date.parse(expires) <= now;
 
 /** The recall of a version, with `v` or without; null if it is not recalled. */
-export const recallOf = ({ recalled }: Pick<ChannelFile, 'recalled'>, version: string): Recall | null =>
+export const recallOf = ({ recalled }: Recalls, version: string): Recall | null =>
   recalled.find((recall) => bare(recall.version) === bare(version)) ?? null;
 
-export const isRecalled = (file: Pick<ChannelFile, 'recalled'>, version: string): boolean =>
-  recallOf(file, version) !== null;
+export const isRecalled = (file: Recalls, version: string): boolean => recallOf(file, version) !== null;
 
 /** Whether an instance that runs this version needs a security update. */
 export const isUrgentFor = ({ urgent }: Pick<ChannelFile, 'urgent'>, version: string): boolean =>

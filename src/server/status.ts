@@ -29,8 +29,9 @@ export async function statusNow(parts: StatusParts, notes: boolean): Promise<Sta
   const prefetch = prefetcher.of(fields.next?.version);
   const isReady = prefetch?.state === 'downloaded';
   const automaticSettings = await automatic.settings();
-  const next = offeredOf(offered, fields);
-  const decision = decide({ settings: automaticSettings, next, past, now: Date.now() });
+  const next = offeredOf(offered, fields, known.word);
+  const { staleSince } = known.word;
+  const decision = decide({ settings: automaticSettings, next, staleSince, past, now: Date.now() });
   const reason = observations.reasonAgainst(observation, jobs, offered.upToDate?.message ?? null);
   return {
     version: settings.version,
@@ -47,9 +48,6 @@ export async function statusNow(parts: StatusParts, notes: boolean): Promise<Sta
     canUpdate: reason === null,
     reason,
     checkedAt: known.checkedAt?.toISOString() ?? null,
-    feedError: offers.failure,
-    recalled: null,
-    urgent: null,
     preparation: settings.preparation,
     restorePoint: settings.restorePoint ? { downtimeSeconds: secondsToSave(past) } : null,
     buildServers,

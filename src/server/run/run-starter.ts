@@ -5,6 +5,7 @@ import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts'
 import { HostFailure } from '../host/ask-host.ts';
 import { askJobs } from '../host/ask-jobs.ts';
 import { type Destination, destinationOf, verifiedDestination } from '../offer/offer.ts';
+import { recalledReason } from '../offer/publisher-word.ts';
 import { noStoreReason, type Observation } from './observation.ts';
 import type { RunPlan } from './prepare-run.ts';
 import { beingStarted, noPoint, otherPoint } from './reasons.ts';
@@ -28,20 +29,26 @@ export class RunStarter {
     return this.#begin('update', order, () => this.#parts.offers.destination(order));
   }
 
-  /** Starts an update when no job is running, if `isStill` returns true after all other checks. */
+  /**
+   * Starts an update when no job is running, if `isStill` returns true after all other checks. The channel file is read again
+   * first, and right before the updater is launched.
+   */
   updateAutomatically(
     { to, path, by }: { to: string; path?: readonly string[]; by: string },
     isStill: () => Promise<boolean>,
   ): Started {
-    return this.#begin('update', { when: 'idle', force: false, by }, async () => {
-      const { known } = await this.#parts.offers.now();
+    const { offers } = this.#parts;
+    const find = async (): Promise<Destination | { reason: Reason }> => {
+      await offers.readChannelFile();
+      const { known } = await offers.now();
       const destination = destinationOf(targetFor(to), known);
       if (!(await isStill())) return { reason: overtaken };
       return verifiedDestination(
         'upToDate' in destination ? destination : { ...destination, to, path },
         known,
       );
-    });
+    };
+    return this.#begin('update', { when: 'idle', force: false, by }, find, () => offers.readChannelFile());
   }
 
   rollback({ confirm, ...order }: RollbackStart): Started {
@@ -70,13 +77,14 @@ export class RunStarter {
     if (this.#parts.closing.aborted) throw new Unavailable('the server is shutting down');
   }
 
-  /** @param find returns the target */
+  /** @param find returns the target @param refresh called right before the updater is launched */
   async #begin(
     kind: RunPlan['kind'],
     order: RunPlan['order'],
     find: () => Promise<Destination | { reason: Reason }>,
+    refresh = async () => {},
   ): Started {
-    const { observations, runs, settings, timing } = this.#parts;
+    const { observations, offers, runs, settings, timing } = this.#parts;
     const observation = await this.#observe();
     if ('reason' in observation) return observation;
     const destination = await find();
@@ -87,8 +95,13 @@ export class RunStarter {
       return { reason: observations.reasonAgainst(observation, jobs) ?? why };
     }
     this.refuseWhenClosing();
+    const whyNot = async () => {
+      if (kind === 'rollback') return null;
+      await refresh();
+      return recalledReason(destination, await offers.word());
+    };
     try {
-      const begun = await runs.begin({ ...destination, kind, order, home });
+      const begun = await runs.begin({ ...destination, kind, order, home, whyNot });
       if (begun !== 'taken') return begun;
       return { reason: observations.reasonAgainst(await observations.refresh()) ?? beingStarted };
     } catch (error) {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type * as z from 'zod/mini';
 import { jsonText } from '../../core/progress/json-text.ts';
 import { type Channel, channels } from '../../core/release/channel.ts';
+import type { ChannelFile } from '../../provenance/channel-file.ts';
 import type { Run, Skipped } from '../../wire/status.ts';
 import { type AutomaticChoice, type AutomaticSettings, whatIsSaid } from '../contract/automatic.ts';
 import type { Settings } from '../contract/options.ts';
@@ -9,11 +10,14 @@ import type { Timing } from '../contract/timing.ts';
 import { askHost, HostFailure } from '../host/ask-host.ts';
 import {
   bootsSchema,
+  channelFilesSchema,
   type OpenRun,
   offeredSchema,
   openRunSchema,
   type PastRun,
   pastRunsSchema,
+  type RolloutFacts,
+  rolloutSchema,
   type ServerBoot,
   skippedSchema,
   storedAutomatic,
@@ -76,6 +80,37 @@ export class Ledger {
         ? now
         : { ...now, [channel]: { ...times, [signer]: publishedAt } };
     });
+  }
+
+  /** For each signer, its last accepted channel file. */
+  async channelFiles(channel: Channel): Promise<Readonly<Record<string, ChannelFile>>> {
+    return (await this.#read('channel-files', channelFilesText)).value?.[channel] ?? {};
+  }
+
+  /** A file that was issued earlier than the stored one changes nothing. */
+  async setChannelFile(signer: string, file: ChannelFile): Promise<void> {
+    const { channel, issuedAt } = file;
+    await this.#edit('channel-files', channelFilesText, (now) => {
+      const files = now?.[channel] ?? {};
+      return Date.parse(files[signer]?.issuedAt ?? '') > Date.parse(issuedAt)
+        ? now
+        : { ...now, [channel]: { ...files, [signer]: file } };
+    });
+  }
+
+  /** The random id of the instance is made once and never changes. */
+  async rollout(): Promise<RolloutFacts> {
+    return this.#editRollout((now) => now);
+  }
+
+  /** An admin has asked for a release that is not rolled out to this instance yet. */
+  async setAsked(version: string): Promise<void> {
+    await this.#editRollout((now) => ({ ...now, asked: version }));
+  }
+
+  async #editRollout(change: (now: RolloutFacts) => RolloutFacts): Promise<RolloutFacts> {
+    const fresh = { instance: crypto.randomUUID(), asked: null };
+    return (await this.#edit('rollout', rolloutText, (now) => change(now ?? fresh))) ?? fresh;
   }
 
   /** What holds where nothing was set, or what was set cannot be read, is given. */
@@ -212,6 +247,8 @@ const pastRunsText = storedAs(pastRunsSchema);
 const bootsText = storedAs(bootsSchema);
 const skippedText = storedAs(skippedSchema);
 const offeredText: Form<z.infer<typeof offeredSchema>> = storedAs(offeredSchema);
+const channelFilesText = storedAs(channelFilesSchema);
+const rolloutText: Form<RolloutFacts> = storedAs(rolloutSchema);
 const automaticText: Form<AutomaticSettings> = storedAs(storedAutomatic);
 const channelText: Form<Channel> = {
   parse: (text) => channels.find((channel) => channel === text) ?? null,

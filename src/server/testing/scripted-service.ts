@@ -188,7 +188,7 @@ export class ScriptedService implements UpdateService {
 
   async setAutomatic(choice: AutomaticChoice): Promise<Status> {
     const settings = automaticSettings({ ...this.#pieces.automatic, ...choice });
-    const decision = decide({ settings, next: null, past: [], now: Date.now() });
+    const decision = decide({ settings, next: null, staleSince: null, past: [], now: Date.now() });
     this.#change({ automatic: { ...settings, ...decision } });
     return this.status();
   }

@@ -7,6 +7,7 @@ import {
   offer,
   offerFields,
 } from '../../../src/server/offer/offer.ts';
+import { noWord } from '../../../src/server/offer/publisher-word.ts';
 import type { UpToDateCode } from '../../../src/wire/codes.ts';
 
 const releases = (...versions: string[]): Release[] =>
@@ -27,6 +28,8 @@ function known(
     lastRun: null,
     skipped: null,
     proofs: null,
+    word: noWord,
+    withHeld: null,
     ...more,
   };
 }

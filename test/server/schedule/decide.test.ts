@@ -13,6 +13,8 @@ const minor: Offered = {
   major: false,
   publishedAt: '2026-11-18T12:00:00.000Z',
   isSkipped: false,
+  isUrgent: false,
+  isHeld: false,
 };
 const run = (outcome: EndState | null, more: Partial<Run> = {}): Run =>
   runOf({
@@ -24,7 +26,7 @@ const byItself = (outcome: EndState | null, startedAt: string, more: Partial<Run
   run(outcome, { by: 'automatic', startedAt, ...more });
 
 function decided({ now = '2026-11-25T03:00:00Z', next = minor, ...more }: Given = {}) {
-  const facts = { settings, past: [], ...more, next, now: Date.parse(now) };
+  const facts = { settings, past: [], staleSince: null, ...more, next, now: Date.parse(now) };
   const { nextAt, blockedBy } = decide(facts);
   return [nextAt === null ? null : new Date(nextAt).toISOString().slice(0, 16), blockedBy?.code ?? null];
 }
@@ -110,7 +112,7 @@ describe('what is offered starts by itself', () => {
 
   it('says since when nothing does', () => {
     const past = [run('broken', { to: 'v1.4.9' })];
-    const { blockedBy } = decide({ settings, next: null, past, now: 0 });
+    const { blockedBy } = decide({ settings, next: null, staleSince: null, past, now: 0 });
     const message = 'the update to v1.4.9 failed and needs attention';
     expect(blockedBy).toEqual({ code: 'paused', message, since: '2026-11-20T10:01:00.000Z' });
   });
