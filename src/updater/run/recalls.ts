@@ -19,7 +19,7 @@ export interface Recalls extends Pick<ChannelFile, 'recalled'> {
 }
 
 /**
- * Reads the channel file and checks the target. Null without a channel file.
+ * Reads the channel file and checks the target (docs/contract.md 3.24). Null without a channel file.
  * Warnings: an expired file, and a recall that the operator accepts.
  * @throws UpdateError not-proven, recalled
  */
