@@ -45,7 +45,7 @@ export function channelPlaces(
   bundle.pathname += bundleSuffix;
   return [
     {
-      // The operator has chosen the address, and the headers of the feed may contain a token.
+      // The operator has chosen the address, so it may be in a private network. The feed's headers stay at its origin.
       feed: url.origin === home.origin ? feed : { url: url.href },
       file: { name: channelFileName, url: url.href },
       bundle: { name: channelFileName + bundleSuffix, url: bundle.href },

@@ -124,12 +124,16 @@ describe('scripts/publish', () => {
       'channel.json': JSON.stringify({ issuedAt }),
       'channel.json.sigstore.json': '',
     });
-    await attach('v1.4.1', { 'release.json': '' });
-    await attach('v1.4.0', channel('2026-11-20T08:00:00Z'));
-    await attach('v1.3.9', channel('2026-11-21T08:00:00Z'));
-    await writeFile(join(checkout, 'log.releases'), 'v1.4.1\nv1.4.0\nv1.3.9\n');
+    const releases = {
+      'v1.4.2': { 'release.json': '' },
+      'v1.4.1': channel('2026-11-20T08:00:00Z'),
+      'v1.4.0': channel('2026-11-21T08:00:00Z'),
+      'v1.3.9': channel('2026-11-19T08:00:00Z'),
+    };
+    for (const [tag, files] of Object.entries(releases)) await attach(tag, files);
+    await writeFile(join(checkout, 'log.releases'), Object.keys(releases).join('\n'));
     expect((await publish()).exitCode).toBe(0);
-    expect(await log()).toMatch(/^release .* --channel-file \S+\/v1\.3\.9\/channel\.json --out /m);
+    expect(await log()).toMatch(/^release .* --channel-file \S+\/v1\.4\.0\/channel\.json --out /m);
   });
 
   it('makes no release if the last releases cannot be read', async () => {

@@ -18,7 +18,7 @@ async function prepared() {
     return publisherWith(pem).key;
   };
   const key = await keyAt('key.pem');
-  await keyAt('other.pem');
+  const otherKey = await keyAt('other.pem');
   const path = join(folder, 'out/channel.json');
   const run = (...args: readonly string[]) =>
     execa('scripts/publisher', [...args, '--out', join(folder, 'out')], { reject: false });
@@ -29,7 +29,7 @@ async function prepared() {
       { keys: [key] },
       { product },
     );
-  return { folder, path, run, signed, sign: ['--key', join(folder, 'key.pem')] };
+  return { folder, path, key, otherKey, run, signed, sign: ['--key', join(folder, 'key.pem')] };
 }
 
 const recall = ['recall', 'v1.4.0', '--why', 'It deletes uploads.'];
@@ -69,7 +69,7 @@ test('only prints the difference without a signer', async () => {
 });
 
 test('never signs a file that another publisher signed', async () => {
-  const { folder, path, run, sign } = await prepared();
+  const { folder, path, key, otherKey, run, signed, sign } = await prepared();
   await run(...recall, '--key', join(folder, 'other.pem'));
   const before = await readFile(path, 'utf8');
   expect(await run('renew', ...sign)).toMatchObject({
@@ -77,6 +77,10 @@ test('never signs a file that another publisher signed', async () => {
     stderr: `publisher: the current channel file ${path} cannot be used: it is not signed with a trusted key`,
   });
   expect(await readFile(path, 'utf8')).toBe(before);
+  // A publisher who changes the key trusts both.
+  await writeFile(join(folder, 'trust.pem'), `${key}${otherKey}`);
+  expect((await run('renew', ...sign, '--trust', join(folder, 'trust.pem'))).exitCode).toBe(0);
+  expect((await signed()).recalled).toHaveLength(1);
 });
 
 test('makes the file of another product and channel from its recipe', async () => {

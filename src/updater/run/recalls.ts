@@ -5,7 +5,7 @@ import {
   type ChannelFile,
   isExpired,
   proveChannel,
-  readChannelFile,
+  readChannelFileOf,
   recallOf,
 } from '../../provenance/channel-file.ts';
 import { readTrust } from '../../provenance/trust.ts';
@@ -19,7 +19,7 @@ export interface Recalls extends Pick<ChannelFile, 'recalled'> {
 }
 
 /**
- * Reads the channel file and checks the target. Null without a channel file.
+ * Reads the channel file and checks the target (docs/contract.md 3.24). Null without a channel file.
  * Warnings: an expired file, and a recall that the operator accepts.
  * @throws UpdateError not-proven, recalled
  */
@@ -46,7 +46,8 @@ export function checkRecalled(recalls: Recalls | null, version: string | null): 
   const recall = recalls === null || version === null ? null : recallOf(recalls, version);
   if (recall === null) return [];
   const page = recall.url === undefined ? '' : ` (${recall.url})`;
-  const message = `the publisher recalled ${recall.version}: ${recall.why}${page}`;
+  const why = recall.why.replace(/\.$/, '');
+  const message = `${recall.version} has been recalled by its publisher: ${why}${page}`;
   if (recalls?.accepted) return [message];
   throw new UpdateError('recalled', message);
 }
@@ -57,15 +58,13 @@ async function channelFileAt(path: string, { proof, product, target }: UpdateOpt
     const bytes = await read(path);
     const told =
       proof.trust === null
-        ? readChannelFile(bytes)
+        ? readChannelFileOf(bytes, product.name)
         : await proveChannel(
             bytes,
             String(await read(`${path}.sigstore.json`)),
             readTrust(String(await read(proof.trust))),
             { product: product.name },
           );
-    if (told.product !== product.name)
-      throw new Error(`it is a channel file of ${told.product}, not of ${product.name}`);
     const channel = channelOfTarget(target);
     if (channel !== null && told.channel !== channel)
       throw new Error(

@@ -88,6 +88,47 @@ describe('why no update is available', () => {
   });
 });
 
+describe('a release that is not rolled out to this instance', () => {
+  const word = { ...noWord, held: { version: 'v1.5.0', percent: 10, isAsked: false } };
+  const held = (version: string, ...rest: string[]) =>
+    known(version, 'stable', rest, { word, withHeld: releases('v1.5.0', ...rest) });
+
+  it('is the reason why no update is available', () => {
+    const message =
+      'v1.5.0 is being rolled out to 10 % of all instances, and not yet to this one; check again to install it now';
+    const upToDate = { code: 'rolling-out', message };
+    expect(offer(held('v1.4.2', 'v1.4.2'))).toMatchObject({
+      latest: { version: 'v1.4.2' },
+      next: null,
+      upToDate,
+    });
+    expect(offer(held('v1.4.2'))).toMatchObject({ latest: null, next: null, upToDate });
+    expect(destinationOf(null, held('v1.4.2'))).toEqual({ upToDate: message });
+  });
+
+  it('leaves an older release that is newer than the running one', () => {
+    expect(offer(held('v1.4.2', 'v1.4.3'))).toMatchObject({ next: { version: 'v1.4.3' }, upToDate: null });
+  });
+
+  it('can be named', () => {
+    expect(destinationOf('v1.5.0', held('v1.4.2'))).toEqual({ target: 'v1.5.0', to: 'v1.5.0' });
+  });
+
+  it('is no reason where it would not be offered either', () => {
+    const releases = [{ ...published('v1.5.0'), requires: 'v1.4.9' }];
+    const given = known('v1.4.2', 'stable', ['v1.4.2'], { word, withHeld: releases });
+    expect(offer(given)).toMatchObject({ next: null, upToDate: { code: 'newest' } });
+  });
+  const published = (version: string): Release => ({ version, url: null, notes: null, publishedAt: null });
+});
+
+it('a channel whose releases are all recalled has none that is available', () => {
+  const word = { ...noWord, recalled: [{ version: 'v1.5.0', why: 'It loses data.' }] };
+  expect(offer(known('v1.4.2', 'stable', [], { word }))).toMatchObject({
+    upToDate: { code: 'none', message: 'no release is available on the stable channel' },
+  });
+});
+
 describe('an explicit target', () => {
   const given = known('v1.5.0', 'stable', ['v1.6.0', 'v1.7.0-canary.3']);
   it.each<[string, OfferFacts, object]>([

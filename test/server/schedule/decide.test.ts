@@ -103,11 +103,70 @@ describe('what is offered starts by itself', () => {
       { past: [run('failed', { kind: 'rollback', from: 'v1.5.0', to: 'v1.4.2' })] },
       [inWindow, null],
     ],
+    // What the publisher says.
+    [
+      'at once if it is urgent, whatever its age',
+      { next: { ...minor, isUrgent: true, publishedAt: '2026-11-25T02:59:00Z' } },
+      [inWindow, null],
+    ],
+    [
+      'if it is urgent and of no known age',
+      { next: { ...minor, isUrgent: true, publishedAt: null } },
+      [inWindow, null],
+    ],
+    [
+      'not before its window, even if it is urgent',
+      { now: '2026-11-25T06:00:00Z', next: { ...minor, isUrgent: true } },
+      [nextWindow, null],
+    ],
+    [
+      'not if it is urgent and skipped',
+      { next: { ...minor, isUrgent: true, isSkipped: true } },
+      [inWindow, 'skipped'],
+    ],
+    [
+      'not a major version, even if it is urgent',
+      { next: { ...minor, isUrgent: true, major: true } },
+      [inWindow, 'major'],
+    ],
+    [
+      'not if it is urgent and has failed',
+      { next: { ...minor, isUrgent: true }, past: [run('failed')] },
+      [inWindow, 'failed'],
+    ],
+    [
+      'not before it is rolled out to the instance',
+      { next: { ...minor, isHeld: true } },
+      [inWindow, 'rolling-out'],
+    ],
+    ['not with outdated information', { staleSince: '2026-11-24T00:00:00Z' }, [null, 'stale']],
+    [
+      'not with outdated information, even if it is urgent',
+      { staleSince: '2026-11-24T00:00:00Z', next: { ...minor, isUrgent: true } },
+      [null, 'stale'],
+    ],
+    [
+      'not after one that is broken, with outdated information',
+      { staleSince: '2026-11-24T00:00:00Z', past: [run('broken')] },
+      [null, 'paused'],
+    ],
     // Once in a window.
     ['not twice in a window', { past: [byItself('cancelled', '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
     ['not while it is on', { past: [byItself(null, '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
   ])('%s', (_, given, expected) => {
     expect(decided(given)).toEqual(expected);
+  });
+
+  it('says since when the information is outdated', () => {
+    const { blockedBy } = decide({
+      settings,
+      next: null,
+      staleSince: '2026-11-24T00:00:00Z',
+      past: [],
+      now: 0,
+    });
+    const message = 'the information about releases is out of date';
+    expect(blockedBy).toEqual({ code: 'stale', message, since: '2026-11-24T00:00:00Z' });
   });
 
   it('says since when nothing does', () => {

@@ -28,7 +28,7 @@ const channel = {
   ...{ urgent: null, rollout: null },
   recalled: [{ version: 'v1.4.0', why: 'It deletes uploads.', url: 'https://svc.test/v1.4.0' }],
 };
-const message = 'the publisher recalled v1.4.0: It deletes uploads. (https://svc.test/v1.4.0)';
+const message = 'v1.4.0 has been recalled by its publisher: It deletes uploads (https://svc.test/v1.4.0)';
 const now = Date.parse('2026-11-27T08:00:00Z');
 const anna = publisher();
 let folder: string;

@@ -63,12 +63,12 @@ describe('checkImage', () => {
     [
       'it points to a recalled release',
       { tag: 'stable', to: null, version: 'v1.4.2', accepted: false },
-      'recalled: the publisher recalled v1.4.2: It loses data.',
+      'recalled: v1.4.2 has been recalled by its publisher: It loses data',
     ],
     [
       'it points to a recalled release that the operator accepts',
       { tag: 'stable', to: null, version: 'v1.4.2', accepted: true },
-      'the publisher recalled v1.4.2: It loses data.',
+      'v1.4.2 has been recalled by its publisher: It loses data',
     ],
     ['a release tag was checked before', { tag: 'v1.5.0', version: 'v1.4.2', accepted: false }, 'fit'],
     ['a step that was taken', { tag: 'v1.4.2', requires: 'v1.4.0' }, 'fit'],
