@@ -103,8 +103,12 @@ describe.concurrent('svc instance status', () => {
     ],
     [
       'stale release information',
-      { status: { feedError: { message: 'x', nextCheckAt: begin, staleSince: begin } } },
-      [/^Release information has been out of date since 2026-11-20 10:00: X\.$/m],
+      {
+        status: {
+          feedError: { message: 'channel.json expired at noon', nextCheckAt: begin, staleSince: begin },
+        },
+      },
+      [/^Release information has been out of date since 2026-11-20 10:00: channel\.json expired at noon\.$/m],
     ],
     [
       'how to install a release during its rollout',

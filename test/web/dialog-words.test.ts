@@ -51,8 +51,8 @@ const noWayBack =
   'No newer release is available, and there is no restore point. Install the next release as soon as it is published.';
 const rollingOut =
   'v1.5.0 is being rolled out to 10 % of all instances, and not yet to this one; check again to install it now';
-const stale = { message: 'the file expired', nextCheckAt: begin, staleSince: ago(days(3)) };
-const staleWords = /Release information has been out of date since \d+ \w+ The file expired\./;
+const stale = { message: 'channel.json expired at noon', nextCheckAt: begin, staleSince: ago(days(3)) };
+const staleWords = /Release information has been out of date since \d+ \w+ channel\.json expired at noon\./;
 const savedFirst = (to: string) =>
   `Data is saved first. If ${to} fails, svc rolls back to v1.4.2 and restores the data.`;
 const allUnavailable = 'svc and its data services will be unavailable for about 12 s (same as last time).';
@@ -158,7 +158,11 @@ it.each<
   [
     'since when the release information is out of date, without an offer',
     [status({ next: null, feedError: stale })],
-    ['v1.4.2 is running', staleWords, /expired\. No update is available\. Checked 0 s ago\. Check again/],
+    [
+      'v1.4.2 is running',
+      staleWords,
+      /expired at noon\. No update is available\. Checked 0 s ago\. Check again/,
+    ],
     'Check again',
   ],
   [

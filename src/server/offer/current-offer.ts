@@ -179,7 +179,7 @@ export class CurrentOffer {
     const failure = this.#feed?.failure ?? null;
     const fields = { feedError: failure, recalled: recall && { ...recall, url: recall.url ?? null }, urgent };
     if (this.#feed === null || staleSince === null) return fields;
-    const stale = `the information about releases is out of date since ${staleSince}: channel.json has expired`;
+    const stale = `channel.json expired at ${staleSince}`;
     const message = [failure?.message ?? [], stale].flat().join('; ');
     return { ...fields, feedError: { message, nextCheckAt: this.#feed.nextCheckAt, staleSince } };
   }

@@ -228,7 +228,7 @@ export const scenes: DialogScene[] = [
           recalled,
           urgent: { below: 'v1.4.9', why: 'Sessions of other users can be stolen with a link.' },
           feedError: {
-            message: 'channel.json has expired',
+            message: 'channel.json expired at 2026-11-24T08:00:00Z',
             nextCheckAt: ago(-minute),
             staleSince: ago(3 * day),
           },

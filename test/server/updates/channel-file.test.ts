@@ -308,7 +308,7 @@ describe('outdated information', () => {
       canUpdate: true,
       automatic: { nextAt: null, blockedBy: stale },
       feedError: {
-        message: `the information about releases is out of date since ${expires}: channel.json has expired`,
+        message: `channel.json expired at ${expires}`,
         staleSince: expires,
       },
     });
@@ -334,7 +334,7 @@ describe('outdated information', () => {
     hostChannel(forge, channelFile(), publisher());
     await check(one);
     expect((await status(one)).feedError?.message).toBe(
-      `channel.json is not accepted: it is not signed with a trusted key; the information about releases is out of date since ${expires}: channel.json has expired`,
+      `channel.json is not accepted: it is not signed with a trusted key; channel.json expired at ${expires}`,
     );
     expect(one.host.logged.map(({ message }) => message)).toEqual([
       'channel.json is not accepted: it is not signed with a trusted key',
