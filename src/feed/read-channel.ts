@@ -4,22 +4,15 @@ import type { FeedOptions } from './follow.ts';
 import { pageSizeFor } from './forge.ts';
 import { type ProofAsking, readAsset } from './read-proof.ts';
 
-const channelFileName = 'channel.json';
-const bundleSuffix = '.sigstore.json';
+/** The channel file and its signature. */
+const names = ['channel.json', 'channel.json.sigstore.json'] as const;
 /** The newest releases of a forge that may have the channel file attached. */
 const mostCopies = 3;
 
-/** Where a copy of the channel file and its signature may be; null if no signature is listed. */
+/** Where a copy of the channel file may be, and its signature if there is one. */
 export interface ChannelPlace {
   feed: FeedOptions;
-  file: Asset;
-  bundle: Asset | null;
-}
-
-/** The bytes of a channel file and its signature; null if it is not signed. */
-export interface ChannelCopy {
-  file: Uint8Array;
-  bundle: Uint8Array | null;
+  files: readonly [file: Asset, bundle: Asset | undefined];
 }
 
 /**
@@ -35,41 +28,34 @@ export function channelPlaces(
     const time = ({ publishedAt }: Release) => Date.parse(publishedAt ?? '') || 0;
     const newest = releases.toSorted((a, b) => time(b) - time(a)).slice(0, mostCopies);
     return newest.flatMap(({ assets = [] }) => {
-      const named = (name: string) => assets.find((asset) => asset.name === name) ?? null;
-      const file = named(channelFileName);
-      return file ? [{ feed, file, bundle: named(channelFileName + bundleSuffix) }] : [];
+      const [file, bundle] = names.map((name) => assets.find((asset) => asset.name === name));
+      return file ? [{ feed, files: [file, bundle] }] : [];
     });
   }
-  const url = new URL(feed.channelUrl ?? channelFileName, home);
-  const bundle = new URL(url);
-  bundle.pathname += bundleSuffix;
+  const file = new URL(feed.channelUrl ?? names[0], home);
+  const bundle = new URL(file);
+  bundle.pathname += '.sigstore.json';
+  // The operator has chosen the address, so it may be in a private network. The feed's headers stay at its origin.
+  const base = file.origin === home.origin ? feed : { url: file.href };
   return [
     {
-      // The operator has chosen the address, so it may be in a private network. The feed's headers stay at its origin.
-      feed: url.origin === home.origin ? feed : { url: url.href },
-      file: { name: channelFileName, url: url.href },
-      bundle: { name: channelFileName + bundleSuffix, url: bundle.href },
+      feed: base,
+      files: [
+        { name: names[0], url: file.href },
+        { name: names[1], url: bundle.href },
+      ],
     },
   ];
 }
 
-/** Null if there is no channel file at this place. @throws BadAsset, FeedError, or whatever fetch throws */
-export async function readChannelCopy(
-  { feed, file: asset, bundle }: ChannelPlace,
-  asking: Omit<ProofAsking, 'feed'>,
-): Promise<ChannelCopy | null> {
-  const file = await ifFound(readAsset(asset, { ...asking, feed }));
-  return file && { file, bundle: bundle && (await ifFound(readAsset(bundle, { ...asking, feed }))) };
-}
-
-/** Object stores answer 403 for a missing file. */
-async function ifFound(asked: Promise<Uint8Array>): Promise<Uint8Array | null> {
+/** Null for a file that does not exist. @throws BadAsset, FeedError, or whatever fetch throws */
+export async function readIfFound(asset: Asset, asking: ProofAsking): Promise<Uint8Array | null> {
   try {
-    return await asked;
+    return await readAsset(asset, asking);
   } catch (error) {
-    const isMissing =
-      error instanceof FeedError && error.wait === null && [403, 404, 410].includes(error.status ?? 0);
-    if (isMissing) return null;
+    // Object stores answer 403 for a missing file.
+    if (error instanceof FeedError && error.wait === null && [403, 404, 410].includes(error.status ?? 0))
+      return null;
     throw error;
   }
 }

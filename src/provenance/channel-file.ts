@@ -6,23 +6,22 @@ import { readJsonFile } from './read-json-file.ts';
 import { nameWord } from './release-file.ts';
 import type { Trust } from './trust.ts';
 
-const dayMs = 24 * 3_600_000;
-const mostDays = 366;
+const mostChannelBytes = 64 * 1024;
+const longestDays = 366;
 
-const version = z
-  .string()
-  .check(z.refine((text) => channelOf(text) !== null, 'must be vX.Y.Z or vX.Y.Z-canary.N'));
-const why = z
-  .string()
-  .check(
-    z.regex(
-      /^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]{1,500}$/u,
-      'must have 1 to 500 characters without line breaks or control characters',
-    ),
-  );
-const webUrl = z
-  .string()
-  .check(z.regex(/^https?:\/\/[!-~]{1,2040}$/, 'must be an http or https address'), z.refine(URL.canParse));
+const isRelease = (text: string): boolean => channelOf(text) !== null;
+const version = z.string().check(z.refine(isRelease, 'must be vX.Y.Z or vX.Y.Z-canary.N'));
+const whyForm = /^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]{1,500}$/u;
+const whyMistake = 'must have 1 to 500 characters without line breaks or control characters';
+const why = z.string().check(z.regex(whyForm, whyMistake));
+const url = z
+  .url({ protocol: /^https?$/, message: 'must be an http or https address' })
+  .check(z.regex(/^[!-~]+$/, 'must be an http or https address'));
+const isInTime = ({ issuedAt, expires }: { issuedAt: string; expires: string }): boolean => {
+  const days = (Date.parse(expires) - Date.parse(issuedAt)) / 86_400_000;
+  return days > 0 && days <= longestDays;
+};
+const late = { message: `must be after issuedAt, by at most ${longestDays} days`, path: ['expires'] };
 
 export const channelFileSchema = z
   .object({
@@ -35,26 +34,16 @@ export const channelFileSchema = z
     /** Instances that run a version older than `below` should be updated at once. */
     urgent: z.nullable(z.object({ below: version, why })),
     /** Versions that must not be installed. */
-    recalled: z.array(z.object({ version, why, url: z.optional(webUrl) })),
+    recalled: z.array(z.object({ version, why, url: z.optional(url) })),
     /** The share of the instances that are offered a version. */
     rollout: z.nullable(z.object({ version, percent: z.number().check(z.gte(0), z.lte(100)) })),
   })
-  .check(
-    z.refine(
-      ({ issuedAt, expires }) => {
-        const life = Date.parse(expires) - Date.parse(issuedAt);
-        return life > 0 && life <= mostDays * dayMs;
-      },
-      { message: `must be after issuedAt, by at most ${mostDays} days`, path: ['expires'] },
-    ),
-  );
+  .check(z.refine(isInTime, late));
 
 /** The content of `channel.json`: what the publisher says about the releases of a channel. */
 export type ChannelFile = z.infer<typeof channelFileSchema>;
 export type Recall = ChannelFile['recalled'][number];
 type Recalls = { recalled: readonly Recall[] };
-
-const mostChannelBytes = 64 * 1024;
 
 /** @throws Error if the file is not valid */
 export const readChannelFile = (bytes: Uint8Array): ChannelFile =>

@@ -29,9 +29,8 @@ export async function statusNow(parts: StatusParts, notes: boolean): Promise<Sta
   const prefetch = prefetcher.of(fields.next?.version);
   const isReady = prefetch?.state === 'downloaded';
   const automaticSettings = await automatic.settings();
-  const next = offeredOf(offered, fields, known.word);
-  const { staleSince } = known.word;
-  const decision = decide({ settings: automaticSettings, next, staleSince, past, now: Date.now() });
+  const next = offeredOf(offered, fields);
+  const decision = decide({ settings: automaticSettings, next, word: known.word, past, now: Date.now() });
   const reason = observations.reasonAgainst(observation, jobs, offered.upToDate?.message ?? null);
   return {
     version: settings.version,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Release } from '../../src/core/release/channel.ts';
-import { channelPlaces, readChannelCopy } from '../../src/feed/read-channel.ts';
+import { channelPlaces, readIfFound } from '../../src/feed/read-channel.ts';
 import { type Forge, startForge, text } from './forge.ts';
 
 const gitHub = 'https://api.github.com/repos/acme/svc/releases';
@@ -10,7 +10,7 @@ const release = (version: string, publishedAt: string | null, ...names: string[]
 });
 const both = ['channel.json', 'channel.json.sigstore.json'];
 const addresses = (...given: Parameters<typeof channelPlaces>) =>
-  channelPlaces(...given).map(({ file, bundle }) => [file.url, bundle?.url]);
+  channelPlaces(...given).map(({ files: [file, bundle] }) => [file.url, bundle?.url]);
 
 describe('the channel file', () => {
   it.each<[string, { url: string; channelUrl?: string }, string, string]>([
@@ -70,12 +70,17 @@ describe('a copy', () => {
     const headers = { 'private-token': 'abc' };
     const feed = { url: forge.address('static'), headers, ...(channelUrl && { channelUrl }) };
     const [place] = channelPlaces(feed, []);
-    const copy = place && (await readChannelCopy(place, { signal: AbortSignal.timeout(5_000) }));
-    return copy && [copy.file, copy.bundle].map((bytes) => bytes && Buffer.from(bytes).toString());
+    const found: (string | null)[] = [];
+    for (const file of place?.files ?? []) {
+      const asking = { feed: place?.feed ?? feed, signal: AbortSignal.timeout(5_000) };
+      const bytes = file ? await readIfFound(file, asking) : null;
+      found.push(bytes && Buffer.from(bytes).toString());
+    }
+    return found;
   };
 
   it('is read with its signature, if it has one', async () => {
-    expect(await read()).toBeNull();
+    expect(await read()).toEqual([null, null]);
     forge.host('/channel.json', text(200, 'told'));
     expect(await read()).toEqual(['told', null]);
     forge.host('/channel.json.sigstore.json', text(200, 'signed'));
@@ -84,7 +89,7 @@ describe('a copy', () => {
 
   it.each([403, 404, 410])('is missing after status %d', async (status) => {
     forge.host('/channel.json', text(status, ''));
-    expect(await read()).toBeNull();
+    expect(await read()).toEqual([null, null]);
   });
 
   it.each<[number, Record<string, string>]>([
@@ -100,6 +105,6 @@ describe('a copy', () => {
     expect(await read(`${elsewhere.origin}/channel.json`)).toEqual(['told', null]);
     await read();
     expect(elsewhere.seen.map(({ headers }) => headers['private-token'])).toEqual([undefined, undefined]);
-    expect(forge.seen.map(({ headers }) => headers['private-token'])).toEqual(['abc']);
+    expect(forge.seen.map(({ headers }) => headers['private-token'])).toEqual(['abc', 'abc']);
   });
 });

@@ -43,6 +43,11 @@ describe('a channel file', () => {
     ['an escape sequence', { urgent: { below: 'v1.4.1', why: 'a\u001b[2J' } }, 'urgent.why must have'],
     ['reordered text', { urgent: { below: 'v1.4.1', why: 'a\u202eb' } }, 'urgent.why must have'],
     ['a script', { recalled: [{ ...recall, url: 'javascript:alert(1)' }] }, 'recalled.0.url must be'],
+    [
+      'an escape sequence in an address',
+      { recalled: [{ ...recall, url: 'https://x/\u001b[2J' }] },
+      'url must be',
+    ],
     ['more than all', { rollout: { version: 'v1.5.0', percent: 101 } }, 'rollout.percent'],
     ['a time without a zone', { issuedAt: '2026-11-20T08:00:00' }, 'issuedAt'],
     ['an end before its beginning', { expires: '2026-11-20T07:59:59Z' }, 'expires must be after issuedAt'],

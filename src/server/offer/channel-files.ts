@@ -1,11 +1,6 @@
 import { type Channel, type Release, releasesOn } from '../../core/release/channel.ts';
 import { FeedError, reasonOf } from '../../feed/feed-error.ts';
-import {
-  type ChannelCopy,
-  type ChannelPlace,
-  channelPlaces,
-  readChannelCopy,
-} from '../../feed/read-channel.ts';
+import { type ChannelPlace, channelPlaces, readIfFound } from '../../feed/read-channel.ts';
 import { BadAsset } from '../../feed/read-proof.ts';
 import { type ChannelFile, proveChannel, readChannelFileOf } from '../../provenance/channel-file.ts';
 import { Unproven } from '../../provenance/prove-release.ts';
@@ -19,23 +14,26 @@ import { isFuture } from './proven-releases.ts';
 /** In milliseconds, for all copies. A check on request must not take much longer. */
 const longestRead = 20_000;
 
+type Context = { settings: Settings; ledger: Ledger; timing: Timing };
 type Copy = ChannelFile & { signer?: string };
 
+const newestOf = <T extends ChannelFile>(files: readonly T[]): T | null =>
+  files.toSorted((a, b) => Date.parse(b.issuedAt) - Date.parse(a.issuedAt))[0] ?? null;
+
 /**
- * Reads the publisher's channel file (docs/contract.md 8.40). A signed file is stored, because whoever can replace it with an
- * older one, or withhold it, must not undo a recall.
+ * Reads the publisher's channel file (docs/contract.md 8.40). A signed file is stored: whoever replaces it with an older file,
+ * or withholds it, must not undo a recall.
  */
 export class ChannelFiles {
-  readonly #context: { settings: Settings; ledger: Ledger; timing: Timing };
-  /** The last file that was accepted: without trust, or for the case that the store fails. */
+  readonly #context: Context;
+  /** The last accepted file: without trust, or while the store does not respond. */
   #last: ChannelFile | null = null;
-  #quietUntil = Number.NEGATIVE_INFINITY;
 
-  constructor(context: { settings: Settings; ledger: Ledger; timing: Timing }) {
+  constructor(context: Context) {
     this.#context = context;
   }
 
-  /** The file that counts for a channel. Without trust, it cannot hold a release back. */
+  /** The file that counts for a channel. */
   async current(channel: Channel): Promise<ChannelFile | null> {
     if (this.#trust) this.#last = await this.#stored(channel).catch(() => this.#last);
     return this.#last?.channel === channel ? this.#last : null;
@@ -47,63 +45,61 @@ export class ChannelFiles {
    */
   async read(releases: readonly Release[], channel: Channel, signal: AbortSignal): Promise<string | null> {
     const { feed } = this.#context.settings;
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(longestRead)]);
     const copies: Copy[] = [];
     const problems = new Set<string>();
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(longestRead)]);
     for (const place of feed ? channelPlaces(feed, releasesOn(channel, releases)) : []) {
       const copy = await this.#readAt(place, limit);
       signal.throwIfAborted();
       if (typeof copy === 'string') problems.add(copy);
       else if (copy?.channel === channel) copies.push(copy);
     }
-    const [newest] = copies.toSorted((a, b) => Date.parse(b.issuedAt) - Date.parse(a.issuedAt));
-    if (newest && (await this.#isAccepted(newest, problems))) return null;
+    const newest = newestOf(copies);
+    const refusal = newest && (await this.#accept(newest));
+    if (newest && refusal === null) return null;
+    if (refusal !== null) problems.add(refusal);
     // Without trust only what can be read now counts.
     if (!this.#trust && problems.size === 0) this.#last = null;
     return [...problems].join('; ') || null;
   }
 
   /** Null if there is no file, a message if it is not accepted. */
-  async #readAt(place: ChannelPlace, signal: AbortSignal): Promise<Copy | string | null> {
-    if (performance.now() < this.#quietUntil) return 'channel.json: the server is rate-limiting requests';
+  async #readAt(
+    { feed, files: [listed, signature] }: ChannelPlace,
+    signal: AbortSignal,
+  ): Promise<Copy | string | null> {
+    const { settings, timing } = this.#context;
+    const { name: product } = settings.product;
+    const asking = { feed, signal, deadline: timing.proof };
+    const trust = this.#trust;
     try {
-      const copy = await readChannelCopy(this.#trust ? place : { ...place, bundle: null }, {
-        signal,
-        deadline: this.#context.timing.proof,
-      });
-      if (copy === null) return null;
-      const file = await this.#verify(copy);
+      const bytes = await readIfFound(listed, asking);
+      if (bytes === null) return null;
+      const bundle = trust && signature ? await readIfFound(signature, asking) : null;
+      if (trust && bundle === null) throw new Unproven('it is not signed');
+      const file = trust
+        ? await proveChannel(bytes, new TextDecoder().decode(bundle ?? undefined), trust, { product })
+        : readChannelFileOf(bytes, product);
       if (isFuture(file.issuedAt)) throw new Unproven(`it was issued at ${file.issuedAt}, in the future`);
       return file;
     } catch (error) {
-      if (error instanceof Unproven || error instanceof BadAsset)
-        return `channel.json is not accepted: ${error.message}`;
-      if (error instanceof FeedError && error.wait !== null)
-        this.#quietUntil = performance.now() + error.wait;
-      return `channel.json cannot be downloaded: ${reasonOf(error)}`;
+      return error instanceof Unproven || error instanceof BadAsset
+        ? notAccepted(error.message)
+        : `channel.json cannot be downloaded: ${reasonOf(error)}`;
     }
   }
 
-  async #verify({ file, bundle }: ChannelCopy): Promise<Copy> {
-    const { name: product } = this.#context.settings.product;
-    const trust = this.#trust;
-    if (!trust) return readChannelFileOf(file, product);
-    if (bundle === null) throw new Unproven('it is not signed');
-    return proveChannel(file, new TextDecoder().decode(bundle), trust, { product });
-  }
-
-  async #isAccepted({ signer, ...file }: Copy, problems: Set<string>): Promise<boolean> {
-    const { ledger } = this.#context;
+  /** Returns why it is not accepted. @throws FeedError */
+  async #accept({ signer, ...file }: Copy): Promise<string | null> {
     try {
       const last = signer === undefined ? null : await this.#stored(file.channel);
-      if (last !== null && Date.parse(file.issuedAt) < Date.parse(last.issuedAt)) {
-        const dates = `${file.issuedAt}, before the file that was accepted last (${last.issuedAt})`;
-        problems.add(`channel.json is not accepted: it was issued at ${dates}`);
-        return false;
-      }
-      if (signer !== undefined) await ledger.setChannelFile(signer, file);
+      if (last !== null && Date.parse(file.issuedAt) < Date.parse(last.issuedAt))
+        return notAccepted(
+          `it was issued at ${file.issuedAt}, before the file that was accepted last (${last.issuedAt})`,
+        );
+      if (signer !== undefined) await this.#context.ledger.setChannelFile(signer, file);
       this.#last = file;
-      return true;
+      return null;
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
       throw new FeedError('the store did not return the channel file that was accepted last');
@@ -118,12 +114,9 @@ export class ChannelFiles {
   async #stored(channel: Channel): Promise<ChannelFile | null> {
     const files = await this.#context.ledger.channelFiles(channel);
     const signers = this.#trust ? signersOf(this.#trust) : [];
-    return signers
-      .flatMap((signer) => files[signer] ?? [])
-      .filter(({ issuedAt }) => !isFuture(issuedAt))
-      .reduce<ChannelFile | null>(
-        (a, b) => (a !== null && Date.parse(a.issuedAt) >= Date.parse(b.issuedAt) ? a : b),
-        null,
-      );
+    const trusted = signers.flatMap((signer) => files[signer] ?? []);
+    return newestOf(trusted.filter(({ issuedAt }) => !isFuture(issuedAt)));
   }
 }
+
+const notAccepted = (why: string): string => `channel.json is not accepted: ${why}`;

@@ -9,7 +9,6 @@ import type { Timing } from '../contract/timing.ts';
 import type { Listeners } from '../host/listeners.ts';
 import type { SurroundingsCache } from '../place/surroundings.ts';
 import type { Ledger } from '../store/ledger.ts';
-import type { RolloutFacts } from '../store/open-run.ts';
 import { ChannelFiles } from './channel-files.ts';
 import { LagWatch } from './lag.ts';
 import {
@@ -35,13 +34,13 @@ interface OfferContext {
   closing: AbortSignal;
 }
 
-type OfferFields = ReturnType<typeof offerFields>;
+type WordFields = Pick<Status, 'feedError' | 'recalled' | 'urgent'>;
 
 /** The offer at one moment, its facts and its fields in the status. */
 interface OfferNow {
   known: OfferFacts;
   offered: Offer;
-  fields: OfferFields & Pick<Status, 'feedError' | 'recalled' | 'urgent'>;
+  fields: ReturnType<typeof offerFields> & WordFields;
 }
 
 /** The current offer, made from the feed, the channel, and the releases that earlier runs did not reach. */
@@ -55,7 +54,6 @@ export class CurrentOffer {
   readonly #files: ChannelFiles;
   /** The releases in the feed, with those that are not offered. */
   #published: readonly Release[] = [];
-  #rollout: RolloutFacts | null = null;
   /** The last channel in the store. */
   #channel: Channel = 'stable';
   #skipped: Skipped | null = null;
@@ -97,7 +95,7 @@ export class CurrentOffer {
     await this.#lag.recheck(run);
     const { held } = await this.word();
     // If the store does not respond, the admin can check again.
-    if (held && !held.isAsked) await this.#context.ledger.setAsked(held.version).catch(() => {});
+    if (held && !held.isAsked) await this.#context.ledger.rollout(held.version).catch(() => {});
   }
 
   /** Reads the channel file again. If that fails, the last one counts. */
@@ -165,31 +163,31 @@ export class CurrentOffer {
     const { ledger, settings } = this.#context;
     const file = await this.#files.current(this.#channel);
     if (file === null) return noWord;
-    if (file.rollout) this.#rollout = await ledger.rollout().catch(() => this.#rollout);
-    return wordOf(file, {
-      version: settings.version,
-      rollout: this.#rollout,
-      isSigned: this.#proven !== null,
-      now: Date.now(),
-    });
+    const rollout = file.rollout ? await ledger.rollout().catch(() => null) : null;
+    const isSigned = this.#proven !== null;
+    return wordOf(file, { version: settings.version, rollout, isSigned, now: Date.now() });
   }
 
-  #wordFields({ recalled, urgent, staleSince }: PublisherWord): Omit<OfferNow['fields'], keyof OfferFields> {
+  #wordFields({ recalled, urgent, staleSince }: PublisherWord): WordFields {
     const recall = recallOf({ recalled }, this.#context.settings.version);
-    const failure = this.#feed?.failure ?? null;
-    const fields = { feedError: failure, recalled: recall && { ...recall, url: recall.url ?? null }, urgent };
-    if (this.#feed === null || staleSince === null) return fields;
+    const { failure = null, nextCheckAt = '' } = this.#feed ?? {};
     const stale = `channel.json expired at ${staleSince}`;
     const message = [failure?.message ?? [], stale].flat().join('; ');
-    return { ...fields, feedError: { message, nextCheckAt: this.#feed.nextCheckAt, staleSince } };
+    return {
+      feedError: staleSince === null ? failure : { message, nextCheckAt, staleSince },
+      recalled: recall && { ...recall, url: recall.url ?? null },
+      urgent,
+    };
   }
 
   async #judge(releases: readonly Release[], signal: AbortSignal): Promise<Judgement> {
     this.#published = releases;
     const judged = await this.#proven?.judge(releases, this.#channel, signal);
     const problem = await this.#files.read(releases, this.#channel, signal);
-    const problems = [judged?.problem ?? [], problem ?? []].flat();
-    return { releases: judged?.releases ?? releases, problem: problems.join('; ') || null };
+    return {
+      releases: judged?.releases ?? releases,
+      problem: [judged?.problem ?? [], problem ?? []].flat().join('; ') || null,
+    };
   }
 
   async #afterCheck(): Promise<void> {

@@ -75,13 +75,7 @@ function offerAmong(known: OfferFacts): Offer {
   if (releases === null) return none('off', 'no releases are known because the release feed is disabled');
   if (checkedAt === null)
     return none('unread', 'no releases are known because the release feed has not been read yet');
-  if (latest === null) {
-    const isOpen = known.word.recalled.length === 0 && known.withHeld === null;
-    return none(
-      'none',
-      `no release ${isOpen ? 'has been published' : 'is available'} on the ${channel} channel`,
-    );
-  }
+  if (latest === null) return none('none', `no release is available on the ${channel} channel`);
   if (channelOf(version) === null)
     return none('unknown-version', `${version} is not a release, so no newer release can be determined`);
   if (latest.version === version)
@@ -133,29 +127,12 @@ export interface Offered {
   major: boolean;
   publishedAt: string | null;
   isSkipped: boolean;
-  /** The running version needs a security update. */
-  isUrgent: boolean;
-  /** It is offered only because an admin asked for it. */
-  isHeld: boolean;
 }
 
 /** Null if no update is available. */
-export function offeredOf(
-  offered: Offer,
-  { next, skipped }: ReturnType<typeof offerFields>,
-  { urgent, held }: PublisherWord,
-): Offered | null {
+export function offeredOf(offered: Offer, { next, skipped }: ReturnType<typeof offerFields>): Offered | null {
   const { publishedAt = null } = offered.next ?? {};
-  return (
-    next && {
-      version: next.version,
-      major: next.major,
-      publishedAt,
-      isSkipped: skipped !== null,
-      isUrgent: urgent !== null,
-      isHeld: next.version === held?.version,
-    }
-  );
+  return next && { version: next.version, major: next.major, publishedAt, isSkipped: skipped !== null };
 }
 
 const mostReleases = 20;

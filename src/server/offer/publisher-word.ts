@@ -1,4 +1,4 @@
-import { channelOf, isAhead, newestOn, type Release } from '../../core/release/channel.ts';
+import { channelOf, isAhead, type Release } from '../../core/release/channel.ts';
 import { compareVersions } from '../../core/release/order.ts';
 import {
   type ChannelFile,
@@ -22,21 +22,17 @@ export interface PublisherWord {
   staleSince: string | null;
 }
 
-interface WordFacts {
-  /** The running version. */
-  version: string;
-  /** Null if the store does not respond. */
-  rollout: RolloutFacts | null;
-  /** Without a signature, only recalls and urgency count. */
-  isSigned: boolean;
-  /** Milliseconds since 1970. */
-  now: number;
-}
-
 export const noWord: PublisherWord = { recalled: [], urgent: null, held: null, staleSince: null };
 
-/** Applies a channel file to an instance (docs/contract.md 8.40). */
-export function wordOf(file: ChannelFile, { version, rollout, isSigned, now }: WordFacts): PublisherWord {
+/**
+ * Applies a channel file to an instance (docs/contract.md 8.40). Without a signature only recalls and urgency count.
+ * @param facts the running version, the facts in the store if it responds, and the time in milliseconds since 1970
+ */
+export function wordOf(
+  file: ChannelFile,
+  facts: { version: string; rollout: RolloutFacts | null; isSigned: boolean; now: number },
+): PublisherWord {
+  const { version, rollout, isSigned, now } = facts;
   const urgent = isUrgentFor(file, version) ? file.urgent : null;
   const { version: staged = '', percent = 100 } = file.rollout ?? {};
   const isInShare = rollout !== null && sharePercent(rollout.instance, staged) < percent;
@@ -49,20 +45,22 @@ export function wordOf(file: ChannelFile, { version, rollout, isSigned, now }: W
   };
 }
 
+interface Listed {
+  version: string;
+}
+
 /**
  * The releases without some versions. A canary build has no tag of its own, so with a canary build the older ones go, too:
  * an update to them would install it.
  */
-export function without(
-  releases: readonly Release[],
-  left: readonly { version: string }[],
-): readonly Release[] {
+export function without(releases: readonly Release[], left: readonly Listed[]): readonly Release[] {
   if (left.length === 0) return releases;
-  const versions = left.map(({ version }) => version);
-  const canary = newestCanary(versions);
+  const canary = newestCanary(left);
   const isReplaced = (version: string) =>
     canary !== null && channelOf(version) === 'canary' && compareVersions(version, canary) <= 0;
-  return releases.filter(({ version }) => !versions.includes(version) && !isReplaced(version));
+  return releases.filter(
+    ({ version }) => !left.some((one) => one.version === version) && !isReplaced(version),
+  );
 }
 
 /** Why a target must not be installed; null if it is not recalled. */
@@ -70,20 +68,19 @@ export function recalledReason(
   { target, to }: { target: string; to: string },
   { recalled }: Pick<PublisherWord, 'recalled'>,
 ): Reason | null {
-  const canary = target === 'canary' ? newestCanary(recalled.map(({ version }) => version)) : null;
+  const canary = target === 'canary' ? newestCanary(recalled) : null;
   const isOlder = canary !== null && (to === 'canary' || compareVersions(to, canary) <= 0);
   const recall = recallOf({ recalled }, isOlder ? canary : to);
-  if (recall === null) return null;
-  const { version, why, url } = recall;
-  return {
-    code: 'recalled',
-    message: `${version} has been recalled by its publisher: ${why.replace(/\.$/, '')}`,
-    advice: `Wait until a newer release is available.${url === undefined ? '' : ` See ${url}`}`,
-  };
+  return (
+    recall && {
+      code: 'recalled',
+      message: `${recall.version} has been recalled by its publisher: ${recall.why.replace(/\.$/, '')}`,
+      advice: `Wait until a newer release is available.${recall.url ? ` See ${recall.url}` : ''}`,
+    }
+  );
 }
 
-const newestCanary = (versions: readonly string[]): string | null =>
-  newestOn(
-    'canary',
-    versions.map((version) => ({ version, url: null, notes: null, publishedAt: null })),
-  )?.version ?? null;
+const newestCanary = (list: readonly Listed[]): string | null => {
+  const builds = list.map(({ version }) => version).filter((version) => channelOf(version) === 'canary');
+  return builds.toSorted(compareVersions).at(-1) ?? null;
+};

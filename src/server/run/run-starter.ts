@@ -29,16 +29,13 @@ export class RunStarter {
     return this.#begin('update', order, () => this.#parts.offers.destination(order));
   }
 
-  /**
-   * Starts an update when no job is running, if `isStill` returns true after all other checks. The channel file is read again
-   * first, and right before the updater is launched.
-   */
+  /** Starts an update when no job is running, if `isStill` returns true after all other checks. */
   updateAutomatically(
     { to, path, by }: { to: string; path?: readonly string[]; by: string },
     isStill: () => Promise<boolean>,
   ): Started {
     const { offers } = this.#parts;
-    const find = async (): Promise<Destination | { reason: Reason }> => {
+    return this.#begin('update', { when: 'idle', force: false, by }, async () => {
       await offers.readChannelFile();
       const { known } = await offers.now();
       const destination = destinationOf(targetFor(to), known);
@@ -47,8 +44,7 @@ export class RunStarter {
         'upToDate' in destination ? destination : { ...destination, to, path },
         known,
       );
-    };
-    return this.#begin('update', { when: 'idle', force: false, by }, find, () => offers.readChannelFile());
+    });
   }
 
   rollback({ confirm, ...order }: RollbackStart): Started {
@@ -77,12 +73,11 @@ export class RunStarter {
     if (this.#parts.closing.aborted) throw new Unavailable('the server is shutting down');
   }
 
-  /** @param find returns the target @param refresh called right before the updater is launched */
+  /** @param find returns the target */
   async #begin(
     kind: RunPlan['kind'],
     order: RunPlan['order'],
     find: () => Promise<Destination | { reason: Reason }>,
-    refresh = async () => {},
   ): Started {
     const { observations, offers, runs, settings, timing } = this.#parts;
     const observation = await this.#observe();
@@ -97,7 +92,7 @@ export class RunStarter {
     this.refuseWhenClosing();
     const whyNot = async () => {
       if (kind === 'rollback') return null;
-      await refresh();
+      await offers.readChannelFile();
       return recalledReason(destination, await offers.word());
     };
     try {

@@ -71,11 +71,10 @@ export class AutomaticUpdates implements RepeatedCheck {
   }
 
   /** The available release and all runs, newest first. @throws HostFailure */
-  async #facts(): Promise<Pick<AutomaticFacts, 'next' | 'past' | 'staleSince'>> {
+  async #facts(): Promise<Pick<AutomaticFacts, 'next' | 'past' | 'word'>> {
     const past = await this.#parts.history.all();
     const { known, offered, fields } = await this.#parts.offers.now(past[0] ?? null);
-    const { word } = known;
-    return { next: offeredOf(offered, fields, word), staleSince: word.staleSince, past };
+    return { next: offeredOf(offered, fields), past, word: known.word };
   }
 }
 

@@ -98,19 +98,13 @@ export class Ledger {
     });
   }
 
-  /** The random id of the instance is made once and never changes. */
-  async rollout(): Promise<RolloutFacts> {
-    return this.#editRollout((now) => now);
-  }
-
-  /** An admin has asked for a release that is not rolled out to this instance yet. */
-  async setAsked(version: string): Promise<void> {
-    await this.#editRollout((now) => ({ ...now, asked: version }));
-  }
-
-  async #editRollout(change: (now: RolloutFacts) => RolloutFacts): Promise<RolloutFacts> {
+  /** The random id of the instance, made once. Stores the release that an admin asks for, if given. */
+  async rollout(asked?: string): Promise<RolloutFacts> {
     const fresh = { instance: crypto.randomUUID(), asked: null };
-    return (await this.#edit('rollout', rolloutText, (now) => change(now ?? fresh))) ?? fresh;
+    const set = await this.#edit<RolloutFacts>('rollout', rolloutText, (now) =>
+      asked === undefined ? (now ?? fresh) : { ...(now ?? fresh), asked },
+    );
+    return set ?? fresh;
   }
 
   /** What holds where nothing was set, or what was set cannot be read, is given. */

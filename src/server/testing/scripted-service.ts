@@ -16,6 +16,7 @@ import { type AutomaticChoice, automaticSettings } from '../contract/automatic.t
 import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts';
 import { Listeners } from '../host/listeners.ts';
 import { findReason, judgeJobs, runningJobs } from '../offer/find-reason.ts';
+import { noWord } from '../offer/publisher-word.ts';
 import { noPoint, notRunning, otherPoint, runningReason, tooLateToCancel } from '../run/reasons.ts';
 import { freshRun, isLaunchState, RunRecord } from '../run/run-record.ts';
 import type { UpdateService } from '../run/update-service.ts';
@@ -188,7 +189,7 @@ export class ScriptedService implements UpdateService {
 
   async setAutomatic(choice: AutomaticChoice): Promise<Status> {
     const settings = automaticSettings({ ...this.#pieces.automatic, ...choice });
-    const decision = decide({ settings, next: null, staleSince: null, past: [], now: Date.now() });
+    const decision = decide({ settings, next: null, word: noWord, past: [], now: Date.now() });
     this.#change({ automatic: { ...settings, ...decision } });
     return this.status();
   }

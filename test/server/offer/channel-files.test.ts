@@ -14,6 +14,8 @@ import { quick } from '../updates/rig.ts';
 const anna = publisher();
 const bert = publisher();
 const mallory = publisher();
+/** More than a busy machine takes for an answer. */
+const timing = { ...quick, proof: 2_000 };
 const both = [bert.key, anna.key];
 
 let forge: Forge;
@@ -42,7 +44,7 @@ function server(
     store: host.store,
     log: host.log,
   });
-  const files = new ChannelFiles({ settings, ledger: new Ledger(settings, quick), timing: quick });
+  const files = new ChannelFiles({ settings, ledger: new Ledger(settings, timing), timing });
   const signal = AbortSignal.timeout(30_000);
   return {
     current: () => files.current(channel),
@@ -170,7 +172,7 @@ describe('an attack', () => {
     [
       'without an answer',
       () => forge.host('/channel.json', silence),
-      'channel.json cannot be downloaded: no complete response within 0.4 s',
+      'channel.json cannot be downloaded: no complete response within 2 s',
     ],
     [
       'by an error',
@@ -234,12 +236,4 @@ describe('without trust', () => {
     hostChannel(forge, issued(20, change), null);
     expect(await server(null).read()).toEqual([expect.stringContaining(message), null]);
   });
-});
-
-it('a rate limit is respected', async () => {
-  forge.host('/channel.json', text(429, '', { 'retry-after': '3600' }));
-  const one = server();
-  await one.read();
-  await one.read();
-  expect(forge.seen.filter(({ path }) => path === '/channel.json')).toHaveLength(1);
 });

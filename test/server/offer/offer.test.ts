@@ -78,7 +78,7 @@ describe('why no update is available', () => {
       'none',
       'nothing there',
       known('v1.4.2', 'canary', ['v1.5.0']),
-      /no release has been published on the canary channel/,
+      /no release is available on the canary channel/,
     ],
     ['unknown-version', 'no release runs', known('main', 'stable', ['v1.5.0']), /is not a release/],
   ])('%s: %s', (code, _, given, sentence) => {

@@ -128,7 +128,7 @@ describe('the id of the instance', () => {
       () => new Ledger({ store: host.store, log: host.log }, usualTiming),
     );
     const found = await Promise.all(ledgers.map((one) => one.rollout()));
-    await ledger.setAsked('v1.5.0');
+    await ledger.rollout('v1.5.0');
     const { instance, asked } = await ledger.rollout();
     expect(instance).toMatch(/^[0-9a-f-]{36}$/);
     expect([new Set(found.map((one) => one.instance)), asked]).toEqual([new Set([instance]), 'v1.5.0']);
