@@ -95,6 +95,7 @@ export const planOf = (from: Installation, asked: Target | null): Plan => ({
   installation: from,
   ...planUpdate(from, asked),
   expected: null,
+  recalls: null,
   point: null,
 });
 

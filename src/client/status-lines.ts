@@ -9,6 +9,20 @@ import { ageSince, dateTime, dueAt } from './times.ts';
 
 // Callers have escaped the texts of the server.
 
+/** What the publisher says about the running version. @param point whether a restore point covers it */
+export function advisoryLines({ version, recalled, urgent, next }: Status, point: boolean): string[] {
+  const lines: string[] = [];
+  if (recalled !== null) {
+    const url = recalled.url === null ? '' : ` ${recalled.url}`;
+    lines.push(`${t.recalled(version)}: ${asSentence(recalled.why)}${url}`);
+    // Otherwise the lines about the update or the restore point contain the way out.
+    if (next === null && !point) lines.push(t.noWayBack);
+  }
+  if (urgent !== null)
+    lines.push(`${t.securityUpdate}: ${asSentence(urgent.why)} ${t.affected(urgent.below)}`);
+  return lines;
+}
+
 /** The available update, and when it was last checked. */
 export function offerLines(status: Status): string[] {
   const { latest, next, upToDate, checkedAt, feedError, now } = status;
@@ -38,7 +52,9 @@ export function offerLines(status: Status): string[] {
     const saved = restorePointLine(status, next.version);
     if (saved !== null) lines.push(saved);
   }
-  if (feedError !== null) {
+  if (feedError?.staleSince) {
+    lines.push(`${t.staleSince(dateTime(feedError.staleSince))}: ${asSentence(feedError.message)}`);
+  } else if (feedError !== null) {
     const wait = between(now, feedError.nextCheckAt);
     const again = wait === null ? '' : ` ${t.nextAttempt(durationText(wait))}`;
     lines.push(`${t.lastCheckFailed}: ${asSentence(feedError.message)}${again}`);

@@ -17,7 +17,9 @@ export interface Feed {
   readonly checkedAt: Date | null;
   /** First check at once, then every ten minutes, with jitter. */
   start(): void;
-  /** Why the last check failed or which releases are not verified, and the time of the next check; null without problems. */
+  /** ISO 8601: when the next check is. */
+  readonly nextCheckAt: string;
+  /** Why the last check failed or which files are not accepted, and the time of the next check; null without problems. */
   readonly failure: FeedFailure | null;
   /** Checks now, or joins a running check. Does nothing during a rate limit. Never rejects. */
   check(): Promise<void>;
@@ -46,8 +48,8 @@ export interface LogEntry {
 /** The releases that may be offered. */
 export interface Judgement {
   releases: readonly Release[];
-  /** The other releases and why they are not offered; null if there are none. */
-  unproven: string | null;
+  /** Which of the published files are not accepted, and why; null without problems. */
+  problem: string | null;
 }
 
 /** Callbacks of a feed. */
@@ -71,7 +73,7 @@ export function createFeed(
   const { host } = new URL(options.url);
   const closing = new AbortController();
   let answer: FeedAnswer | null = null;
-  let judged: Judgement = { releases: [], unproven: null };
+  let judged: Judgement = { releases: [], problem: null };
   let checkedAt: Date | null = null;
   let failures = 0;
   let failure: string | null = null;
@@ -90,15 +92,14 @@ export function createFeed(
     let now: Judgement;
     try {
       fresh = await readFeed(options, { known: answer, channel: channel(), withAssets, signal });
-      now = judge ? await judge(fresh.releases, signal) : { releases: fresh.releases, unproven: null };
+      now = judge ? await judge(fresh.releases, signal) : { releases: fresh.releases, problem: null };
     } catch (error) {
       if (!closing.signal.aborted) fail(error);
       return;
     }
     if (closing.signal.aborted) return;
     answer = fresh;
-    if (now.unproven !== null && now.unproven !== judged.unproven)
-      log({ level: 'warn', message: `not offered: ${now.unproven}` });
+    if (now.problem !== null && now.problem !== judged.problem) log({ level: 'warn', message: now.problem });
     judged = now;
     checkedAt = new Date();
     const hadFailed = failures > 0;
@@ -166,11 +167,12 @@ export function createFeed(
     get checkedAt() {
       return checkedAt;
     },
+    get nextCheckAt() {
+      return new Date(Date.now() + Math.max((due ?? 0) - clock(), 0)).toISOString();
+    },
     get failure() {
-      const message = failure ?? judged.unproven;
-      if (message === null) return null;
-      const nextCheckAt = new Date(Date.now() + Math.max((due ?? 0) - clock(), 0)).toISOString();
-      return { message, nextCheckAt };
+      const message = failure ?? judged.problem;
+      return message === null ? null : { message, nextCheckAt: this.nextCheckAt };
     },
     start() {
       if (started) return;

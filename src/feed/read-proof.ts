@@ -39,7 +39,8 @@ export async function readProof(release: Release, asking: ProofAsking): Promise<
   return files;
 }
 
-function readAsset(
+/** @throws BadAsset, FeedError, or whatever fetch throws */
+export function readAsset(
   { name, url: address }: Asset,
   { feed, signal, deadline }: ProofAsking,
 ): Promise<Uint8Array> {

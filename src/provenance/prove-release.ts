@@ -30,7 +30,7 @@ export async function proveRelease(
   trust: Trust,
   wanted: Wanted,
 ): Promise<Proven> {
-  const signer = await verify(file, bundle, trust);
+  const signer = await verifySigner(file, bundle, trust);
   const told = attempt(() => readReleaseFile(file), 'release.json cannot be read');
   const { product, version, channel } = told;
   if (product !== wanted.product)
@@ -44,7 +44,7 @@ export async function proveRelease(
 }
 
 /** Which of the trusted signers signed the file. @throws Unproven */
-async function verify(file: Uint8Array, text: string, trust: Trust): Promise<string> {
+export async function verifySigner(file: Uint8Array, text: string, trust: Trust): Promise<string> {
   // Loaded on demand, because these packages are large.
   const [{ bundleFromJSON }, { TrustedRoot }, { toSignedEntity, toTrustMaterial, Verifier }] =
     await Promise.all([
@@ -104,7 +104,8 @@ const keyMaterial = (pem: string): TrustMaterial => ({
   publicKey: () => ({ publicKey: createPublicKey(pem), validFor: () => true }),
 });
 
-function attempt<T>(work: () => T, what: string): T {
+/** @throws Unproven instead of any other error */
+export function attempt<T>(work: () => T, what: string): T {
   try {
     return work();
   } catch (cause) {

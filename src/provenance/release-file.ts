@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { readJsonFile } from './read-json-file.ts';
 
 const digest = z
   .string()
@@ -6,7 +7,7 @@ const digest = z
 const nameOfImage = z
   .string()
   .check(z.regex(/^[\w./:-]{1,256}$/, 'must be the name of a service or repository'));
-const word = z
+export const nameWord = z
   .string()
   .check(z.regex(/^[\w.-]{1,128}$/, 'may contain only letters, digits, dots, hyphens and underscores'));
 /** No path: it names a file beside it, and never one elsewhere. */
@@ -15,13 +16,13 @@ const fileName = z.string().check(z.regex(/^(?!\.)[\w.-]{1,128}$/, 'must be a fi
 const releaseFileSchema = z.object({
   format: z.literal(1),
   /** `svc`, or another product's name. */
-  product: word,
+  product: nameWord,
   /** Its tag. */
-  version: word,
+  version: nameWord,
   channel: z.enum(['stable', 'canary']),
   publishedAt: z.iso.datetime(),
   /** The oldest version that it can be updated from. */
-  requires: z.optional(z.nullable(word)),
+  requires: z.optional(z.nullable(nameWord)),
   /** By service or repository. */
   images: z.record(
     nameOfImage,
@@ -45,21 +46,8 @@ export type ReleaseFile = z.infer<typeof releaseFileSchema>;
 const mostBytes = 256 * 1024;
 
 /** @throws Error if the file is not valid */
-export function readReleaseFile(bytes: Uint8Array): ReleaseFile {
-  if (bytes.length > mostBytes) throw new Error(`it is larger than ${mostBytes / 1024} KiB`);
-  let value: unknown;
-  try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
-    throw new Error('it is not valid JSON in UTF-8');
-  }
-  const { data, error } = releaseFileSchema.safeParse(value);
-  if (error) {
-    const [{ path, message } = { path: [], message: '' }] = error.issues;
-    throw new Error(`${path.join('.') || 'it'} ${message}`);
-  }
-  return data;
-}
+export const readReleaseFile = (bytes: Uint8Array): ReleaseFile =>
+  readJsonFile(bytes, releaseFileSchema, mostBytes);
 
 /** The engine does not say which variant of its architecture it takes: `linux/arm/v7`. */
 export const isOfPlatform =

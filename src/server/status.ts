@@ -30,7 +30,7 @@ export async function statusNow(parts: StatusParts, notes: boolean): Promise<Sta
   const isReady = prefetch?.state === 'downloaded';
   const automaticSettings = await automatic.settings();
   const next = offeredOf(offered, fields);
-  const decision = decide({ settings: automaticSettings, next, past, now: Date.now() });
+  const decision = decide({ settings: automaticSettings, next, word: known.word, past, now: Date.now() });
   const reason = observations.reasonAgainst(observation, jobs, offered.upToDate?.message ?? null);
   return {
     version: settings.version,
@@ -47,7 +47,6 @@ export async function statusNow(parts: StatusParts, notes: boolean): Promise<Sta
     canUpdate: reason === null,
     reason,
     checkedAt: known.checkedAt?.toISOString() ?? null,
-    feedError: offers.failure,
     preparation: settings.preparation,
     restorePoint: settings.restorePoint ? { downtimeSeconds: secondsToSave(past) } : null,
     buildServers,

@@ -24,6 +24,7 @@ export const english = {
 
   openDialog: (product: string, version: string) => `${product} ${version}, open update dialog`,
   updateTo: (version: string) => `Update to ${version}`,
+  securityUpdateTo: (version: string) => `Security update to ${version}`,
   updating: 'Updating…',
   updatingPercent: (percent: number) => `Updating… ${percent} %`,
   /** On an upgrade path of several updates. */
@@ -151,6 +152,7 @@ export const english = {
   nowRunning: (version: string) => `${version} is now running.`,
   warnings: (count: number) => (count === 1 ? 'Warning' : `${count} warnings`),
 
+  moreAbout: 'More information',
   noUpdateAvailable: 'No update is available',
   available: (version: string) => `${version} is available`,
   publishedAgo: (time: string) => `published ${time} ago`,

@@ -16,6 +16,8 @@ export const reasonCodes = [
   'up-to-date',
   /** The release is not signed by a trusted publisher. */
   'unproven',
+  /** The publisher has recalled the release. */
+  'recalled',
   /** Only for a rollback: there is no restore point, or the updater refuses. */
   'no-restore-point',
   'rollback-refused',
@@ -48,6 +50,8 @@ export type DayWord = (typeof dayWords)[number];
 export const blockedByCodes = [
   /** The last update was broken or crashed, and none has succeeded since. */
   'paused',
+  /** The publisher's channel file has expired. */
+  'stale',
   /** An earlier update to this release failed. */
   'failed',
   /** An admin rolled back from this release. */
@@ -56,6 +60,8 @@ export const blockedByCodes = [
   'major',
   /** The publication date is unknown. */
   'age-unknown',
+  /** The release is not yet rolled out to this instance. It is offered because an admin checked again. */
+  'rolling-out',
 ] as const;
 export type BlockedByCode = (typeof blockedByCodes)[number];
 
@@ -108,6 +114,8 @@ export const upToDateCodes = [
   'unknown-version',
   /** A required intermediate release is not known. */
   'upgrade-step',
+  /** The newest release is not yet rolled out to this instance. */
+  'rolling-out',
 ] as const;
 export type UpToDateCode = (typeof upToDateCodes)[number];
 

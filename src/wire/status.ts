@@ -95,7 +95,7 @@ export interface BlockedBy extends TypeOf<typeof blockedByShape> {}
 export const blockedByShape = shape('BlockedBy', 'Why the available release is not installed automatically', {
   code: word(codes.blockedByCodes),
   message: or(sentence(), ({ code }) => String(code)),
-  since: optional(time(), 'With `paused`: when the last update failed'),
+  since: optional(time(), 'With `paused`: when the last update failed. With `stale`: `staleSince`'),
 });
 
 export interface Automatic extends TypeOf<typeof automaticShape> {}
@@ -132,8 +132,25 @@ export interface FeedProblem extends TypeOf<typeof feedErrorShape> {}
 export const feedErrorShape = shape(
   'FeedError',
   'Why the last check for releases failed. The releases read before remain available.',
-  { message: needed(text()), nextCheckAt: time('UTC, ISO 8601: time of the next check') },
+  {
+    message: needed(text()),
+    nextCheckAt: time('UTC, ISO 8601: time of the next check'),
+    staleSince: optional(time(), "When the publisher's channel file expired"),
+  },
 );
+
+export interface Recalled extends TypeOf<typeof recalledShape> {}
+export const recalledShape = shape('Recalled', 'The recall of the running version by its publisher', {
+  version: needed(text()),
+  why: text('The reason, for people'),
+  url: nullable(text(), 'Page with more information'),
+});
+
+export interface Urgent extends TypeOf<typeof urgentShape> {}
+export const urgentShape = shape('Urgent', 'A security update that the running version needs', {
+  below: needed(text('All older versions need the update')),
+  why: text('The reason, for people'),
+});
 
 export interface BuildServer extends TypeOf<typeof buildServerShape> {}
 export const buildServerShape = shape('BuildServer', 'A build server that must be updated separately', {
@@ -248,6 +265,8 @@ export const statusShape = shape('Status', null, {
   reason: nullable(reasonShape, 'Why no update can start. Null if it can'),
   checkedAt: nullable(time(), 'When the releases were last read'),
   feedError: nullable(feedErrorShape),
+  recalled: nullable(recalledShape, 'Null if the running version is not recalled'),
+  urgent: nullable(urgentShape, 'Null if the running version needs no security update'),
   preparation: nullable(text(), 'What the host application does before an update'),
   restorePoint: nullable(savingShape, 'Null if updates save no restore point'),
   buildServers: listField(buildServerShape),

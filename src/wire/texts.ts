@@ -17,6 +17,12 @@ export const sharedTexts = {
   nextAttempt: (time: string) => `Next attempt in ${time}.`,
   checkedAgo: (time: string) => `Checked ${time} ago.`,
   lastCheckFailed: 'The last check failed',
+  recalled: (version: string) => `${version} was recalled`,
+  noWayBack:
+    'No newer release is available, and there is no restore point. Install the next release as soon as it is published.',
+  securityUpdate: 'Security update',
+  affected: (below: string) => `All versions before ${below} are affected.`,
+  staleSince: (time: string) => `Release information has been out of date since ${time}`,
   backUpFirst: 'Back up your database first.',
   willBeReplaced: (time: string) => `All changes since ${time} will be discarded.`,
   currentSaved: 'The current data is saved first.',

@@ -7,7 +7,7 @@ import { helpOf } from '../../src/client/help.ts';
 import { decideStart, type Wish } from '../../src/client/start/decide.ts';
 import type { Script, ScriptedJob } from '../../src/server/testing/index.ts';
 import { plainStatus } from '../../src/server/testing/script.ts';
-import { readStatus } from '../../src/wire/reader-shapes.ts';
+import { readStatus, runOf } from '../../src/wire/reader-shapes.ts';
 import type { Status } from '../../src/wire/status.ts';
 import { play, svc } from './rig.ts';
 
@@ -31,6 +31,15 @@ const newest = {
   latest: { ...plainStatus.latest, version: 'v1.4.2', url: null, notes: null, publishedAt: null },
   upToDate: { code: 'newest', message: 'v1.4.2 is the newest release on the stable channel' },
 } as const;
+const begin = '2026-11-20T10:00:00.000Z';
+const recalled = { version: 'v1.4.2', why: 'It deletes backups.', url: 'https://x.test/recall' };
+const saved = runOf({
+  id: 'saved',
+  state: 'updated',
+  outcome: 'updated',
+  restorePoint: { at: begin, version: 'v1.4.1', bytes: null, downtimeSeconds: null },
+});
+const refused = runOf({ id: 'refused', state: 'refused', outcome: 'refused' });
 const major = { next: { version: 'v2.0.0', major: true } };
 
 describe.concurrent('svc instance status', () => {
@@ -64,6 +73,47 @@ describe.concurrent('svc instance status', () => {
       [
         /^Cannot update with this client: the engine does not answer\.\nTo update manually, run on the server:\n {2}docker compose pull\n {2}docker compose up -d\n$/m,
       ],
+    ],
+    [
+      'a recall, and the newer release',
+      { status: { recalled } },
+      [
+        /^svc v1\.4\.2 \(stable\)\nv1\.4\.2 was recalled: It deletes backups\. https:\/\/x\.test\/recall\nUpdate available: v1\.5\.0/,
+      ],
+    ],
+    [
+      'a recall, and an older restore point',
+      { status: { ...newest, recalled }, history: [refused, saved] },
+      [
+        /^v1\.4\.2 was recalled: .*\nv1\.4\.2 is the newest/m,
+        /^Restore point: v1\.4\.1, with the data saved at .*\. To roll back: svc instance rollback$/m,
+      ],
+    ],
+    [
+      'a recall without a way out',
+      { status: { ...newest, recalled } },
+      [
+        /^v1\.4\.2 was recalled: .*\nNo newer release is available, and there is no restore point\. Install the next release as soon as it is published\.$/m,
+      ],
+    ],
+    [
+      'a security update',
+      { status: { urgent: { below: 'v1.4.9', why: 'Sessions can be stolen.' } } },
+      [/^Security update: Sessions can be stolen\. All versions before v1\.4\.9 are affected\.$/m],
+    ],
+    [
+      'stale release information',
+      {
+        status: {
+          feedError: { message: 'channel.json expired at noon', nextCheckAt: begin, staleSince: begin },
+        },
+      },
+      [/^Release information has been out of date since 2026-11-20 10:00: channel\.json expired at noon\.$/m],
+    ],
+    [
+      'how to install a release during its rollout',
+      { status: { ...newest, upToDate: { code: 'rolling-out', message: '10 % so far' } } },
+      [/^10 % so far\. Checked .* ago\.\nTo update now: svc instance update\n$/m],
     ],
     ['only the version to a user', { authorize: () => 'user' }, [/^svc v1\.4\.2\n$/]],
   ])('shows %s', async (_, script, forms) => {

@@ -79,6 +79,35 @@ describe.concurrent('a rollback', () => {
   });
 });
 
+describe.concurrent('a notice', () => {
+  it('leads out of a recalled version by a rollback', async ({ expect }) => {
+    const script = scenes.find(({ name }) => name === 'recalled')?.script() ?? {};
+    await visit(browser, { ...script, speed: 4 }, {}, async ({ page, server, complaints }) => {
+      const pill = button(page, 'v1.4.2 was recalled');
+      expect(await pill.getAttribute('title')).toBe('It deletes backups.');
+      await pill.click();
+      await dialog(page).getByText('It deletes backups.').waitFor();
+      await button(page, 'Roll back to v1.4.1…').click();
+      await button(page, 'Roll back…').click();
+      await button(page, 'Roll back to v1.4.1').click();
+      await heading(page, 'Rolled back to v1.4.1').waitFor();
+      server.attributes = 'admin version="v1.4.1"';
+      await page.waitForEvent('load');
+      await button(page, 'svc v1.4.1, open update dialog').waitFor();
+      expect(await pill.count()).toBe(0);
+      expect(complaints).toEqual([]);
+    });
+  });
+
+  it('says why an update is a security update', async ({ expect }) => {
+    const urgent = { below: 'v1.5.0', why: 'Sessions can be stolen.' };
+    await visit(browser, { ...standing, status: { latest, urgent } }, {}, async ({ page }) => {
+      const pill = button(page, 'Security update to v1.5.0');
+      expect(await pill.getAttribute('title')).toBe('Sessions can be stolen.');
+    });
+  });
+});
+
 describe.concurrent('an update', () => {
   it('runs from the button to the page of the new version', async ({ expect }) => {
     const buildServers = [{ name: 'build-2', version: 'v1.4.0', outdated: true, command: 'svc update' }];

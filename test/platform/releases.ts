@@ -61,6 +61,14 @@ const later: readonly PlatformRelease[] = [
     needs: 'worker:WORKER_SLOTS',
   },
   {
+    version: 'v1.4.0',
+    notes: 'Faster backups. (The demo rolls it out to 10 % of all instances, and then recalls it.)',
+  },
+  {
+    version: 'v1.4.1',
+    notes: 'Sessions end when a password changes. (The demo marks it as a security update.)',
+  },
+  {
     version: 'v2.0.0',
     notes: 'A new major version. It requires v1.1.0.',
     requires: 'v1.1.0',

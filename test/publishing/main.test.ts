@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, onTestFinished, test } from 'vitest';
-import { publisher } from '../../scripts/lib/release/sign.ts';
+import { channelNames } from '../../scripts/lib/release/channel-files.ts';
+import { publisher, publisherWith } from '../../scripts/lib/release/sign.ts';
 import { svc } from '../../src/core/progress/product.ts';
+import { proveChannel } from '../../src/provenance/channel-file.ts';
 import { assemble, layer } from '../rig/image.ts';
 import { writeLayout } from './layouts.ts';
 
@@ -34,13 +36,13 @@ test("this project's own release is of its client's product", async () => {
   expect(await readFile('scripts/release', 'utf8')).toContain(`"product": "${svc.name}",`);
 });
 
-const checked = 'svc v1.5.0: signed and checked, images: 1, files: 0';
+const checked = expect.stringMatching(/^svc v1\.5\.0: signed and checked, images: 1, files: 0$/m);
 
 test('a key signs, and its other half is there to be given away', async () => {
   const { folder, out, make } = await prepared();
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   await writeFile(join(folder, 'key.pem'), privateKey.export({ type: 'sec1', format: 'pem' }));
-  expect((await make(['--key', join(folder, 'key.pem'), '--bundle'])).stdout).toBe(checked);
+  expect((await make(['--key', join(folder, 'key.pem'), '--bundle'])).stdout).toEqual(checked);
   const pem = publicKey.export({ type: 'spki', format: 'pem' });
   expect(await readFile(join(out, 'publisher.pem'), 'utf8')).toBe(pem);
 });
@@ -77,9 +79,60 @@ writeFileSync(bundle, by.sign(readFileSync(file)));
   await writeFile(join(folder, 'cosign'), `#!/bin/sh\nexec ${process.execPath} ${folder}/cosign.mjs "$@"\n`);
   await chmod(join(folder, 'cosign'), 0o755);
   const env = { PATH: `${folder}:${process.env.PATH}` };
-  expect((await make(['--keyless'], env)).stdout).toBe(
-    'signed, and not checked: --trust says who may sign without a key',
+  expect((await make(['--keyless'], env)).stdout).toMatch(
+    /^signed, and not checked: --trust says who may sign without a key$/m,
   );
-  expect((await make(['--keyless', '--trust', join(folder, 'trust.pem')], env)).stdout).toBe(checked);
+  expect((await make(['--keyless', '--trust', join(folder, 'trust.pem')], env)).stdout).toEqual(checked);
   await expect(readFile(join(out, 'publisher.pem'))).rejects.toThrow('ENOENT');
+});
+
+test('a release carries the signed channel file of its product on, or a first one', async () => {
+  const { folder, out, make } = await prepared();
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  await writeFile(join(folder, 'key.pem'), pem);
+  const anna = publisherWith(pem);
+  const key = ['--key', join(folder, 'key.pem')];
+  const attached = async () => {
+    const [file = '', bundle = ''] = await Promise.all(
+      channelNames.map((name) => readFile(join(out, 'assets', name), 'utf8')),
+    );
+    return proveChannel(Buffer.from(file), bundle, { keys: [anna.key] }, { product: 'svc' });
+  };
+
+  expect((await make(key)).stdout).toContain('channel.json: a first one without recalls');
+  expect(await attached()).toMatchObject({ channel: 'stable', urgent: null, recalled: [], rollout: null });
+
+  const current = {
+    ...(await attached()),
+    ...{ issuedAt: '2026-11-20T08:00:00Z', expires: '2026-11-21T08:00:00Z' },
+    recalled: [{ version: 'v1.4.0', why: 'It deletes uploads.' }],
+    rollout: { version: 'v1.5.0', percent: 10 },
+  };
+  const path = join(folder, 'channel.json');
+  const put = async (file: object, by = anna) => {
+    await writeFile(path, JSON.stringify(file));
+    await writeFile(`${path}.sigstore.json`, by.sign(Buffer.from(JSON.stringify(file))));
+  };
+  const renew = () => make([...key, '--bundle', '--channel-file', path]);
+  await put(current);
+  const beganAt = Date.now();
+  expect((await renew()).stdout).toContain('channel.json: issued: 2026-11-20T08:00:00Z → ');
+  const { issuedAt, expires, recalled, rollout } = await attached();
+  expect({ recalled, rollout }).toEqual({ recalled: current.recalled, rollout: current.rollout });
+  expect(Date.parse(issuedAt)).toBeGreaterThanOrEqual(beganAt);
+  expect(Date.parse(expires) - Date.parse(issuedAt)).toBe(90 * 24 * 60 * 60 * 1000);
+  // A newer channel file of the same release must not contradict these files.
+  for (const name of ['release.json', 'SHA256SUMS'])
+    expect(await readFile(join(out, 'assets', name), 'utf8')).not.toContain('channel.json');
+
+  for (const [file, by, why] of [
+    [current, publisher(), 'it is not signed with a trusted key'],
+    [{ ...current, product: 'acme' }, anna, 'is for acme (stable), not svc (stable)'],
+    [{ ...current, channel: 'canary' }, anna, 'is for svc (canary), not svc (stable)'],
+    [{ ...current, recalled: [{ version: 'v1.5.0', why: 'No.' }] }, anna, 'recalls v1.5.0'],
+  ] as const) {
+    await put(file, by);
+    expect(await renew()).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(why) });
+  }
 });

@@ -34,7 +34,19 @@ echo >"$out/assets/release.json"`,
   await put('bin/cosign', says('cosign', 'for out; do :; done; echo \'{"mediaType":"x"}\' >"$out"'));
   await put('bin/docker', says('docker', '[ "$1" != login ] || cat >"$LOG.password"'));
   await put('bin/npm', says('npm', '[ "$1" != view ] || printf %s "$KNOWN"'));
-  await put('bin/gh', says('gh', 'shift 8; cp "$2" "$LOG.notes"'));
+  await put(
+    'bin/gh',
+    says(
+      'gh',
+      `case $2 in
+list) cat "$LOG.releases" ;;
+view) ls "$LOG.assets/$3" ;;
+download) mkdir -p "$9"; cp "$LOG.assets/$3"/channel.json* "$9" ;;
+create) shift 8; cp "$2" "$LOG.notes" ;;
+esac`,
+    ),
+  );
+  await writeFile(join(checkout, 'log.releases'), '');
   await release(
     '1.5.0',
     '# Changelog\n\n## [1.5.0] - 2026-11-20\n\n### Added\n\n- New.\n\n## [1.4.0]\n\n- Old.\n',
@@ -73,6 +85,7 @@ describe('scripts/publish', () => {
     expect(exitCode, stderr).toBe(0);
     expect(await asked()).toEqual([
       'cosign trusted-root create --with-default-services --out root.json',
+      'gh release list --repo svc-updater --exclude-drafts --json tagName,isPrerelease --jq [.[] | select(.isPrerelease == false).tagName][:3][]',
       'docker login ghcr.io --username anna --password-stdin',
       'release --keyless --trust trust.json --bundle --push --out made',
       'to svc-updater, from releases',
@@ -99,6 +112,34 @@ describe('scripts/publish', () => {
     expect((await asked()).filter((line) => line.startsWith('npm'))).toHaveLength(1);
     await publish({ KNOWN: 'sha512-other' });
     expect((await asked()).filter((line) => line.startsWith('npm publish'))).toHaveLength(1);
+  });
+
+  it('continues the newest channel file of the last releases', async () => {
+    const attach = async (tag: string, files: Record<string, string>) => {
+      await mkdir(join(checkout, 'log.assets', tag), { recursive: true });
+      for (const [name, text] of Object.entries(files))
+        await writeFile(join(checkout, 'log.assets', tag, name), text);
+    };
+    const channel = (issuedAt: string) => ({
+      'channel.json': JSON.stringify({ issuedAt }),
+      'channel.json.sigstore.json': '',
+    });
+    const releases = {
+      'v1.4.2': { 'release.json': '' },
+      'v1.4.1': channel('2026-11-20T08:00:00Z'),
+      'v1.4.0': channel('2026-11-21T08:00:00Z'),
+      'v1.3.9': channel('2026-11-19T08:00:00Z'),
+    };
+    for (const [tag, files] of Object.entries(releases)) await attach(tag, files);
+    await writeFile(join(checkout, 'log.releases'), Object.keys(releases).join('\n'));
+    expect((await publish()).exitCode).toBe(0);
+    expect(await log()).toMatch(/^release .* --channel-file \S+\/v1\.4\.0\/channel\.json --out /m);
+  });
+
+  it('makes no release if the last releases cannot be read', async () => {
+    await rm(join(checkout, 'log.releases'));
+    expect((await publish()).exitCode).not.toBe(0);
+    expect(await log()).not.toMatch(/^release /m);
   });
 
   it('publishes a version with a suffix as one that nobody gets who has not asked for it', async () => {

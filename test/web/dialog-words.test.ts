@@ -35,6 +35,24 @@ const days = (count: number): number => count * 1440 * minute;
 const past: Action = { kind: 'history', runs: [endedRun('updated', { id: 'past', downtimeSeconds: 2 })] };
 const offer = 'Update now | Skip this version';
 const afterFailure = 'Try again | Copy report | Close';
+const recalled = { version: 'v1.4.2', why: 'it deletes backups', url: 'https://example.org/recall' };
+const covered: Action = {
+  kind: 'history',
+  runs: [
+    endedRun('updated', {
+      id: 'past',
+      from: 'v1.4.1',
+      to: 'v1.4.2',
+      restorePoint: { at: ago(minute), version: 'v1.4.1', bytes: 1, downtimeSeconds: 9 },
+    }),
+  ],
+};
+const noWayBack =
+  'No newer release is available, and there is no restore point. Install the next release as soon as it is published.';
+const rollingOut =
+  'v1.5.0 is being rolled out to 10 % of all instances, and not yet to this one; check again to install it now';
+const stale = { message: 'channel.json expired at noon', nextCheckAt: begin, staleSince: ago(days(3)) };
+const staleWords = /Release information has been out of date since \d+ \w+ channel\.json expired at noon\./;
 const savedFirst = (to: string) =>
   `Data is saved first. If ${to} fails, svc rolls back to v1.4.2 and restores the data.`;
 const allUnavailable = 'svc and its data services will be unavailable for about 12 s (same as last time).';
@@ -96,6 +114,61 @@ it.each<
       'v1.4.2 is the newest on stable. Checked 3 min ago.',
       /Channel: stable · last update .*, v1.4.2 → v1.5.0, 2 s downtime/,
     ],
+    'Check again',
+  ],
+  [
+    'that the running version was recalled, and a rollback as the way out',
+    [status({ next: null, recalled }), covered],
+    ['v1.4.2 is running', 'v1.4.2 was recalled It deletes backups. More information'],
+    'Roll back to v1.4.1… | Check again',
+  ],
+  [
+    'that there is no way out of a recalled version yet',
+    [status({ next: null, recalled }), past],
+    ['v1.4.2 is running', 'It deletes backups.', noWayBack],
+    'Check again',
+  ],
+  [
+    'that the running version was recalled, and the release to update to',
+    [status({ recalled }), covered],
+    ['v1.5.0 is available', 'v1.4.2 was recalled It deletes backups. More information'],
+    offer,
+  ],
+  [
+    'that the running version was recalled while jobs block the update',
+    [status({ recalled, reason: { code: 'backup-running', message: 'x', jobs: [stuck] } })],
+    ['1 job is running', 'v1.4.2 was recalled', '41 min, stuck'],
+    'Check again | Update anyway…',
+  ],
+  [
+    'why an update is a security update',
+    [status({ urgent: { below: 'v1.4.9', why: 'sessions can be stolen' } })],
+    [
+      'v1.5.0 is available',
+      'Security update All versions before v1.4.9 are affected. Sessions can be stolen.',
+    ],
+    offer,
+  ],
+  [
+    'since when the release information is out of date, beside an offer',
+    [status({ feedError: stale })],
+    ['v1.5.0 is available', staleWords],
+    offer,
+  ],
+  [
+    'since when the release information is out of date, without an offer',
+    [status({ next: null, feedError: stale })],
+    [
+      'v1.4.2 is running',
+      staleWords,
+      /expired at noon\. No update is available\. Checked 0 s ago\. Check again/,
+    ],
+    'Check again',
+  ],
+  [
+    'what Check again does during a rollout',
+    [status({ next: null, upToDate: { code: 'rolling-out', message: rollingOut } })],
+    ['v1.4.2 is running', `${rollingOut}. Checked 0 s ago. Check again`],
     'Check again',
   ],
   [

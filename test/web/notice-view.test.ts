@@ -14,6 +14,8 @@ const user = (updating = false, version = 'v1.4.2'): Action => ({
   kind: 'status',
   status: { version, updating },
 });
+const recalled = { version: 'v1.4.2', why: 'It deletes backups.', url: null };
+const urgent = { below: 'v1.4.9', why: 'Sessions can be stolen.' };
 const calm = { next: null };
 const automatic = endedRun('updated', { by: 'automatic' });
 const after = { version: 'v1.5.0', next: null, run: automatic };
@@ -36,6 +38,36 @@ describe('a notice', () => {
       [status(onTheWay)],
       admin,
       { pill: { kind: 'available', to: 'v2.0.0' } },
+    ],
+    [
+      'a recall, and the release to update to',
+      [status({ recalled, urgent })],
+      admin,
+      { pill: { kind: 'recalled', version: 'v1.4.2', to: 'v1.5.0', why: recalled.why } },
+    ],
+    [
+      'a recall, even if the newer release is skipped',
+      [status({ recalled, skipped: { version: 'v1.5.0', since: null } })],
+      admin,
+      { pill: { kind: 'recalled', version: 'v1.4.2', to: null, why: recalled.why } },
+    ],
+    [
+      'a security update',
+      [status({ urgent })],
+      admin,
+      { pill: { kind: 'urgent', to: 'v1.5.0', why: urgent.why } },
+    ],
+    [
+      'a security update that is not offered yet',
+      [status({ ...calm, urgent })],
+      admin,
+      { pill: { kind: 'urgent', to: null, why: urgent.why } },
+    ],
+    [
+      'no skipped security update',
+      [status({ urgent, skipped: { version: 'v1.5.0', since: null } })],
+      admin,
+      { pill: null },
     ],
     [
       'no skipped version',

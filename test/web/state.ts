@@ -43,6 +43,8 @@ export const statusOf = (change: Partial<Status> = {}): Status => ({
   reason: null,
   checkedAt: begin,
   feedError: null,
+  recalled: null,
+  urgent: null,
   preparation: null,
   restorePoint: null,
   buildServers: [],

@@ -31,7 +31,9 @@ const pendingStep = { to: 'v2.0.0', reason: 'The index is being built.', since: 
 const skipped = { version: 'v1.5.0', since: at };
 const prefetch = { state: 'downloading', percent: 42 };
 const upToDate = { code: 'newest', message: 'v1.5.0 is the newest release.' };
-const feedError = { message: 'no answer', nextCheckAt: at };
+const feedError = { message: 'no answer', nextCheckAt: at, staleSince: at };
+const recalled = { version: 'v1.4.2', why: 'It loses data.', url: 'https://x.test' };
+const urgent = { below: 'v1.4.3', why: 'Passwords can be read.' };
 const step = { state: 'pull', startedAt: at, endedAt: at, message: 'pulling' };
 const buildServer = { name: 'b1', version: 'v1.4.2', outdated: true, command: 'svc-builder update' };
 const point = { at, version: 'v1.4.2', bytes: 325_000_000, downtimeSeconds: 12.5 };
@@ -83,6 +85,8 @@ const status = {
   reason,
   checkedAt: at,
   feedError,
+  recalled,
+  urgent,
   preparation: 'a backup is made',
   restorePoint: { downtimeSeconds: 12.5 },
   buildServers: [buildServer],
@@ -106,6 +110,8 @@ const table: Record<string, [whole: object, needed: string]> = {
   Prefetch: [prefetch, ''],
   UpToDate: [upToDate, 'code'],
   FeedError: [feedError, 'message'],
+  Recalled: [recalled, 'version'],
+  Urgent: [urgent, 'below'],
   Step: [step, 'state startedAt'],
   BuildServer: [buildServer, 'name version'],
   RestorePoint: [point, 'at version'],

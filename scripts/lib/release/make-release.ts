@@ -1,17 +1,16 @@
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ArchiveContent, writeArchive } from './archive.ts';
+import { channelNames } from './channel-files.ts';
 import { type DescribedImage, describe, type Facts } from './describe.ts';
 import { readLayout, sumOf } from './layout.ts';
+import type { Sign } from './signer.ts';
 
 /** What a release is made of. */
 export interface Recipe extends Facts {
   /** By service or repository. */
   images: Record<string, { reference: string; layout: string; tag?: string }>;
 }
-
-/** By what a release is signed: the text of a bundle over these bytes. */
-export type Sign = (file: Buffer) => string | Promise<string>;
 
 /** What says and proves what a release is, and what is left for whoever has only its files. */
 export const proofNames = ['release.json', 'release.json.sigstore.json', 'SHA256SUMS'] as const;
@@ -58,7 +57,7 @@ export const archiveName = ({ product, version }: Facts, platform: string): stri
   `${product}-${version}-${platform.replaceAll('/', '-')}.tar`;
 
 const isMade = (name: string, { product, version }: Facts): boolean =>
-  proofNames.some((made) => made === name) ||
+  [...proofNames, ...channelNames].some((made) => made === name) ||
   (name.startsWith(`${product}-${version}-`) && /\.tar(?:\.part)?$/.test(name));
 
 /** Those that all of them are for. */

@@ -1,11 +1,11 @@
 import { isForAdmins } from '../../wire/reader-shapes.ts';
 import { pointOf } from '../../wire/rollback-point.ts';
-import type { Status } from '../../wire/status.ts';
+import type { Run, Status } from '../../wire/status.ts';
 import type { ClientCommand, Context } from '../command.ts';
 import { connect, expectAnswer } from '../connect.ts';
 import { failureLine } from '../endings.ts';
 import { names } from '../names.ts';
-import { automaticLine, betweenLine, offerLines, refusalLines } from '../status-lines.ts';
+import { advisoryLines, automaticLine, betweenLine, offerLines, refusalLines } from '../status-lines.ts';
 import { clean, jsonLine, linesOf } from '../text.ts';
 import { ageSince, dateTime } from '../times.ts';
 
@@ -25,32 +25,50 @@ async function run(context: Context): Promise<number> {
   const session = connect(context);
   const { args, reader, signal, stdout } = session;
   const told = await expectAnswer(reader.status({ signal }), session);
-  const status = clean(told);
-  const lines = isForAdmins(status)
-    ? statusLines(status)
-    : [`${names().name} ${status.version}`, ...(status.updating ? ['An update is in progress.'] : [])];
-  stdout.write(args.options.json ? jsonLine(told) : linesOf(lines));
+  if (args.options.json) {
+    stdout.write(jsonLine(told));
+    return 0;
+  }
+  if (isForAdmins(told)) {
+    const { run, recalled, next } = told;
+    // A rollback may be the only way out of a recalled version. Otherwise the last run is enough.
+    const past =
+      recalled !== null && next === null
+        ? await expectAnswer(reader.history({ signal }), session)
+        : run === null
+          ? []
+          : [run];
+    stdout.write(linesOf(statusLines(clean(told), clean(past))));
+  } else {
+    const { version, updating } = clean(told);
+    stdout.write(linesOf([`${names().name} ${version}`, ...(updating ? ['An update is in progress.'] : [])]));
+  }
   return 0;
 }
 
-function statusLines(status: Status): string[] {
+function statusLines(status: Status, past: readonly Run[]): string[] {
   const { version, channel, run: last, reason, canUpdate, buildServers, now } = status;
   const { name } = names();
-  const lines = [`${name} ${version} (${channel})`, ...offerLines(status)];
+  // Other restore points are shown by `instance rollback`.
+  const point = pointOf(past)?.restorePoint;
+  const lines = [
+    `${name} ${version} (${channel})`,
+    ...advisoryLines(status, point !== undefined),
+    ...offerLines(status),
+  ];
   if (status.pendingStep !== null)
     lines.push(
       betweenLine(status.pendingStep, version, ageSince(status.pendingStep.since, now)),
       `To follow the update: ${name} instance follow. To cancel it: ${name} instance cancel`,
     );
-  else if (canUpdate && status.next !== null) lines.push(`To update now: ${name} instance update`);
-  // `offerLines` has already printed this reason.
+  // `offerLines` has already printed that no update is available.
   else if (reason !== null && reason.code !== 'up-to-date') lines.push(...refusalLines(reason, status));
+  else if ((canUpdate && status.next !== null) || status.upToDate?.code === 'rolling-out')
+    lines.push(`To update now: ${name} instance update`);
   const automatic = automaticLine(status);
   if (automatic !== null && status.next !== null && reason?.code !== 'update-running') lines.push(automatic);
   const failure = last && failureLine(last, now);
   if (failure) lines.push(failure, `Details: ${name} instance follow`);
-  // The restore point of an earlier run is shown by `instance rollback`.
-  const point = last && pointOf([last])?.restorePoint;
   if (point)
     lines.push(
       `Restore point: ${point.version}, with the data saved at ${dateTime(point.at)}. To roll back: ${name} instance rollback`,

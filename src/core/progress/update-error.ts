@@ -252,6 +252,13 @@ const table = {
     advice:
       'Do not install the release manually until you know the cause. Check where the image comes from and report the problem to the publisher.',
   },
+  recalled: {
+    outcome: 'refused',
+    meaning: 'The publisher recalled the release. The log reports the reason.',
+    why: 'A recalled release may be insecure or may damage the data.',
+    advice:
+      'Choose another release. To install the recalled release despite the recall, use --accept-recalled.',
+  },
   'missing-variable': {
     outcome: 'refused',
     meaning: 'The release needs a variable that is not set in any file.',

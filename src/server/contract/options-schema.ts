@@ -35,6 +35,7 @@ export function optionsSchema() {
         url: z.url({ protocol: /^https?$/, message: 'must be an http or https address' }),
         headers: z.optional(z.record(z.string(), z.string())),
         trust: z.optional(trustSchema),
+        channelUrl: z.optional(z.url({ protocol: /^https?$/, message: 'must be an http or https address' })),
       }),
     ),
     authorize: callable,

@@ -98,10 +98,11 @@ export interface InstanceOptions {
    */
   containerName?: string;
   /**
-   * The release feed. With `trust`, only signed releases are offered (docs/server-library.md). Null disables the feed.
-   * Default: the feed of `product`; required if there is none.
+   * The release feed. With `trust`, only signed releases are offered. `channelUrl` is the address of the publisher's
+   * `channel.json` (docs/server-library.md). Null disables the feed. Default: the feed of `product`; required if there is
+   * none.
    */
-  feed?: (FeedOptions & { trust?: Trust }) | null;
+  feed?: (FeedOptions & { trust?: Trust; channelUrl?: string }) | null;
   /** Authenticates a request. It must respond within 10 seconds. */
   authorize(request: Request): Awaitable<Caller>;
   /** The job queue, which is held during an update. */

@@ -1,13 +1,15 @@
-import type { Channel } from '../../core/release/channel.ts';
+import type { Channel, Release } from '../../core/release/channel.ts';
 import type { EngineSocket } from '../../engine/socket.ts';
-import { createFeed, type Feed } from '../../feed/feed.ts';
-import type { FeedProblem, Reason, Run, Skipped } from '../../wire/status.ts';
+import { createFeed, type Feed, type Judgement } from '../../feed/feed.ts';
+import { recallOf } from '../../provenance/channel-file.ts';
+import type { Reason, Run, Skipped, Status } from '../../wire/status.ts';
 import type { StartOrder } from '../contract/instance-updates.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
 import type { Listeners } from '../host/listeners.ts';
 import type { SurroundingsCache } from '../place/surroundings.ts';
 import type { Ledger } from '../store/ledger.ts';
+import { ChannelFiles } from './channel-files.ts';
 import { LagWatch } from './lag.ts';
 import {
   type Destination,
@@ -20,6 +22,7 @@ import {
   verifiedDestination,
 } from './offer.ts';
 import { ProvenReleases } from './proven-releases.ts';
+import { noWord, type PublisherWord, without, wordOf } from './publisher-word.ts';
 
 interface OfferContext {
   settings: Settings;
@@ -28,13 +31,16 @@ interface OfferContext {
   engine: EngineSocket;
   place: SurroundingsCache;
   listeners: Listeners;
+  closing: AbortSignal;
 }
+
+type WordFields = Pick<Status, 'feedError' | 'recalled' | 'urgent'>;
 
 /** The offer at one moment, its facts and its fields in the status. */
 interface OfferNow {
   known: OfferFacts;
   offered: Offer;
-  fields: ReturnType<typeof offerFields>;
+  fields: ReturnType<typeof offerFields> & WordFields;
 }
 
 /** The current offer, made from the feed, the channel, and the releases that earlier runs did not reach. */
@@ -45,6 +51,9 @@ export class CurrentOffer {
   readonly #feed: Feed | null;
   /** Null if signatures are not required. */
   readonly #proven: ProvenReleases | null;
+  readonly #files: ChannelFiles;
+  /** The releases in the feed, with those that are not offered. */
+  #published: readonly Release[] = [];
   /** The last channel in the store. */
   #channel: Channel = 'stable';
   #skipped: Skipped | null = null;
@@ -59,11 +68,12 @@ export class CurrentOffer {
     const { trust } = settings.feed ?? {};
     const proven = trust ? new ProvenReleases(context, trust) : null;
     this.#proven = proven;
+    this.#files = new ChannelFiles(context);
     this.#feed =
       settings.feed &&
       createFeed(settings.feed, settings.log, {
         channel: () => this.#channel,
-        judge: proven ? (releases, signal) => proven.judge(releases, this.#channel, signal) : undefined,
+        judge: (releases, signal) => this.#judge(releases, signal),
         onCheck: () => void this.#afterCheck().catch(() => {}),
       });
   }
@@ -78,15 +88,19 @@ export class CurrentOffer {
     this.#feed?.close();
   }
 
-  /** Reads the feed now. */
+  /** Reads the feed now, for an admin. From now on a release is offered that is not rolled out to this instance yet. */
   async check(): Promise<void> {
     await this.#feed?.check();
-    await this.#lag.recheck(await this.#lastRun());
+    const run = await this.#lastRun();
+    await this.#lag.recheck(run);
+    const { held } = await this.word();
+    // If the store does not respond, the admin can check again.
+    if (held && !held.isAsked) await this.#context.ledger.rollout(held.version).catch(() => {});
   }
 
-  /** Why the releases could not be read the last time. */
-  get failure(): FeedProblem | null {
-    return this.#feed?.failure ?? null;
+  /** Reads the channel file again. If that fails, the last one counts. */
+  async readChannelFile(): Promise<void> {
+    await this.#files.read(this.#published, this.#channel, this.#context.closing).catch(() => {});
   }
 
   /** @throws HostFailure if the store fails */
@@ -121,21 +135,59 @@ export class CurrentOffer {
     const channel = await ledger.channel().catch(() => this.#channel);
     const isNew = channel !== this.#channel;
     this.#channel = channel;
-    // Another server has set it, and the signatures of its releases have not been checked.
-    if (isNew && this.#proven) this.#feed?.lookFor(channel);
+    // Another server has set it, and the signatures of its releases have not been checked, nor its channel file read.
+    if (isNew) this.#feed?.lookFor(channel);
     this.#skipped = await ledger.skipped().catch(() => this.#skipped);
-    const known = {
+    const word = await this.word();
+    const published = this.#feed?.releases ?? null;
+    const withHeld = published && without(published, word.recalled);
+    const held = word.held?.isAsked === false ? word.held : null;
+    const known: OfferFacts = {
       version: settings.version,
       channel: this.#channel,
-      releases: this.#feed?.releases ?? null,
+      releases: withHeld && without(withHeld, held ? [held] : []),
       checkedAt: this.#feed?.checkedAt ?? null,
       lag: await this.#lag.after(run),
       lastRun: run,
       skipped: this.#skipped,
       proofs: this.#proven?.proofs ?? null,
+      word,
+      withHeld: held && withHeld,
     };
     const offered = offer(known);
-    return { known, offered, fields: offerFields(offered, known) };
+    return { known, offered, fields: { ...offerFields(offered, known), ...this.#wordFields(word) } };
+  }
+
+  /** What the publisher says about this instance. Never rejects. */
+  async word(): Promise<PublisherWord> {
+    const { ledger, settings } = this.#context;
+    const file = await this.#files.current(this.#channel);
+    if (file === null) return noWord;
+    const rollout = file.rollout ? await ledger.rollout().catch(() => null) : null;
+    const isSigned = this.#proven !== null;
+    return wordOf(file, { version: settings.version, rollout, isSigned, now: Date.now() });
+  }
+
+  #wordFields({ recalled, urgent, staleSince }: PublisherWord): WordFields {
+    const recall = recallOf({ recalled }, this.#context.settings.version);
+    const { failure = null, nextCheckAt = '' } = this.#feed ?? {};
+    const stale = `channel.json expired at ${staleSince}`;
+    const message = [failure?.message ?? [], stale].flat().join('; ');
+    return {
+      feedError: staleSince === null ? failure : { message, nextCheckAt, staleSince },
+      recalled: recall && { ...recall, url: recall.url ?? null },
+      urgent,
+    };
+  }
+
+  async #judge(releases: readonly Release[], signal: AbortSignal): Promise<Judgement> {
+    this.#published = releases;
+    const judged = await this.#proven?.judge(releases, this.#channel, signal);
+    const problem = await this.#files.read(releases, this.#channel, signal);
+    return {
+      releases: judged?.releases ?? releases,
+      problem: [judged?.problem ?? [], problem ?? []].flat().join('; ') || null,
+    };
   }
 
   async #afterCheck(): Promise<void> {

@@ -12,6 +12,7 @@ import type { ReleaseFile } from '../../provenance/release-file.ts';
 import type { UpToDateCode } from '../../wire/codes.ts';
 import type { PublishedRelease, Reason, Run, Skipped, Status, UpToDate } from '../../wire/status.ts';
 import type { Proof } from './proven-releases.ts';
+import { type PublisherWord, recalledReason } from './publisher-word.ts';
 import { nextRelease } from './stepping.ts';
 
 /** The facts for an offer. */
@@ -19,7 +20,7 @@ export interface OfferFacts {
   /** The running version. */
   version: string;
   channel: Channel;
-  /** Releases in the feed; null without a feed. */
+  /** Releases in the feed that may be offered; null without a feed. */
   releases: readonly Release[] | null;
   /** When the feed was last read. */
   checkedAt: Date | null;
@@ -30,6 +31,9 @@ export interface OfferFacts {
   skipped: Skipped | null;
   /** Signed contents of newer releases; null if signatures are not required. */
   proofs: ReadonlyMap<string, Proof> | null;
+  word: PublisherWord;
+  /** The same releases with the one that is not rolled out to this instance; null if none is left out. */
+  withHeld: readonly Release[] | null;
 }
 
 /** Either a next release, or why there is none. */
@@ -50,8 +54,17 @@ export interface Destination {
   proof?: ReleaseFile | undefined;
 }
 
-/** Decides which release is available (docs/contract.md 8.5 and docs/contract.md 8.17). */
+/** Decides which release is available (docs/contract.md 8.5, 8.17 and 8.40). */
 export function offer(known: OfferFacts): Offer {
+  const offered = offerAmong(known);
+  const { withHeld, word } = known;
+  if (offered.next || !withHeld || !offerAmong({ ...known, releases: withHeld }).next) return offered;
+  const { version, percent = 0 } = word.held ?? {};
+  const message = `${version} is being rolled out to ${percent} % of all instances, and not yet to this one; check again to install it now`;
+  return { ...offered, next: null, upToDate: { code: 'rolling-out', message } };
+}
+
+function offerAmong(known: OfferFacts): Offer {
   const { version, channel, releases, checkedAt, lag, lastRun } = known;
   const latest = releases === null ? null : newestOn(channel, releases);
   const none = (code: UpToDateCode, message: string): Offer => ({
@@ -62,7 +75,7 @@ export function offer(known: OfferFacts): Offer {
   if (releases === null) return none('off', 'no releases are known because the release feed is disabled');
   if (checkedAt === null)
     return none('unread', 'no releases are known because the release feed has not been read yet');
-  if (latest === null) return none('none', `no release has been published on the ${channel} channel`);
+  if (latest === null) return none('none', `no release is available on the ${channel} channel`);
   if (channelOf(version) === null)
     return none('unknown-version', `${version} is not a release, so no newer release can be determined`);
   if (latest.version === version)
@@ -194,12 +207,14 @@ export function firstStepTo(named: string | null, known: OfferFacts): Destinatio
   return { target: targetFor(first), to: first, ...(path.length > 1 && { path }) };
 }
 
-/** Adds the signed content to a target, or returns why it is refused. */
+/** Adds the signed content to a target, or returns why it is refused: also if it is recalled. */
 export function verifiedDestination(
   found: Destination | { upToDate: string },
-  { proofs }: Pick<OfferFacts, 'proofs'>,
+  { proofs, word }: Pick<OfferFacts, 'proofs' | 'word'>,
 ): Destination | { reason: Reason } {
   if ('upToDate' in found) return { reason: { code: 'up-to-date', message: found.upToDate } };
+  const recalled = recalledReason(found, word);
+  if (recalled) return { reason: recalled };
   if (proofs === null) return found;
   const proof = proofs.get(found.to) ?? 'the release feed does not contain this release';
   return typeof proof === 'object'

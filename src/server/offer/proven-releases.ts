@@ -75,7 +75,7 @@ export class ProvenReleases {
         const proof = proofs.get(release.version);
         return typeof proof === 'object' ? asProven(release, proof) : isUnproven(release) ? [] : release;
       }),
-      unproven: sentenceOf(asked.flat().filter(isUnproven), proofs),
+      problem: sentenceOf(asked.flat().filter(isUnproven), proofs),
     };
   }
 
@@ -161,7 +161,8 @@ export class ProvenReleases {
   }
 }
 
-const isFuture = (time: string): boolean => Date.parse(time) > Date.now() + mostClockError;
+/** Whether a signed time is later than the clocks of publisher and server may differ. */
+export const isFuture = (time: string): boolean => Date.parse(time) > Date.now() + mostClockError;
 
 /** What is signed goes before what the feed says. */
 function asProven({ requires: _, ...release }: Release, { requires, publishedAt }: Proven): Release {

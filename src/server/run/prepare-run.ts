@@ -20,6 +20,8 @@ export interface RunPlan extends Destination {
   kind: RunKind;
   order: Pick<StartOrder, 'when' | 'force' | 'by'>;
   home: Home;
+  /** Asked right before the updater is launched: why it must not be launched anymore, or null. */
+  whyNot(): Promise<Reason | null>;
 }
 
 /**
@@ -35,7 +37,7 @@ export async function prepareRun(record: RunRecord, plan: RunPlan, context: Laun
     // A rollback saves the current data itself.
     if (!isPrepared && plan.kind === 'update') await askToPrepare(record, plan.to, context);
     signal.throwIfAborted();
-    const containerId = await launch(record, plan, context, () => mayLaunch(plan.order, context));
+    const containerId = await launch(record, plan, context, () => mayLaunch(plan, context));
     if (containerId !== null) return containerId;
   }
 }
@@ -122,12 +124,20 @@ const notPrepared = (cause: string, error?: unknown): RunStop =>
   });
 
 /**
- * Checks for running jobs once more, right before the container is created. False if the update must wait for them.
+ * Checks for a recall and for running jobs once more, right before the container is created. False if the update must wait for them.
  * @throws RunStop
  */
-async function mayLaunch({ when, force }: RunPlan['order'], context: LaunchContext): Promise<boolean> {
+async function mayLaunch(
+  { order: { when, force }, whyNot }: RunPlan,
+  context: LaunchContext,
+): Promise<boolean> {
   const { settings, timing, hold, sync } = context;
   await sync();
+  const forbidden = await whyNot();
+  if (forbidden) {
+    const { code, message, advice = null } = forbidden;
+    throw new RunStop('refused', `${message}; nothing was changed`, { code, advice });
+  }
   if (force) return true;
   let reason: Reason | null;
   try {

@@ -5,6 +5,7 @@ import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts'
 import { HostFailure } from '../host/ask-host.ts';
 import { askJobs } from '../host/ask-jobs.ts';
 import { type Destination, destinationOf, verifiedDestination } from '../offer/offer.ts';
+import { recalledReason } from '../offer/publisher-word.ts';
 import { noStoreReason, type Observation } from './observation.ts';
 import type { RunPlan } from './prepare-run.ts';
 import { beingStarted, noPoint, otherPoint } from './reasons.ts';
@@ -33,8 +34,10 @@ export class RunStarter {
     { to, path, by }: { to: string; path?: readonly string[]; by: string },
     isStill: () => Promise<boolean>,
   ): Started {
+    const { offers } = this.#parts;
     return this.#begin('update', { when: 'idle', force: false, by }, async () => {
-      const { known } = await this.#parts.offers.now();
+      await offers.readChannelFile();
+      const { known } = await offers.now();
       const destination = destinationOf(targetFor(to), known);
       if (!(await isStill())) return { reason: overtaken };
       return verifiedDestination(
@@ -76,7 +79,7 @@ export class RunStarter {
     order: RunPlan['order'],
     find: () => Promise<Destination | { reason: Reason }>,
   ): Started {
-    const { observations, runs, settings, timing } = this.#parts;
+    const { observations, offers, runs, settings, timing } = this.#parts;
     const observation = await this.#observe();
     if ('reason' in observation) return observation;
     const destination = await find();
@@ -87,8 +90,13 @@ export class RunStarter {
       return { reason: observations.reasonAgainst(observation, jobs) ?? why };
     }
     this.refuseWhenClosing();
+    const whyNot = async () => {
+      if (kind === 'rollback') return null;
+      await offers.readChannelFile();
+      return recalledReason(destination, await offers.word());
+    };
     try {
-      const begun = await runs.begin({ ...destination, kind, order, home });
+      const begun = await runs.begin({ ...destination, kind, order, home, whyNot });
       if (begun !== 'taken') return begun;
       return { reason: observations.reasonAgainst(await observations.refresh()) ?? beingStarted };
     } catch (error) {

@@ -49,9 +49,10 @@ export class AutomaticUpdates implements RepeatedCheck {
       return;
     }
     if (!settings.enabled) return;
-    const { next, past } = await this.#facts();
+    const facts = await this.#facts();
+    const { next, past } = facts;
     const isOnPath = stepAfter(past[0]) !== null;
-    if (next === null || isOnPath || !isDue(decide({ next, past, settings, now: Date.now() }))) return;
+    if (next === null || isOnPath || !isDue(decide({ ...facts, settings, now: Date.now() }))) return;
     const answer = await this.#starter.updateAutomatically({ to: next.version, by: byItself }, async () => {
       const again = await this.#facts();
       const now = decide({ ...again, settings: await this.settings(), now: Date.now() });
@@ -70,10 +71,10 @@ export class AutomaticUpdates implements RepeatedCheck {
   }
 
   /** The available release and all runs, newest first. @throws HostFailure */
-  async #facts(): Promise<Pick<AutomaticFacts, 'next' | 'past'>> {
+  async #facts(): Promise<Pick<AutomaticFacts, 'next' | 'past' | 'word'>> {
     const past = await this.#parts.history.all();
-    const { offered, fields } = await this.#parts.offers.now(past[0] ?? null);
-    return { next: offeredOf(offered, fields), past };
+    const { known, offered, fields } = await this.#parts.offers.now(past[0] ?? null);
+    return { next: offeredOf(offered, fields), past, word: known.word };
   }
 }
 

@@ -3,11 +3,13 @@ import type { Automatic, BlockedBy, Run } from '../../wire/status.ts';
 import type { AutomaticSettings } from '../contract/automatic.ts';
 import { type Window, windowsAfter } from '../contract/time-window.ts';
 import type { Offered } from '../offer/offer.ts';
+import type { PublisherWord } from '../offer/publisher-word.ts';
 
 export interface AutomaticFacts {
   settings: AutomaticSettings;
   /** The available release; null if there is none. */
   next: Offered | null;
+  word: PublisherWord;
   /** All runs including the current one, newest first. */
   past: readonly Run[];
   /** Milliseconds since 1970. */
@@ -19,14 +21,15 @@ export type Decision = Pick<Automatic, 'nextAt' | 'blockedBy'>;
 const hourMs = 3_600_000;
 
 /** Decides when an automatic update starts (docs/contract.md 8.37). */
-export function decide({ settings, next, past, now }: AutomaticFacts): Decision {
+export function decide({ settings, next, word, past, now }: AutomaticFacts): Decision {
   if (!settings.enabled) return { nextAt: null, blockedBy: null };
-  const paused = pauseOf(past);
+  const paused = pauseOf(past) ?? stalenessOf(word);
   if (paused) return { nextAt: null, blockedBy: paused };
-  const blockedBy = next && whyBlocked(next, settings, past);
+  const minAgeHours = word.urgent ? 0 : settings.minAgeHours;
+  const blockedBy = next && whyBlocked(next, { ...settings, minAgeHours, held: word.held }, past);
   const published = Date.parse(next?.publishedAt ?? '');
-  const isWaitedFor = next !== null && blockedBy === null && settings.minAgeHours > 0;
-  const earliest = isWaitedFor ? Math.max(now, published + settings.minAgeHours * hourMs) : now;
+  const isWaitedFor = next !== null && blockedBy === null && minAgeHours > 0;
+  const earliest = isWaitedFor ? Math.max(now, published + minAgeHours * hourMs) : now;
   for (const window of windowsAfter(settings, earliest))
     if (!isUsed(window, past))
       return { nextAt: new Date(Math.max(window.begin, earliest)).toISOString(), blockedBy };
@@ -53,11 +56,15 @@ function pauseOf(past: readonly Run[]): BlockedBy | null {
   return { code: 'paused', message, ...(last.endedAt === null ? {} : { since: last.endedAt }) };
 }
 
+/** Without current information, it is unknown whether a release has been recalled. */
+const stalenessOf = ({ staleSince: since }: Pick<PublisherWord, 'staleSince'>): BlockedBy | null =>
+  since === null ? null : { code: 'stale', message: 'the information about releases is out of date', since };
+
 const isBad = (outcome: Run['outcome']): boolean => outcome === 'broken' || outcome === 'crashed';
 
 function whyBlocked(
   { version, major, publishedAt, isSkipped }: Offered,
-  { minAgeHours, includeMajors }: AutomaticSettings,
+  { minAgeHours, includeMajors, held }: AutomaticSettings & Pick<PublisherWord, 'held'>,
   past: readonly Run[],
 ): BlockedBy | null {
   const hasFailed = past.some(
@@ -71,6 +78,8 @@ function whyBlocked(
   if (major && !includeMajors) return { code: 'major', message: `${version} is a major version` };
   if (minAgeHours > 0 && Number.isNaN(Date.parse(publishedAt ?? '')))
     return { code: 'age-unknown', message: `the publication date of ${version} is unknown` };
+  if (version === held?.version)
+    return { code: 'rolling-out', message: `${version} is not yet rolled out to this instance` };
   return null;
 }
 

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type * as z from 'zod/mini';
 import { jsonText } from '../../core/progress/json-text.ts';
 import { type Channel, channels } from '../../core/release/channel.ts';
+import type { ChannelFile } from '../../provenance/channel-file.ts';
 import type { Run, Skipped } from '../../wire/status.ts';
 import { type AutomaticChoice, type AutomaticSettings, whatIsSaid } from '../contract/automatic.ts';
 import type { Settings } from '../contract/options.ts';
@@ -9,11 +10,14 @@ import type { Timing } from '../contract/timing.ts';
 import { askHost, HostFailure } from '../host/ask-host.ts';
 import {
   bootsSchema,
+  channelFilesSchema,
   type OpenRun,
   offeredSchema,
   openRunSchema,
   type PastRun,
   pastRunsSchema,
+  type RolloutFacts,
+  rolloutSchema,
   type ServerBoot,
   skippedSchema,
   storedAutomatic,
@@ -76,6 +80,31 @@ export class Ledger {
         ? now
         : { ...now, [channel]: { ...times, [signer]: publishedAt } };
     });
+  }
+
+  /** For each signer, its last accepted channel file. */
+  async channelFiles(channel: Channel): Promise<Readonly<Record<string, ChannelFile>>> {
+    return (await this.#read('channel-files', channelFilesText)).value?.[channel] ?? {};
+  }
+
+  /** A file that was issued earlier than the stored one changes nothing. */
+  async setChannelFile(signer: string, file: ChannelFile): Promise<void> {
+    const { channel, issuedAt } = file;
+    await this.#edit('channel-files', channelFilesText, (now) => {
+      const files = now?.[channel] ?? {};
+      return Date.parse(files[signer]?.issuedAt ?? '') > Date.parse(issuedAt)
+        ? now
+        : { ...now, [channel]: { ...files, [signer]: file } };
+    });
+  }
+
+  /** The random id of the instance, made once. Stores the release that an admin asks for, if given. */
+  async rollout(asked?: string): Promise<RolloutFacts> {
+    const fresh = { instance: crypto.randomUUID(), asked: null };
+    const set = await this.#edit<RolloutFacts>('rollout', rolloutText, (now) =>
+      asked === undefined ? (now ?? fresh) : { ...(now ?? fresh), asked },
+    );
+    return set ?? fresh;
   }
 
   /** What holds where nothing was set, or what was set cannot be read, is given. */
@@ -212,6 +241,8 @@ const pastRunsText = storedAs(pastRunsSchema);
 const bootsText = storedAs(bootsSchema);
 const skippedText = storedAs(skippedSchema);
 const offeredText: Form<z.infer<typeof offeredSchema>> = storedAs(offeredSchema);
+const channelFilesText = storedAs(channelFilesSchema);
+const rolloutText: Form<RolloutFacts> = storedAs(rolloutSchema);
 const automaticText: Form<AutomaticSettings> = storedAs(storedAutomatic);
 const channelText: Form<Channel> = {
   parse: (text) => channels.find((channel) => channel === text) ?? null,

@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { channelFileSchema } from '../../provenance/channel-file.ts';
 import { readRun } from '../../wire/reader-shapes.ts';
 import type { Run } from '../../wire/status.ts';
 import { automaticSettings } from '../contract/automatic.ts';
@@ -47,6 +48,14 @@ const time = z.iso.datetime();
 /** For each channel, when the release that was offered last was published, by its signer. */
 const bySigner = z.optional(z.record(z.string(), time));
 export const offeredSchema = z.object({ stable: bySigner, canary: bySigner });
+
+/** For each channel, the last channel file of each signer. */
+const filesBySigner = z.optional(z.record(z.string(), channelFileSchema));
+export const channelFilesSchema = z.object({ stable: filesBySigner, canary: filesBySigner });
+
+/** The random id of the instance, and the release that an admin asked for before it was rolled out to the instance. */
+export const rolloutSchema = z.object({ instance: z.string(), asked: z.nullable(z.string()) });
+export type RolloutFacts = z.infer<typeof rolloutSchema>;
 
 /** What starts by itself, and when. */
 export const storedAutomatic = z.pipe(z.object(automaticFields), z.transform(automaticSettings));

@@ -137,6 +137,8 @@ export const plainStatus: StatusPieces = {
   reason: null,
   checkedAt: '2026-11-21T10:40:00.000Z',
   feedError: null,
+  recalled: null,
+  urgent: null,
   preparation: null,
   restorePoint: null,
   buildServers: [],

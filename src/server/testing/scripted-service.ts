@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProgressEvent } from '../../core/progress/event.ts';
 import { type Product, productOf, svc } from '../../core/progress/product.ts';
-import type { Channel } from '../../core/release/channel.ts';
+import { type Channel, isAhead } from '../../core/release/channel.ts';
 import { isTooLate } from '../../wire/phase-rows.ts';
 import type {
   BlockingJob,
@@ -16,6 +16,7 @@ import { type AutomaticChoice, automaticSettings } from '../contract/automatic.t
 import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts';
 import { Listeners } from '../host/listeners.ts';
 import { findReason, judgeJobs, runningJobs } from '../offer/find-reason.ts';
+import { noWord } from '../offer/publisher-word.ts';
 import { noPoint, notRunning, otherPoint, runningReason, tooLateToCancel } from '../run/reasons.ts';
 import { freshRun, isLaunchState, RunRecord } from '../run/run-record.ts';
 import type { UpdateService } from '../run/update-service.ts';
@@ -188,7 +189,7 @@ export class ScriptedService implements UpdateService {
 
   async setAutomatic(choice: AutomaticChoice): Promise<Status> {
     const settings = automaticSettings({ ...this.#pieces.automatic, ...choice });
-    const decision = decide({ settings, next: null, past: [], now: Date.now() });
+    const decision = decide({ settings, next: null, word: noWord, past: [], now: Date.now() });
     this.#change({ automatic: { ...settings, ...decision } });
     return this.status();
   }
@@ -290,13 +291,15 @@ export class ScriptedService implements UpdateService {
 
   #arrive(version: string | null): void {
     if (version === null) return;
-    const { latest, channel } = this.#pieces;
+    const { latest, channel, recalled, urgent } = this.#pieces;
     const { upgradePath = [] } = this.#pieces.next ?? {};
     const rest = upgradePath.slice(upgradePath.indexOf(version) + 1);
     const [first] = upgradePath.includes(version) ? rest : [];
     const message = `${version} is the newest release on the ${channel} channel`;
     this.#change({
       version,
+      recalled: recalled?.version === version ? recalled : null,
+      urgent: urgent && isAhead(urgent.below, version) ? urgent : null,
       ...(first !== undefined && { next: { version: first, major: false, upgradePath: rest } }),
       ...(version === latest?.version && { next: null, upToDate: { code: 'newest', message } }),
     });

@@ -2,6 +2,7 @@ import type { ProjectContainers } from '../../engine/api/project-containers.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import type { Container } from '../../engine/container.ts';
 import { expectationsOf } from '../run/expectations.ts';
+import { recallsOf } from '../run/recalls.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { startEarly } from '../run/start-early.ts';
 import { recordOf } from '../run/state/changeover.ts';
@@ -66,6 +67,7 @@ export async function planRun(
 ): Promise<{ plan: Plan; early: Promise<Model | null>; checked: Promise<void> }> {
   refuseForeignContainers(containers, instance, context.options, earlier);
   const expected = await expectationsOf(context.options, instance.platform);
+  const recalls = await recallsOf(context);
   const installation = await inspectInstallation(context, instance, {
     containers,
     wasInterrupted: wasInterrupted(earlier, leftovers),
@@ -75,7 +77,7 @@ export async function planRun(
   describeInstallation(installation, context.log);
   const checked = startEarly(checkHost(context, instance, installation));
   context.log.enter('plan');
-  const { plan, early } = await makePlan(context, instance, { installation, expected });
+  const { plan, early } = await makePlan(context, instance, { installation, expected, recalls });
   return { plan, early, checked };
 }
 

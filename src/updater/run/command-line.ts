@@ -105,7 +105,7 @@ export function mistakesIn(command: Command, values: Values): string[] {
     mistakes.push(`${placeOf('stack')} and ${placeOf('project')} cannot be used together`);
   for (const [one, ...others] of [
     ['release', 'trust'],
-    ['trust', 'release', 'archive'],
+    ['trust', 'release', 'archive', 'channel-file'],
     ['archive', 'trust', 'expect'],
   ] as const)
     if (values.has(one) && !others.some((other) => values.has(other)))

@@ -37,7 +37,9 @@ export async function expectationsOf(options: Asked, platform: string): Promise<
     images.set(name, new Set([...(images.get(name) ?? []), ...digests]));
   const files = new Map(options.proof.expectFiles.map(halves));
   for (const [name, digest] of options.proof.expect.map(halves)) add(name, [digest]);
-  if (options.proof.trust !== null) {
+  const { release, archive, trust } = options.proof;
+  // Without a release, the trust file is only for the channel file.
+  if (trust !== null && (release !== null || archive !== null)) {
     const told = await provenIn(options);
     for (const [name, { digest, platforms }] of Object.entries(told.images)) {
       const own = Object.keys(platforms).filter(isOfPlatform(platform));

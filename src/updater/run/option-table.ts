@@ -113,6 +113,10 @@ compose directory, repeatable []
     form: switchForm,
     help: 'Update even if containers differ from the compose files []',
   },
+  'accept-recalled': {
+    form: switchForm,
+    help: 'Install a release even if the channel file lists it as recalled []',
+  },
   'restore-point': {
     inFile: true,
     form: switchForm,
@@ -150,6 +154,12 @@ inside the container []`,
     value: 'FILE',
     form: [/^\//, 'an absolute path'],
     help: 'Trust file that lists who may sign releases, as a path inside the container []',
+  },
+  'channel-file': {
+    value: 'FILE',
+    form: [/^\//, 'an absolute path'],
+    help: `Channel file of the publisher, as a path inside the container; the releases that
+it lists as recalled are not installed. With --trust, it must be signed []`,
   },
   log: { ...log, help: 'Log format [] (default: line)' },
 } satisfies Record<string, OptionRow>;
@@ -215,7 +225,7 @@ export const optionsOf: Readonly<Record<Command, OptionTable>> = {
   // No option for data: without the lock, looking at data could disturb a database that an update is using.
   fetch: {
     ...shared('target', 'project', 'dir', 'container', ...ofServices, 'pull-timeout', 'accept-drift'),
-    ...shared('expect', 'expect-file', 'release', 'trust', 'log'),
+    ...shared('accept-recalled', 'expect', 'expect-file', 'release', 'trust', 'channel-file', 'log'),
   },
   rollback: {
     ...shared('project', 'dir', 'container', ...ofServices, 'restore-dir', 'log'),

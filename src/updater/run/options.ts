@@ -31,6 +31,7 @@ export function updateOptionsOf({ product, values }: CommandLine) {
     exclude: all('exclude'),
     versionVariable: one('version-var') ?? product.versionVariable,
     acceptDrift: isOn('accept-drift'),
+    acceptRecalled: isOn('accept-recalled'),
     /** After a failed update, nothing is rolled back. */
     noRollback: isOn('no-rollback'),
     limits: {
@@ -52,8 +53,10 @@ export function updateOptionsOf({ product, values }: CommandLine) {
       release: one('release'),
       /** The release archive that contains the images, as a path inside the container. */
       archive: one('archive'),
-      /** The file that lists who may sign releases, as a path inside the container. */
+      /** The file that lists who may sign releases and channel files, as a path inside the container. */
       trust: one('trust'),
+      /** The channel file, which lists recalled releases, as a path inside the container. */
+      channelFile: one('channel-file'),
     },
     /** A Swarm stack instead of a compose project. */
     stack: {

@@ -6,14 +6,16 @@ import { isNumbered, versionOfLabel } from '../../core/release/pin-tag.ts';
 import { parseTarget } from '../../core/release/target.ts';
 import type { Image } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
+import { checkRecalled } from '../run/recalls.ts';
 import type { PlannedStack } from './plan.ts';
+import type { StackPlan } from './plan-moves.ts';
 
 /**
- * What only pulled images tell: whether a tag that floats leads to what was asked for, and whether another release has to
- * come first. Gives warnings. Refusals: lags, downgrade, upgrade-step.
+ * Checks what only the pulled images can tell: whether a floating tag points to the target, whether its release was recalled,
+ * and whether another release must be installed first. Returns warnings. Refusals: tag-lags, downgrade, recalled, upgrade-step.
  */
 export function checkImage(
-  { plan }: PlannedStack,
+  { plan, recalls }: Pick<PlannedStack, 'plan' | 'recalls'>,
   images: ReadonlyMap<string, Image>,
   product: Product,
 ): string[] {
@@ -33,6 +35,17 @@ export function checkImage(
       );
   }
   const [app] = moves;
+  const label = images.get(app?.to ?? '')?.labels[versionLabel];
+  // A release tag was checked before the pull.
+  const recalled = app?.tag.kind === 'release' ? [] : checkRecalled(recalls, versionOfLabel(label));
+  return [...recalled, ...checkRequired(plan, images, product)];
+}
+
+function checkRequired(
+  { running, moves: [app] }: StackPlan,
+  images: ReadonlyMap<string, Image>,
+  product: Product,
+): string[] {
   const label = images.get(app?.to ?? '')?.labels[requiresLabelOf(product)];
   if (!label) return [];
   const step = channelOf(label) === 'stable' ? parseTarget(label) : null;

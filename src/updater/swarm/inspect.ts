@@ -73,9 +73,10 @@ export async function inspectStack(given: FirstContext): Promise<FoundStack> {
 }
 
 /** Refuses options that are not supported for stacks. */
-function refuseUnfit({ options, log }: RunContext): void {
-  const { expect, expectFiles, trust } = options.proof;
-  if (trust !== null || expect.length + expectFiles.length > 0)
+export function refuseUnfit({ options, log }: RunContext): void {
+  const { expect, expectFiles, release, archive } = options.proof;
+  // Without a release, the trust file is only for the channel file.
+  if (release !== null || archive !== null || expect.length + expectFiles.length > 0)
     throw new UpdateError(
       'not-proven',
       'stack images cannot be verified, because every node pulls them itself',

@@ -5,7 +5,9 @@ import { isNumbered } from '../../core/release/pin-tag.ts';
 import { replicasOf, type SwarmNode } from '../../engine/swarm.ts';
 import { askPublished, type PublishedImage } from '../compose/pull/ask-published.ts';
 import { and } from '../run/log/wording.ts';
+import { type Recalls, recallsOf } from '../run/recalls.ts';
 import { endingOfState } from '../run/state/run-state.ts';
+
 import { type ChosenStack, nodesFor, shortName, writtenImage } from './choose-stack.ts';
 import { draftStackFiles, readStackFiles, type StackFiles, textToChange } from './files.ts';
 import type { FoundStack } from './inspect.ts';
@@ -24,6 +26,8 @@ export interface PlannedStack {
   published: readonly PublishedImage[];
   /** Null where no directory is mounted. */
   files: PlannedFiles | null;
+  /** Null without a channel file. */
+  recalls: Recalls | null;
   warnings: readonly string[];
 }
 
@@ -41,6 +45,7 @@ export async function planStack(
   { plan, inherits }: { plan: StackPlan; inherits: Inheritance },
 ): Promise<PlannedStack> {
   refuseOlder(plan, earlier, chosen);
+  const recalls = await recallsOf(context);
   const before = inherits === 'nothing' ? [] : (earlier?.data.moves ?? []);
   const left = before.flatMap((move) => [move.label, writtenImage({ spec: move.before })]);
   const read = directory === null ? null : await readStackFiles(context, directory, { chosen, plan, left });
@@ -89,7 +94,7 @@ export async function planStack(
         ]
       : []),
   ];
-  return { plan, stopFirst, moves, published: [...published.values()], files, warnings };
+  return { plan, stopFirst, moves, published: [...published.values()], files, recalls, warnings };
 }
 
 /** Refuses an old version that was started after a newer one and may have changed migrated data. */

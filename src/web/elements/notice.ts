@@ -2,6 +2,7 @@ import type { Run } from '../../wire/status.ts';
 import { type NoticeView, noticeView, type Pill } from '../model/notice-view.ts';
 import { type Handover, takeHandover } from '../model/storage.ts';
 import { texts } from '../texts.ts';
+import { joined } from '../views/format.ts';
 import { openUpdateDialog } from './dialog.ts';
 import { patch } from './dom.ts';
 import { noticeSheet } from './styles.ts';
@@ -55,8 +56,8 @@ export class SvcUpdateNotice extends UpdateElement {
   #pill(pill: Pill): VNode {
     const t = texts();
     const open = () => this.openDialog();
-    const button = (label: string, press: () => void, look = 'pill') =>
-      h('button', { key: pill.kind, type: 'button', class: look, onclick: press }, label);
+    const button = (label: string, press: () => void, look = 'pill', title: string | null = null) =>
+      h('button', { key: pill.kind, type: 'button', class: look, title, onclick: press }, label);
     switch (pill.kind) {
       case 'updating': {
         const [word, counted] = pill.isRollback
@@ -74,6 +75,12 @@ export class SvcUpdateNotice extends UpdateElement {
         return button(pill.isRollback ? t.rollbackFailed : t.updateFailed, open, 'pill bad');
       case 'reload':
         return button(t.reloadFor(pill.version), () => location.reload());
+      case 'recalled': {
+        const { version, to, why } = pill;
+        return button(joined(t.recalled(version), to && t.updateTo(to)), open, 'pill bad', why);
+      }
+      case 'urgent':
+        return button(pill.to ? t.securityUpdateTo(pill.to) : t.securityUpdate, open, 'pill', pill.why);
       case 'available':
         return button(t.updateTo(pill.to), open);
     }

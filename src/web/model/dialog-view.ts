@@ -3,6 +3,7 @@ import { type PathPlace, runPlace } from '../../wire/path.ts';
 import { isTooLate, mayBeAway, type RowOfRun, rowsOf } from '../../wire/phase-rows.ts';
 import type { Order } from '../../wire/reader.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
+import { pointOf } from '../../wire/rollback-point.ts';
 import type {
   BlockingJob,
   PendingStep,
@@ -48,7 +49,14 @@ export type DialogView =
   | RunView
   | BetweenView
   | EndView
-  | { kind: 'nothing'; status: Status; checked: number | null; nextCheck: number | null }
+  | {
+      kind: 'nothing';
+      status: Status;
+      checked: number | null;
+      nextCheck: number | null;
+      /** The way out of a recalled version: a restore point, if there is one. Null if none is needed, or still unknown. */
+      rollback: { to: string | null } | null;
+    }
   | { kind: 'not-possible'; status: Status; reason: Reason }
   | { kind: 'other-update'; reason: Reason; since: number | null }
   | { kind: 'jobs'; status: Status; order: Order; jobs: JobAge[]; isStuck: boolean }
@@ -293,6 +301,7 @@ const blocking: Record<ReasonCode, Blocking> = {
   'job-running': 'jobs',
   'up-to-date': 'none',
   unproven: 'none',
+  recalled: 'none',
   'no-restore-point': 'none',
   'rollback-refused': 'none',
 };
@@ -300,6 +309,7 @@ const blocking: Record<ReasonCode, Blocking> = {
 /** The view if there is no run to show. */
 function idleView(status: Status, state: PageState, server: number | null): DialogView {
   const { next, reason } = status;
+  const { history } = state;
   if (next === null) {
     const wait = Date.parse(status.feedError?.nextCheckAt ?? '') - (server ?? Number.NaN);
     return {
@@ -307,6 +317,7 @@ function idleView(status: Status, state: PageState, server: number | null): Dial
       status,
       checked: ageOf(status.checkedAt, server),
       nextCheck: wait > 0 ? wait : null,
+      rollback: status.recalled && history && { to: pointOf(history)?.restorePoint.version ?? null },
     };
   }
   if (reason !== null) {

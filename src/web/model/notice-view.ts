@@ -33,6 +33,9 @@ export type Pill =
     }
   | { kind: 'failed'; isRollback: boolean }
   | { kind: 'reload'; version: string }
+  /** `to` is null if no update is offered. */
+  | { kind: 'recalled'; version: string; to: string | null; why: string }
+  | { kind: 'urgent'; to: string | null; why: string }
   | { kind: 'available'; to: string };
 
 export interface NoticeSurroundings {
@@ -85,7 +88,11 @@ function pillOf(
   // An outcome unknown to this page is only shown in the dialog, in the words of the server.
   if (last && ['failed', 'broken'].includes(endKind(last)) && !dismissed.has(last.id) && !isQuiet(last))
     return { kind: 'failed', isRollback: isRollback(last) };
-  return next && status.skipped === null ? { kind: 'available', to: orderOf(status).target } : null;
+  const { recalled, urgent, skipped } = status;
+  const to = next && skipped === null ? orderOf(status).target : null;
+  if (recalled) return { kind: 'recalled', version: status.version, to, why: recalled.why };
+  if (urgent && skipped === null) return { kind: 'urgent', to, why: urgent.why };
+  return to === null ? null : { kind: 'available', to };
 }
 
 /** Shown only on a page of the new version. An older page offers to reload first. */

@@ -81,6 +81,10 @@ export function checkAgain(context: DialogContext, look: Look = ''): VNode {
     : button('check', checkAgain, context.check, look);
 }
 
+/** Shows the effects of a rollback. */
+export const rollbackButton = (to: string, context: DialogContext, look: Look = ''): VNode =>
+  button('rollback', texts().rollBackToVersion(to), () => context.askRollback(to), look);
+
 export const lead = (heading: Child, about: Child = null, look: 'ok' | 'bad' | null = null): VNode =>
   h(
     'div',

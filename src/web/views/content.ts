@@ -1,6 +1,7 @@
 import { type Child, h } from '../elements/vnode.ts';
 import type { DialogView, ViewOf } from '../model/dialog-view.ts';
 import { texts } from '../texts.ts';
+import { withAdvisory } from './advisory.ts';
 import { button, type Content, type DialogContext, lead, muted } from './components.ts';
 import { renderEnd, renderRunUnknown } from './end.ts';
 import { renderJobs, renderNothing, renderNotPossible, renderOffer, renderReason } from './offer.ts';
@@ -58,7 +59,8 @@ const renderers: { [K in DialogView['kind']]: (view: ViewOf<K>, context: DialogC
 
 export function contentOf(view: DialogView, context: DialogContext): Content {
   const render = renderers[view.kind] as (view: DialogView, context: DialogContext) => Content;
-  return render(view, context);
+  const content = render(view, context);
+  return 'status' in view ? withAdvisory(content, view.status, context.now) : content;
 }
 
 const renderPlain = (heading: string, about: string): Content => ({

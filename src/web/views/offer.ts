@@ -16,6 +16,7 @@ import {
   highlighted,
   lead,
   muted,
+  rollbackButton,
 } from './components.ts';
 import { age, channelName, durationOfSeconds, fromTo, joined, sentence, sentences } from './format.ts';
 import { notesNodes } from './notes.ts';
@@ -195,7 +196,7 @@ function jobTime({ state, stuck, age: since }: JobAge): string | null {
 }
 
 export function renderNothing(
-  { status, checked, nextCheck }: ViewOf<'nothing'>,
+  { status, checked, nextCheck, rollback }: ViewOf<'nothing'>,
   context: DialogContext,
 ): Content {
   const t = texts();
@@ -209,9 +210,15 @@ export function renderNothing(
       lead(t.versionIsRunning(version), channelName(channel)),
       h('p', sentences(sentence(why), checked !== null && t.checkedAgo(age(checked)))),
       paused && muted(paused),
-      feedError && box('warn', t.lastCheckFailed, h('span', sentences(sentence(feedError.message), next))),
+      rollback?.to === null && h('p', t.noWayBack),
+      feedError &&
+        !feedError.staleSince &&
+        box('warn', t.lastCheckFailed, h('span', sentences(sentence(feedError.message), next))),
     ],
-    actions: [checkAgain(context, 'primary')],
+    actions: [
+      rollback?.to && rollbackButton(rollback.to, context, 'primary'),
+      checkAgain(context, rollback?.to ? '' : 'primary'),
+    ],
   };
 }
 

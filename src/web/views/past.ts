@@ -5,7 +5,7 @@ import { type Child, h, type VNode } from '../elements/vnode.ts';
 import { isPressed, type PageState } from '../model/page-state.ts';
 import { isRollback, isSuccessfulEnd, outdatedServers } from '../model/selectors.ts';
 import { codeText, texts } from '../texts.ts';
-import { button, type DialogContext } from './components.ts';
+import { type DialogContext, rollbackButton } from './components.ts';
 import { outdatedServerNodes } from './end.ts';
 import { channelName, dateText, durationOfSeconds, fromTo, joined } from './format.ts';
 
@@ -34,11 +34,7 @@ export function pastNode(state: PageState, context: DialogContext): Child {
     h(
       'div.inner',
       runs.length === 0 ? h('p', t.noUpdates) : runTable(runs, context),
-      point &&
-        h(
-          'p',
-          button('rollback', t.rollBackToVersion(point.version), () => context.askRollback(point.version)),
-        ),
+      point && h('p', rollbackButton(point.version, context)),
       outdatedServerNodes(outdated, context),
       context.settingsUrl !== null && h('p', h('a', { href: context.settingsUrl }, t.changeChannel)),
     ),

@@ -11,6 +11,7 @@ import type { Platform } from '../rig/platform.ts';
 import { removeAll } from './clean.ts';
 import { compareContainers, judge, lookAt } from './look.ts';
 import { bold, command, heading, say, table } from './print.ts';
+import { changeChannel, publish } from './publish.ts';
 import { addRow, logIn, setUp } from './set-up.ts';
 
 /** Started by scripts/demo after the setup; its argument is `run`, `keep` or `remove`. */
@@ -26,6 +27,8 @@ const from = 'v1.0.0';
 const to = 'v1.1.0';
 const bad = 'v1.3.0';
 const unsigned = 'v1.1.1';
+const recalled = 'v1.4.0';
+const fixed = 'v1.4.1';
 /** A person is watching who may want to click and to look around. */
 const isWatched = mode === 'run' && process.stdin.isTTY && process.stdout.isTTY && !process.env.CI;
 
@@ -121,8 +124,7 @@ async function story(): Promise<boolean> {
   isSuccessful = judge(await lookAt(platform), to, before) && againCode === 0 && isSuccessful;
 
   heading('7. A broken release');
-  for (const version of [unsigned, bad])
-    await fetch(`${forgeUrl}/publish?version=${version}`, { method: 'POST' });
+  for (const version of [unsigned, bad]) await publish(forgeUrl, version);
   const status = await until(
     platform,
     ({ latest }) => latest?.version === bad,
@@ -137,9 +139,57 @@ async function story(): Promise<boolean> {
   const badCode = await runClient(platform, ['update']);
   isSuccessful = judge(await lookAt(platform), to, before) && badCode !== 0 && isSuccessful;
 
+  heading('8. A release that is recalled');
+  say(`The publisher recalls ${bad}, and publishes ${recalled} to 10 % of all instances:`, '');
+  await changeChannel(directory, ['recall', bad, '--why', 'It does not start without MAIL_FROM.']);
+  await changeChannel(directory, ['rollout', recalled, '10']);
+  await publish(forgeUrl, recalled);
+  await until(
+    platform,
+    ({ next }) => next?.version === recalled,
+    `timed out waiting for ${recalled} to be offered`,
+  );
+  say('An admin checks again, so the release is offered to this instance in any case:', '');
+  const earlyCode = await runClient(platform, ['update', '--yes']);
+  isSuccessful = judge(await lookAt(platform), recalled, before) && earlyCode === 0 && isSuccessful;
+  say('', `The publisher finds out that ${recalled} is bad:`, '');
+  const why = 'It deletes old rows of the database at night.';
+  await changeChannel(directory, ['recall', recalled, '--why', why]);
+  await until(
+    platform,
+    (status) => status.recalled?.why === why,
+    `timed out waiting for the recall of ${recalled}`,
+  );
+  await runClient(platform, ['status']);
+  say('', 'The dashboard shows the same, with a button to roll back. On a shell:', '');
+  const outCode = await runClient(platform, ['rollback', '--yes']);
+  isSuccessful = judge(await lookAt(platform), to, before) && outCode === 0 && isSuccessful;
+
+  heading('9. A security update');
+  say('Automatic updates are installed at night, if a release is three days old. It is night now:', '');
+  await runClient(platform, ['automatic', ...nightFrom(new Date()), '--min-age', '72']);
+  say('', `${fixed} is a security update, so it is installed the night it is published:`, '');
+  const stolen = 'Sessions of other users can be stolen.';
+  await changeChannel(directory, ['urgent', fixed, '--why', stolen]);
+  await publish(forgeUrl, fixed);
+  await until(
+    platform,
+    ({ run }) => run?.by === 'automatic' && run.to === fixed,
+    `timed out waiting for the automatic update to ${fixed}`,
+  );
+  const fixCode = await runClient(platform, ['follow']);
+  isSuccessful = judge(await lookAt(platform), fixed, before) && fixCode === 0 && isSuccessful;
+
   if (mode === 'keep') howToLookAround(platform, forgeUrl);
   if (isWatched) await stay(platform, forgeUrl);
   return isSuccessful;
+}
+
+/** The options of a time window that has just begun. */
+function nightFrom(now: Date): string[] {
+  const clock = (date: Date) => date.toISOString().slice(11, 16);
+  const later = new Date(now.getTime() + 2 * 3_600_000);
+  return ['--from', clock(now), '--to', clock(later), '--time-zone', 'UTC'];
 }
 
 /** Follows an update started by a click, or starts one with the client. @returns the exit code of the client */
@@ -168,7 +218,7 @@ async function until(
   timeoutMessage: string,
 ): Promise<Status> {
   const headers = { authorization: `Bearer ${platform.apiToken}` };
-  for (let tries = 0; tries < 120; tries++) {
+  for (let tries = 0; tries < 240; tries++) {
     const answer = await fetch(`${platform.url}/api/v1/instance/update?refresh=1`, { headers }).catch(
       () => null,
     );
@@ -212,9 +262,7 @@ function pressed(): Promise<true> {
 async function stay(platform: Platform, forgeUrl: string): Promise<void> {
   heading('Look around');
   say(
-    `The dashboard is at ${bold(platform.url)}. You can publish the next releases at ${forgeUrl}:`,
-    'two are not signed by the publisher, one was never pushed, two do not start and are rolled back,',
-    'and one is a major version.',
+    `The dashboard is at ${bold(platform.url)}. You can publish a major version at ${forgeUrl}.`,
     'Press Enter to remove everything.',
   );
   await pressed();
@@ -255,13 +303,13 @@ function howToLookAround(platform: Platform, forgeUrl: string): void {
   const compose = `${docker} compose`;
   table([
     ['dashboard', platform.url],
-    ['publish the next releases', forgeUrl],
+    ['publish a major version', forgeUrl],
     ['open its directory', `cd ${platform.directory}`],
     ['list its containers', `${compose} ps`],
     ['read the log of the app', `${docker} logs ${platform.project}-app-1`],
-    ['read the log of the failed update', `${docker} logs ${name}-svc-updater`],
+    ['read the log of the last update', `${docker} logs ${name}-svc-updater`],
     ['list the backed-up files', `${sudo}ls -AR .svc-updater/backup`],
-    ['update manually (nothing to do)', `the command of step 2, without "plan" and with --target ${to}`],
+    ['update manually (nothing to do)', `the command of step 2, without "plan" and with --target ${fixed}`],
     ['downgrade manually (refused)', `the same command with --target ${from}`],
     ['remove everything', 'scripts/demo --remove'],
   ]);

@@ -1,13 +1,16 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe } from '../../../scripts/lib/release/describe.ts';
 import type { LayoutImage } from '../../../scripts/lib/release/layout.ts';
-import { publisher } from '../../../scripts/lib/release/sign.ts';
+import { publisher, publisherWith } from '../../../scripts/lib/release/sign.ts';
 import { type Image, sha256 } from '../../rig/image.ts';
 import { composeOf, type PlatformRelease, platformReleases } from '../releases.ts';
 
-/** The publisher of the platform. Its images contain the public key; the private key is not stored. */
-export const platformPublisher = publisher();
+const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+/** The private key of the platform's publisher in PEM, for this run only. The images contain the public key. */
+export const platformKey = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+export const platformPublisher = publisherWith(platformKey);
 /** Increasing publication times, because a time before that of an earlier release is refused. */
 const publishedAt = (release: PlatformRelease): string =>
   new Date(begunAt + platformReleases.indexOf(release)).toISOString();

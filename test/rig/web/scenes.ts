@@ -166,6 +166,10 @@ export const afterSaved = (script: Script = {}): Script =>
     rollbacks: [typicalRollback({ outcome: 'updated', version: 'v1.4.1' })],
     ...script,
   });
+const recalled = { version: 'v1.4.2', why: 'It deletes backups.', url: 'https://example.org/recall' };
+const ahead = { code: 'ahead', message: 'v1.4.2 is newer than the newest release on stable' } as const;
+const rollingOut =
+  'v1.5.0 is being rolled out to 10 % of all instances, and not yet to this one; check again to install it now';
 const askRollback = async (page: Page): Promise<void> => {
   await page.locator('svc-update-dialog summary').click();
   await press('Roll back to v1.4.1…')(page);
@@ -210,6 +214,39 @@ export const scenes: DialogScene[] = [
     name: 'available',
     script: () => scene({}),
     heading: 'v1.5.0 is available',
+  },
+  {
+    name: 'recalled',
+    script: () => afterSaved({ status: { next: null, recalled, upToDate: ahead } }),
+    heading: 'v1.4.2 is running',
+  },
+  {
+    name: 'recalled-urgent-stale',
+    script: () =>
+      scene({
+        status: {
+          recalled,
+          urgent: { below: 'v1.4.9', why: 'Sessions of other users can be stolen with a link.' },
+          feedError: {
+            message: 'channel.json expired at 2026-11-24T08:00:00Z',
+            nextCheckAt: ago(-minute),
+            staleSince: ago(3 * day),
+          },
+        },
+      }),
+    heading: 'v1.5.0 is available',
+  },
+  {
+    name: 'rolling-out',
+    script: () =>
+      scene({
+        status: {
+          next: null,
+          upToDate: { code: 'rolling-out', message: rollingOut },
+        },
+        afterRefresh: { next: { version: 'v1.5.0', major: false }, upToDate: null },
+      }),
+    heading: 'v1.4.2 is running',
   },
   {
     name: 'available-long-notes',

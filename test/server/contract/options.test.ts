@@ -53,6 +53,11 @@ describe('readOptions', () => {
 
   it.each<[string, object, string]>([
     ['an image that is a flag', { updaterImage: '--privileged' }, 'updaterImage'],
+    [
+      'a channel file by file',
+      { feed: { url: 'https://example.org', channelUrl: 'file:///etc/passwd' } },
+      'feed.channelUrl',
+    ],
     ['a feed by file', { feed: { url: 'file:///etc/passwd' } }, 'feed.url'],
     [
       'a trust in a workflow without its root',

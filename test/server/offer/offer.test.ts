@@ -7,6 +7,7 @@ import {
   offer,
   offerFields,
 } from '../../../src/server/offer/offer.ts';
+import { noWord } from '../../../src/server/offer/publisher-word.ts';
 import type { UpToDateCode } from '../../../src/wire/codes.ts';
 
 const releases = (...versions: string[]): Release[] =>
@@ -27,6 +28,8 @@ function known(
     lastRun: null,
     skipped: null,
     proofs: null,
+    word: noWord,
+    withHeld: null,
     ...more,
   };
 }
@@ -75,13 +78,54 @@ describe('why no update is available', () => {
       'none',
       'nothing there',
       known('v1.4.2', 'canary', ['v1.5.0']),
-      /no release has been published on the canary channel/,
+      /no release is available on the canary channel/,
     ],
     ['unknown-version', 'no release runs', known('main', 'stable', ['v1.5.0']), /is not a release/],
   ])('%s: %s', (code, _, given, sentence) => {
     const message = expect.stringMatching(sentence);
     expect(offer(given)).toMatchObject({ next: null, upToDate: { code, message } });
     expect(destinationOf(null, given)).toEqual({ upToDate: expect.stringMatching(sentence) });
+  });
+});
+
+describe('a release that is not rolled out to this instance', () => {
+  const word = { ...noWord, held: { version: 'v1.5.0', percent: 10, isAsked: false } };
+  const held = (version: string, ...rest: string[]) =>
+    known(version, 'stable', rest, { word, withHeld: releases('v1.5.0', ...rest) });
+
+  it('is the reason why no update is available', () => {
+    const message =
+      'v1.5.0 is being rolled out to 10 % of all instances, and not yet to this one; check again to install it now';
+    const upToDate = { code: 'rolling-out', message };
+    expect(offer(held('v1.4.2', 'v1.4.2'))).toMatchObject({
+      latest: { version: 'v1.4.2' },
+      next: null,
+      upToDate,
+    });
+    expect(offer(held('v1.4.2'))).toMatchObject({ latest: null, next: null, upToDate });
+    expect(destinationOf(null, held('v1.4.2'))).toEqual({ upToDate: message });
+  });
+
+  it('leaves an older release that is newer than the running one', () => {
+    expect(offer(held('v1.4.2', 'v1.4.3'))).toMatchObject({ next: { version: 'v1.4.3' }, upToDate: null });
+  });
+
+  it('can be named', () => {
+    expect(destinationOf('v1.5.0', held('v1.4.2'))).toEqual({ target: 'v1.5.0', to: 'v1.5.0' });
+  });
+
+  it('is no reason where it would not be offered either', () => {
+    const releases = [{ ...published('v1.5.0'), requires: 'v1.4.9' }];
+    const given = known('v1.4.2', 'stable', ['v1.4.2'], { word, withHeld: releases });
+    expect(offer(given)).toMatchObject({ next: null, upToDate: { code: 'newest' } });
+  });
+  const published = (version: string): Release => ({ version, url: null, notes: null, publishedAt: null });
+});
+
+it('a channel whose releases are all recalled has none that is available', () => {
+  const word = { ...noWord, recalled: [{ version: 'v1.5.0', why: 'It loses data.' }] };
+  expect(offer(known('v1.4.2', 'stable', [], { word }))).toMatchObject({
+    upToDate: { code: 'none', message: 'no release is available on the stable channel' },
   });
 });
 

@@ -1,12 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { automaticSettings } from '../../../src/server/contract/automatic.ts';
 import type { Offered } from '../../../src/server/offer/offer.ts';
+import { noWord, type PublisherWord } from '../../../src/server/offer/publisher-word.ts';
 import { type AutomaticFacts, decide, isOverdue } from '../../../src/server/schedule/decide.ts';
 import type { EndState } from '../../../src/wire/codes.ts';
 import { runOf } from '../../../src/wire/reader-shapes.ts';
 import type { Run } from '../../../src/wire/status.ts';
 
 const settings = automaticSettings({ enabled: true, timeZone: 'UTC' });
+const urgent: PublisherWord = { ...noWord, urgent: { below: 'v1.5.0', why: 'Passwords can be read.' } };
+const stale: PublisherWord = { ...noWord, staleSince: '2026-11-24T00:00:00Z' };
+const held: PublisherWord = { ...noWord, held: { version: 'v1.5.0', percent: 10, isAsked: true } };
 /** Published a week before the moments of these tests. */
 const minor: Offered = {
   version: 'v1.5.0',
@@ -24,7 +28,7 @@ const byItself = (outcome: EndState | null, startedAt: string, more: Partial<Run
   run(outcome, { by: 'automatic', startedAt, ...more });
 
 function decided({ now = '2026-11-25T03:00:00Z', next = minor, ...more }: Given = {}) {
-  const facts = { settings, past: [], ...more, next, now: Date.parse(now) };
+  const facts = { settings, past: [], word: noWord, ...more, next, now: Date.parse(now) };
   const { nextAt, blockedBy } = decide(facts);
   return [nextAt === null ? null : new Date(nextAt).toISOString().slice(0, 16), blockedBy?.code ?? null];
 }
@@ -101,6 +105,45 @@ describe('what is offered starts by itself', () => {
       { past: [run('failed', { kind: 'rollback', from: 'v1.5.0', to: 'v1.4.2' })] },
       [inWindow, null],
     ],
+    // What the publisher says.
+    [
+      'at once if it is urgent, whatever its age',
+      { word: urgent, next: { ...minor, publishedAt: '2026-11-25T02:59:00Z' } },
+      [inWindow, null],
+    ],
+    [
+      'if it is urgent and of no known age',
+      { word: urgent, next: { ...minor, publishedAt: null } },
+      [inWindow, null],
+    ],
+    [
+      'not before its window, even if it is urgent',
+      { now: '2026-11-25T06:00:00Z', word: urgent },
+      [nextWindow, null],
+    ],
+    [
+      'not if it is urgent and skipped',
+      { word: urgent, next: { ...minor, isSkipped: true } },
+      [inWindow, 'skipped'],
+    ],
+    [
+      'not a major version, even if it is urgent',
+      { word: urgent, next: { ...minor, major: true } },
+      [inWindow, 'major'],
+    ],
+    ['not if it is urgent and has failed', { word: urgent, past: [run('failed')] }, [inWindow, 'failed']],
+    ['not before it is rolled out to the instance', { word: held }, [inWindow, 'rolling-out']],
+    ['not with outdated information', { word: stale }, [null, 'stale']],
+    [
+      'not with outdated information, even if it is urgent',
+      { word: { ...urgent, ...{ staleSince: stale.staleSince } } },
+      [null, 'stale'],
+    ],
+    [
+      'not after one that is broken, with outdated information',
+      { word: stale, past: [run('broken')] },
+      [null, 'paused'],
+    ],
     // Once in a window.
     ['not twice in a window', { past: [byItself('cancelled', '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
     ['not while it is on', { past: [byItself(null, '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
@@ -108,9 +151,21 @@ describe('what is offered starts by itself', () => {
     expect(decided(given)).toEqual(expected);
   });
 
+  it('says since when the information is outdated', () => {
+    const { blockedBy } = decide({
+      settings,
+      next: null,
+      word: stale,
+      past: [],
+      now: 0,
+    });
+    const message = 'the information about releases is out of date';
+    expect(blockedBy).toEqual({ code: 'stale', message, since: '2026-11-24T00:00:00Z' });
+  });
+
   it('says since when nothing does', () => {
     const past = [run('broken', { to: 'v1.4.9' })];
-    const { blockedBy } = decide({ settings, next: null, past, now: 0 });
+    const { blockedBy } = decide({ settings, next: null, word: noWord, past, now: 0 });
     const message = 'the update to v1.4.9 failed and needs attention';
     expect(blockedBy).toEqual({ code: 'paused', message, since: '2026-11-20T10:01:00.000Z' });
   });

@@ -4,6 +4,7 @@ import { freshRun } from '../../../src/server/run/run-record.ts';
 import { Ledger } from '../../../src/server/store/ledger.ts';
 import type { OpenRun } from '../../../src/server/store/open-run.ts';
 import type { Run } from '../../../src/wire/status.ts';
+import { channelFile } from '../../feed/channel-copies.ts';
 import { HostDouble } from '../../rig/host-double/host-double.ts';
 
 let host: HostDouble;
@@ -118,4 +119,34 @@ it('keeps the publication date of the last offered release of each signer', asyn
   }
   await ledger.setLastOffered('stable', published(early));
   expect(await ledger.lastOffered('stable')).toEqual({ anna: early });
+});
+
+describe('the id of the instance', () => {
+  it('is random, and made once by any number of servers', async () => {
+    const ledgers = Array.from(
+      { length: 5 },
+      () => new Ledger({ store: host.store, log: host.log }, usualTiming),
+    );
+    const found = await Promise.all(ledgers.map((one) => one.rollout()));
+    await ledger.rollout('v1.5.0');
+    const { instance, asked } = await ledger.rollout();
+    expect(instance).toMatch(/^[0-9a-f-]{36}$/);
+    expect([new Set(found.map((one) => one.instance)), asked]).toEqual([new Set([instance]), 'v1.5.0']);
+    const other = new HostDouble();
+    const elsewhere = await new Ledger({ store: other.store, log: other.log }, usualTiming).rollout();
+    expect(elsewhere.instance).not.toBe(instance);
+  });
+});
+
+it('a channel file that was issued before the stored one of its signer changes nothing', async () => {
+  const [older, newer] = ['2026-11-19T08:00:00Z', '2026-11-20T08:00:00Z'].map((issuedAt) =>
+    channelFile({ issuedAt }),
+  );
+  if (!older || !newer) throw new Error('two files');
+  await ledger.setChannelFile('anna', newer);
+  await ledger.setChannelFile('anna', older);
+  await ledger.setChannelFile('bert', older);
+  await ledger.setChannelFile('anna', { ...older, channel: 'canary' });
+  expect(await ledger.channelFiles('stable')).toEqual({ anna: newer, bert: older });
+  expect(await ledger.channelFiles('canary')).toEqual({ anna: { ...older, channel: 'canary' } });
 });

@@ -48,6 +48,23 @@ describe('a script', () => {
     expect((await ask('POST')).json.reason.code).toBe('up-to-date');
   });
 
+  it('ends a recall and an urgent update when another version is running', async () => {
+    const recalled = { version: 'v1.4.2', why: 'It deletes backups.', url: null };
+    const urgent = { below: 'v1.5.0', why: 'Sessions can be stolen.' };
+    const rollback = { from: null, to: 'v1.4.1', at: '2026-11-20T10:00:00.000Z', downtimeSeconds: null };
+    const { ask, playing } = await play({ status: { recalled, urgent }, rollback });
+    const endOf = () => new Promise((resolve) => playing.on('end', resolve));
+    expect((await ask('GET')).json).toMatchObject({ recalled, urgent });
+    const rolledBack = endOf();
+    await playing.rollback({ confirm: 'v1.4.1', by: 'anna' });
+    await rolledBack;
+    expect((await ask('GET')).json).toMatchObject({ version: 'v1.4.1', recalled: null, urgent });
+    const updated = endOf();
+    await ask('POST');
+    await updated;
+    expect((await ask('GET')).json).toMatchObject({ version: 'v1.5.0', recalled: null, urgent: null });
+  });
+
   it.each(endStates)('ends as it says: %s', async (outcome) => {
     const why = {
       cause: 'the registry has no such tag',

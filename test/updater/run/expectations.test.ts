@@ -56,6 +56,11 @@ describe('expectations of a release', () => {
     expect(await asked([])).toBeNull();
   });
 
+  it('are null if the trust file is only for a channel file', async () => {
+    const [, , ...trust] = await given();
+    expect(await asked(['--channel-file', join(folder, 'channel.json'), ...trust])).toBeNull();
+  });
+
   it('include all digests of the options', async () => {
     const told = await asked([
       ...['--expect', `app=${digest('a')}`, '--expect', `app=${digest('b')}`],

@@ -41,10 +41,11 @@ describe('the options of a command line', () => {
       exclude: [],
       versionVariable: 'SVC_VERSION',
       acceptDrift: false,
+      acceptRecalled: false,
       noRollback: false,
       limits: { waitTimeoutMs: 300_000, pullTimeoutMs: 3_600_000 },
       data: { restorePoint: false, restoreDir: null, said: [] },
-      proof: { expect: [], expectFiles: [], release: null, archive: null, trust: null },
+      proof: { expect: [], expectFiles: [], release: null, archive: null, trust: null, channelFile: null },
       stack: { name: null, files: [], stopFirst: false },
       yes: false,
       discardCurrent: false,
@@ -66,6 +67,7 @@ describe('the options of a command line', () => {
       SVC_UPDATER_CONTAINER: 'c0ffee00'.repeat(8),
       SVC_UPDATER_VERSION_VAR: 'TAG',
       SVC_UPDATER_ACCEPT_DRIFT: '1',
+      SVC_UPDATER_ACCEPT_RECALLED: '1',
       SVC_UPDATER_RESTORE_POINT: '1',
       SVC_UPDATER_RESTORE_DIR: '/backup',
       SVC_UPDATER_NO_ROLLBACK: '1',
@@ -73,6 +75,7 @@ describe('the options of a command line', () => {
       SVC_UPDATER_EXPECT_FILE: `compose.yaml=${proven}`,
       SVC_UPDATER_RELEASE: '/release',
       SVC_UPDATER_TRUST: '/key.pem',
+      SVC_UPDATER_CHANNEL_FILE: '/channel.json',
     };
     expect(read(['plan', '--service', 'app', '--wait-timeout', '9'], env)).toMatchObject({
       command: 'plan',
@@ -88,6 +91,7 @@ describe('the options of a command line', () => {
       container: 'c0ffee00'.repeat(8),
       versionVariable: 'TAG',
       acceptDrift: true,
+      acceptRecalled: true,
       data: { restorePoint: true, restoreDir: '/backup' },
       noRollback: true,
       proof: {
@@ -95,6 +99,7 @@ describe('the options of a command line', () => {
         expectFiles: [`compose.yaml=${proven}`],
         release: '/release',
         trust: '/key.pem',
+        channelFile: '/channel.json',
       },
     });
   });
@@ -242,7 +247,8 @@ describe('the options of a command line', () => {
     ],
     [['--target', 'v1.0.0', '--target', 'v1.0.1'], ['--target is given twice']],
     [['--release', '/release'], ['--release requires --trust']],
-    [['--trust', '/key.pem'], ['--trust requires --release or --archive']],
+    [['--channel-file', 'channel.json'], ['--channel-file must be an absolute path, not "channel.json"']],
+    [['--trust', '/key.pem'], ['--trust requires --release or --archive or --channel-file']],
     [
       ['--archive', '/svc.tar', '--expect', `app=sha256:${'a'.repeat(64)}`],
       ['--archive requires --target or --trust: the version of an unsigned archive is not trusted'],

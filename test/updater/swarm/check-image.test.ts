@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { UpdateError } from '../../../src/core/progress/update-error.ts';
 import { versionLabel } from '../../../src/engine/labels.ts';
 import { checkImage } from '../../../src/updater/swarm/check-image.ts';
-import type { PlannedStack } from '../../../src/updater/swarm/plan.ts';
 import { planMoves } from '../../../src/updater/swarm/plan-moves.ts';
 import { image } from '../../build.ts';
 import { target, updateOptions } from '../../build-plan.ts';
@@ -18,22 +17,23 @@ interface Given {
   requires?: string;
   /** The tag of a task that runs. */
   runs?: string;
+  /** Whether the operator accepts the recall of v1.4.2; without it, there is no channel file. */
+  accepted?: boolean;
 }
 
-function check({ tag, to = 'v1.5.0', version, requires, runs }: Given): string {
+function check({ tag, to = 'v1.5.0', version, requires, runs, accepted }: Given): string {
   const app = serviceWith(specWith({ image: `acme/svc:${tag}@sha256:a` }));
   const tasks = runs === undefined ? [] : tasksOf(['old running', { image: `acme/svc:${runs}@sha256:e` }]);
   const plan = planMoves({ app, workers: [] }, { target: target(to), product, tasks });
-  const planned: PlannedStack = {
-    ...{ plan, stopFirst: false, moves: [], published: [], files: null, draft: null, warnings: [] },
-  };
+  const recalled = [{ version: 'v1.4.2', why: 'It loses data.' }];
+  const recalls = accepted === undefined ? null : { recalled, accepted };
   const labels = {
     ...(version !== undefined && { [versionLabel]: version }),
     ...(requires !== undefined && { 'svc.release-requires': requires }),
   };
   const images = new Map(plan.moves.map((move) => [move.to, image('x', { labels })] as const));
   try {
-    return checkImage(planned, images, product).join('; ') || 'fit';
+    return checkImage({ plan, recalls }, images, product).join('; ') || 'fit';
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     return `${error.code}: ${error.message}`;
@@ -60,6 +60,17 @@ describe('checkImage', () => {
       { tag: 'canary', to: null, version: 'v1.4.2', runs: 'v1.4.3' },
       'downgrade: acme/svc:canary points to 1.4.2, which is older than the running version 1.4.3',
     ],
+    [
+      'it points to a recalled release',
+      { tag: 'stable', to: null, version: 'v1.4.2', accepted: false },
+      'recalled: v1.4.2 has been recalled by its publisher: It loses data',
+    ],
+    [
+      'it points to a recalled release that the operator accepts',
+      { tag: 'stable', to: null, version: 'v1.4.2', accepted: true },
+      'v1.4.2 has been recalled by its publisher: It loses data',
+    ],
+    ['a release tag was checked before', { tag: 'v1.5.0', version: 'v1.4.2', accepted: false }, 'fit'],
     ['a step that was taken', { tag: 'v1.4.2', requires: 'v1.4.0' }, 'fit'],
     [
       'one that was not',

@@ -23,13 +23,14 @@ import { askModelEarly } from './prepare-files.ts';
 export async function makePlan(
   context: RunContext,
   instance: FoundInstance,
-  { installation, expected }: Pick<Plan, 'installation' | 'expected'>,
+  { installation, expected, recalls }: Pick<Plan, 'installation' | 'expected' | 'recalls'>,
 ): Promise<{ plan: Plan; early: Promise<Model | null> }> {
   const { engine, options, log } = context;
   const plan: Plan = {
     installation,
     ...planUpdate(installation, options.target),
     expected,
+    recalls,
     point: null,
   };
   const early = startEarly(askModelEarly(plan));

@@ -1,11 +1,13 @@
 import type { ProjectDraft } from '../../../core/compose/draft.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
+import { parsePinTag } from '../../../core/release/pin-tag.ts';
 import { listNetworks } from '../../../engine/api/query.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/container.ts';
 import type { Log } from '../../run/log/log.ts';
 import { maskRulesOfModel } from '../../run/log/mask-rules.ts';
+import { checkRecalled } from '../../run/recalls.ts';
 import { releaseGains } from '../drift/index.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
@@ -34,7 +36,7 @@ export async function askModelEarly(plan: Plan): Promise<Model | null> {
  * @param pulled the local images of the plan
  *   `backup`: path of the backup directory for use in messages
  *   `log`: gets the secrets that must be masked
- * Refusals: downgrade, lags, upgrade-step, release-file, no-marker, missing-variable, shared-definition, pin-unsupported.
+ * Refusals: downgrade, recalled, lags, upgrade-step, release-file, no-marker, missing-variable, shared-definition, pin-unsupported.
  * Failure: proof-failed, pull-platform.
  */
 export async function prepareFiles(
@@ -55,6 +57,9 @@ export async function prepareFiles(
   const { installation } = plan;
   const { images, backup, early, proven, log } = pulled;
   const version = pulledVersion(plan, images);
+  // A release tag was checked before the pull.
+  const isTold = parsePinTag(plan.app.tag).kind === 'release';
+  const recalled = isTold ? [] : checkRecalled(plan.recalls, version);
   const unlike = pulled.skipLag
     ? []
     : await askRegistry(engine, (published) => checkLag(plan, images, published));
@@ -81,6 +86,7 @@ export async function prepareFiles(
       ? await releaseGains(engine, { ...installation, services: replacedServices(installation) }, model)
       : [];
   const laterWarnings = [
+    ...recalled,
     ...unlike,
     ...platforms,
     ...steps,

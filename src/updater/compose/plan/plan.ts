@@ -5,6 +5,7 @@ import type { Model } from '../../../engine/cli/compose.ts';
 import type { Image } from '../../../engine/container.ts';
 import type { PlannedPoint } from '../../data/survey-point.ts';
 import type { Expectations } from '../../run/expectations.ts';
+import type { Recalls } from '../../run/recalls.ts';
 import type { Installation } from '../inspect/installation.ts';
 
 /** The planned update of one service. */
@@ -37,6 +38,8 @@ export interface Plan {
   warnings: readonly string[];
   /** The digests that images and files must have; null if nothing is verified. */
   expected: Expectations | null;
+  /** The recalled releases; null without a channel file. */
+  recalls: Recalls | null;
   /** The restore point; null if none was asked for. */
   point: PlannedPoint | null;
 }

@@ -65,7 +65,7 @@ export class EarlyPull {
     await this.#pulled.catch(() => {});
     const { engine, options } = this.#context;
     // Nobody is to find by its name what may not be what was to be proven.
-    if (options.proof.trust === null && options.proof.expect.length === 0) return;
+    if (options.proof.release === null && options.proof.expect.length === 0) return;
     for (const reference of await this.references()) await engine.call(['image', 'rm', reference]);
   }
 }

@@ -1,0 +1,61 @@
+import type { Asset, Release } from '../core/release/channel.ts';
+import { FeedError } from './feed-error.ts';
+import type { FeedOptions } from './follow.ts';
+import { pageSizeFor } from './forge.ts';
+import { type ProofAsking, readAsset } from './read-proof.ts';
+
+/** The channel file and its signature. */
+const names = ['channel.json', 'channel.json.sigstore.json'] as const;
+/** The newest releases of a forge that may have the channel file attached. */
+const mostCopies = 3;
+
+/** Where a copy of the channel file may be, and its signature if there is one. */
+export interface ChannelPlace {
+  feed: FeedOptions;
+  files: readonly [file: Asset, bundle: Asset | undefined];
+}
+
+/**
+ * Where the channel file may be: at the configured address, beside a static feed, or attached to the newest releases.
+ * @param releases those of one channel
+ */
+export function channelPlaces(
+  feed: FeedOptions & { channelUrl?: string },
+  releases: readonly Release[],
+): ChannelPlace[] {
+  const home = new URL(feed.url);
+  if (feed.channelUrl === undefined && pageSizeFor(home) !== null) {
+    const time = ({ publishedAt }: Release) => Date.parse(publishedAt ?? '') || 0;
+    const newest = releases.toSorted((a, b) => time(b) - time(a)).slice(0, mostCopies);
+    return newest.flatMap(({ assets = [] }) => {
+      const [file, bundle] = names.map((name) => assets.find((asset) => asset.name === name));
+      return file ? [{ feed, files: [file, bundle] }] : [];
+    });
+  }
+  const file = new URL(feed.channelUrl ?? names[0], home);
+  const bundle = new URL(file);
+  bundle.pathname += '.sigstore.json';
+  // The operator has chosen the address, so it may be in a private network. The feed's headers stay at its origin.
+  const base = file.origin === home.origin ? feed : { url: file.href };
+  return [
+    {
+      feed: base,
+      files: [
+        { name: names[0], url: file.href },
+        { name: names[1], url: bundle.href },
+      ],
+    },
+  ];
+}
+
+/** Null for a file that does not exist. @throws BadAsset, FeedError, or whatever fetch throws */
+export async function readIfFound(asset: Asset, asking: ProofAsking): Promise<Uint8Array | null> {
+  try {
+    return await readAsset(asset, asking);
+  } catch (error) {
+    // Object stores answer 403 for a missing file.
+    if (error instanceof FeedError && error.wait === null && [403, 404, 410].includes(error.status ?? 0))
+      return null;
+    throw error;
+  }
+}

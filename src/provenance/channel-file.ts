@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import * as z from 'zod/mini';
+import { channelOf, channels, isAhead } from '../core/release/channel.ts';
+import { attempt, Unproven, verifySigner } from './prove-release.ts';
+import { readJsonFile } from './read-json-file.ts';
+import { nameWord } from './release-file.ts';
+import type { Trust } from './trust.ts';
+
+const mostChannelBytes = 64 * 1024;
+const longestDays = 366;
+
+const isRelease = (text: string): boolean => channelOf(text) !== null;
+const version = z.string().check(z.refine(isRelease, 'must be vX.Y.Z or vX.Y.Z-canary.N'));
+const whyForm = /^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]{1,500}$/u;
+const whyMistake = 'must have 1 to 500 characters without line breaks or control characters';
+const why = z.string().check(z.regex(whyForm, whyMistake));
+const url = z
+  .url({ protocol: /^https?$/, message: 'must be an http or https address' })
+  .check(z.regex(/^[!-~]+$/, 'must be an http or https address'));
+const isInTime = ({ issuedAt, expires }: { issuedAt: string; expires: string }): boolean => {
+  const days = (Date.parse(expires) - Date.parse(issuedAt)) / 86_400_000;
+  return days > 0 && days <= longestDays;
+};
+const late = { message: `must be after issuedAt, by at most ${longestDays} days`, path: ['expires'] };
+
+export const channelFileSchema = z
+  .object({
+    format: z.literal(1),
+    /** `svc`, or the name of another product. */
+    product: nameWord,
+    channel: z.enum(channels),
+    issuedAt: z.iso.datetime(),
+    expires: z.iso.datetime(),
+    /** Instances that run a version older than `below` should be updated at once. */
+    urgent: z.nullable(z.object({ below: version, why })),
+    /** Versions that must not be installed. */
+    recalled: z.array(z.object({ version, why, url: z.optional(url) })),
+    /** The share of the instances that are offered a version. */
+    rollout: z.nullable(z.object({ version, percent: z.number().check(z.gte(0), z.lte(100)) })),
+  })
+  .check(z.refine(isInTime, late));
+
+/** The content of `channel.json`: what the publisher says about the releases of a channel. */
+export type ChannelFile = z.infer<typeof channelFileSchema>;
+export type Recall = ChannelFile['recalled'][number];
+type Recalls = { recalled: readonly Recall[] };
+
+/** @throws Error if the file is not valid */
+export const readChannelFile = (bytes: Uint8Array): ChannelFile =>
+  readJsonFile(bytes, channelFileSchema, mostChannelBytes);
+
+/**
+ * Verifies the signature of `channel.json` by a trusted publisher and returns its content. Makes no network requests.
+ * @param file the bytes of `channel.json` @param bundle the text of `channel.json.sigstore.json`
+ * @throws Unproven
+ */
+export async function proveChannel(
+  file: Uint8Array,
+  bundle: string,
+  trust: Trust,
+  wanted: { product: string },
+): Promise<ChannelFile & { signer: string }> {
+  const signer = await verifySigner(file, bundle, trust);
+  return { ...readChannelFileOf(file, wanted.product), signer };
+}
+
+/** Reads a channel file without checking its signature. @throws Unproven if it is not valid, or of another product */
+export function readChannelFileOf(file: Uint8Array, product: string): ChannelFile {
+  const told = attempt(() => readChannelFile(file), 'channel.json cannot be read');
+  if (told.product !== product)
+    throw new Unproven(`it is a channel file of ${told.product}, not of ${product}`);
+  return told;
+}
+
+/** @param now milliseconds since 1970 */
+export const isExpired = ({ expires }: Pick<ChannelFile, 'expires'>, now: number): boolean =>
+  Date.parse(expires) <= now;
+
+/** The recall of a version, with `v` or without; null if it is not recalled. */
+export const recallOf = ({ recalled }: Recalls, version: string): Recall | null =>
+  recalled.find((recall) => bare(recall.version) === bare(version)) ?? null;
+
+export const isRecalled = (file: Recalls, version: string): boolean => recallOf(file, version) !== null;
+
+/** Whether an instance that runs this version needs a security update. */
+export const isUrgentFor = ({ urgent }: Pick<ChannelFile, 'urgent'>, version: string): boolean =>
+  urgent !== null && isAhead(urgent.below, version);
+
+/** The place of an instance in the rollout of a version, from 0 to 99.99. It is in the share if this is less than the percentage. */
+export const sharePercent = (instanceId: string, version: string): number =>
+  (createHash('sha256').update(`${instanceId} ${version}`).digest().readUInt32BE() % 10_000) / 100;
+
+const bare = (version: string): string => version.replace(/^v/, '');

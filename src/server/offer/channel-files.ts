@@ -1,0 +1,122 @@
+import { type Channel, type Release, releasesOn } from '../../core/release/channel.ts';
+import { FeedError, reasonOf } from '../../feed/feed-error.ts';
+import { type ChannelPlace, channelPlaces, readIfFound } from '../../feed/read-channel.ts';
+import { BadAsset } from '../../feed/read-proof.ts';
+import { type ChannelFile, proveChannel, readChannelFileOf } from '../../provenance/channel-file.ts';
+import { Unproven } from '../../provenance/prove-release.ts';
+import { signersOf } from '../../provenance/trust.ts';
+import type { Settings } from '../contract/options.ts';
+import type { Timing } from '../contract/timing.ts';
+import { HostFailure } from '../host/ask-host.ts';
+import type { Ledger } from '../store/ledger.ts';
+import { isFuture } from './proven-releases.ts';
+
+/** In milliseconds, for all copies. A check on request must not take much longer. */
+const longestRead = 20_000;
+
+type Context = { settings: Settings; ledger: Ledger; timing: Timing };
+type Copy = ChannelFile & { signer?: string };
+
+const newestOf = <T extends ChannelFile>(files: readonly T[]): T | null =>
+  files.toSorted((a, b) => Date.parse(b.issuedAt) - Date.parse(a.issuedAt))[0] ?? null;
+
+/**
+ * Reads the publisher's channel file (docs/contract.md 8.40). A signed file is stored: whoever replaces it with an older file,
+ * or withholds it, must not undo a recall.
+ */
+export class ChannelFiles {
+  readonly #context: Context;
+  /** The last accepted file: without trust, or while the store does not respond. */
+  #last: ChannelFile | null = null;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  /** The file that counts for a channel. */
+  async current(channel: Channel): Promise<ChannelFile | null> {
+    if (this.#trust) this.#last = await this.#stored(channel).catch(() => this.#last);
+    return this.#last?.channel === channel ? this.#last : null;
+  }
+
+  /**
+   * Returns why no copy was accepted; null if one was, or if there is none. @throws FeedError if the store does not respond,
+   * or the reason of the signal
+   */
+  async read(releases: readonly Release[], channel: Channel, signal: AbortSignal): Promise<string | null> {
+    const { feed } = this.#context.settings;
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(longestRead)]);
+    const copies: Copy[] = [];
+    const problems = new Set<string>();
+    for (const place of feed ? channelPlaces(feed, releasesOn(channel, releases)) : []) {
+      const copy = await this.#readAt(place, limit);
+      signal.throwIfAborted();
+      if (typeof copy === 'string') problems.add(copy);
+      else if (copy?.channel === channel) copies.push(copy);
+    }
+    const newest = newestOf(copies);
+    const refusal = newest && (await this.#accept(newest));
+    if (newest && refusal === null) return null;
+    if (refusal !== null) problems.add(refusal);
+    // Without trust only what can be read now counts.
+    if (!this.#trust && problems.size === 0) this.#last = null;
+    return [...problems].join('; ') || null;
+  }
+
+  /** Null if there is no file, a message if it is not accepted. */
+  async #readAt(
+    { feed, files: [listed, signature] }: ChannelPlace,
+    signal: AbortSignal,
+  ): Promise<Copy | string | null> {
+    const { settings, timing } = this.#context;
+    const { name: product } = settings.product;
+    const asking = { feed, signal, deadline: timing.proof };
+    const trust = this.#trust;
+    try {
+      const bytes = await readIfFound(listed, asking);
+      if (bytes === null) return null;
+      const bundle = trust && signature ? await readIfFound(signature, asking) : null;
+      if (trust && bundle === null) throw new Unproven('it is not signed');
+      const file = trust
+        ? await proveChannel(bytes, new TextDecoder().decode(bundle ?? undefined), trust, { product })
+        : readChannelFileOf(bytes, product);
+      if (isFuture(file.issuedAt)) throw new Unproven(`it was issued at ${file.issuedAt}, in the future`);
+      return file;
+    } catch (error) {
+      return error instanceof Unproven || error instanceof BadAsset
+        ? notAccepted(error.message)
+        : `channel.json cannot be downloaded: ${reasonOf(error)}`;
+    }
+  }
+
+  /** Returns why it is not accepted. @throws FeedError */
+  async #accept({ signer, ...file }: Copy): Promise<string | null> {
+    try {
+      const last = signer === undefined ? null : await this.#stored(file.channel);
+      if (last !== null && Date.parse(file.issuedAt) < Date.parse(last.issuedAt))
+        return notAccepted(
+          `it was issued at ${file.issuedAt}, before the file that was accepted last (${last.issuedAt})`,
+        );
+      if (signer !== undefined) await this.#context.ledger.setChannelFile(signer, file);
+      this.#last = file;
+      return null;
+    } catch (error) {
+      if (!(error instanceof HostFailure)) throw error;
+      throw new FeedError('the store did not return the channel file that was accepted last');
+    }
+  }
+
+  get #trust() {
+    return this.#context.settings.feed?.trust ?? null;
+  }
+
+  /** The newest stored file of a signer that is still trusted. @throws HostFailure */
+  async #stored(channel: Channel): Promise<ChannelFile | null> {
+    const files = await this.#context.ledger.channelFiles(channel);
+    const signers = this.#trust ? signersOf(this.#trust) : [];
+    const trusted = signers.flatMap((signer) => files[signer] ?? []);
+    return newestOf(trusted.filter(({ issuedAt }) => !isFuture(issuedAt)));
+  }
+}
+
+const notAccepted = (why: string): string => `channel.json is not accepted: ${why}`;

@@ -1,0 +1,92 @@
+import { readFile } from 'node:fs/promises';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import type { Target } from '../../core/release/target.ts';
+import {
+  type ChannelFile,
+  isExpired,
+  proveChannel,
+  readChannelFileOf,
+  recallOf,
+} from '../../provenance/channel-file.ts';
+import { readTrust } from '../../provenance/trust.ts';
+import type { UpdateOptions } from './options.ts';
+import type { RunContext } from './run-context.ts';
+
+/** The releases that the publisher recalled, from `--channel-file`. */
+export interface Recalls extends Pick<ChannelFile, 'recalled'> {
+  /** The operator accepts recalled releases. */
+  accepted: boolean;
+}
+
+/**
+ * Reads the channel file and checks the target (docs/contract.md 3.24). Null without a channel file.
+ * Warnings: an expired file, and a recall that the operator accepts.
+ * @throws UpdateError not-proven, recalled
+ */
+export async function recallsOf({
+  options,
+  log,
+  startedAt,
+}: Pick<RunContext, 'options' | 'log' | 'startedAt'>): Promise<Recalls | null> {
+  const { target, proof } = options;
+  if (proof.channelFile === null) return null;
+  const file = await channelFileAt(proof.channelFile, options);
+  if (isExpired(file, startedAt))
+    log.warn(
+      `${proof.channelFile} expired at ${file.expires}, so newer recalls may be missing; get the current channel file from the publisher`,
+    );
+  const recalls = { recalled: file.recalled, accepted: options.acceptRecalled };
+  for (const warning of checkRecalled(recalls, target?.kind === 'release' ? target.version : null))
+    log.warn(warning);
+  return recalls;
+}
+
+/** Warns about a recalled version if the operator accepts it. Refusal: recalled. */
+export function checkRecalled(recalls: Recalls | null, version: string | null): string[] {
+  const recall = recalls === null || version === null ? null : recallOf(recalls, version);
+  if (recall === null) return [];
+  const page = recall.url === undefined ? '' : ` (${recall.url})`;
+  const why = recall.why.replace(/\.$/, '');
+  const message = `${recall.version} has been recalled by its publisher: ${why}${page}`;
+  if (recalls?.accepted) return [message];
+  throw new UpdateError('recalled', message);
+}
+
+/** @throws UpdateError not-proven */
+async function channelFileAt(path: string, { proof, product, target }: UpdateOptions): Promise<ChannelFile> {
+  try {
+    const bytes = await read(path);
+    const told =
+      proof.trust === null
+        ? readChannelFileOf(bytes, product.name)
+        : await proveChannel(
+            bytes,
+            String(await read(`${path}.sigstore.json`)),
+            readTrust(String(await read(proof.trust))),
+            { product: product.name },
+          );
+    const channel = channelOfTarget(target);
+    if (channel !== null && told.channel !== channel)
+      throw new Error(
+        `it is the file of the ${told.channel} channel, but the target is on the ${channel} channel`,
+      );
+    return told;
+  } catch (cause) {
+    throw new UpdateError('not-proven', `${path}: ${(cause as Error).message}`, {
+      advice:
+        'Get the channel file and its signature bundle from the publisher again, then run {command} again.',
+      cause,
+    });
+  }
+}
+
+/** Null for a floating tag, which can belong to either channel. */
+function channelOfTarget(target: Target | null): ChannelFile['channel'] | null {
+  if (target?.kind === 'canary') return 'canary';
+  return target?.kind === 'release' ? 'stable' : null;
+}
+
+const read = (path: string): Promise<Buffer> =>
+  readFile(path).catch((cause: NodeJS.ErrnoException) => {
+    throw new Error(`${path} cannot be read (${cause.code})`, { cause });
+  });
