@@ -322,7 +322,7 @@ describe('StackRun', () => {
 describe('a StackRun that begins', () => {
   const planned: PlannedStack = {
     plan: { from: 'v1.4.2', to: 'v1.5.0', running: '1.4.2', target: null, moves: [] },
-    ...{ stopFirst: false, moves: [], published: [], files: null, warnings: [] },
+    ...{ stopFirst: false, moves: [], published: [], files: null, recalls: null, warnings: [] },
   };
 
   it('pulls, then writes the files, without a look at the services', async () => {
