@@ -106,3 +106,16 @@ test('a forged journal makes no container that may do more than the files let it
     true,
   );
 });
+
+test('a journal of an older updater ends the run before anything changes', async () => {
+  const instance = await createInstance(alone);
+  await instance.write('.svc-updater/journal.json', '{\n "format": 1,\n "phase": "recreate"\n}\n');
+  expectWords(await instance.update(toNext), {
+    exitCode: 3,
+    says: ['journal.json was written by an older version of the updater'],
+    ends: [
+      /^refused \(journal-pending\): nothing was changed.* Next: If that update has ended, remove the journal/,
+    ],
+  });
+  expect(await instance.version()).toBe('v1.0.0');
+});
