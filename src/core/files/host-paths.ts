@@ -1,7 +1,4 @@
-import { lstat, mkdir, realpath, stat, symlink } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
-import { mountFlags } from '../progress/advice.ts';
-import { UpdateError } from '../progress/update-error.ts';
+import { join, relative } from 'node:path';
 
 /** A mount as the engine reports it. */
 interface KnownMount {
@@ -35,6 +32,11 @@ export class HostPaths {
     this.#mappings = mounts
       .filter((mount) => mount.type === 'bind')
       .map(({ source, destination, writable }) => ({ host: source, here: destination, writable }));
+  }
+
+  /** The paths of bind mounts on the host. */
+  get sources(): string[] {
+    return this.#mappings.map(({ host }) => host);
   }
 
   /** Bind mounts as they are seen here. */
@@ -85,62 +87,4 @@ export class HostPaths {
     const around = this.#mappings.filter((mapping) => isWithin(path, mapping[by]));
     return around.toSorted((a, b) => b[by].length - a[by].length)[0];
   }
-
-  /** Gives every directory that is mounted, as far as it can be given: files of the project may lead to any of them. */
-  async giveDirectories(): Promise<{ link: string; to: string }[]> {
-    const given: { link: string; to: string }[] = [];
-    for (const { host, here } of this.#mappings) {
-      const found = await stat(here).catch(() => null);
-      const link = found?.isDirectory() ? await this.give(host).catch(() => null) : null;
-      if (link !== null) given.push(link);
-    }
-    return given;
-  }
-
-  /**
-   * Makes a host path work here under the same name, by a symlink where it is mounted elsewhere: compose resolves
-   * relative binds in this container, and the engine would create them, empty, under a wrong path on the host.
-   * Gives the link it made, or null where none was needed.
-   */
-  async give(host: string): Promise<{ link: string; to: string } | null> {
-    const mapping = this.mappingOfHost(host);
-    if (!mapping)
-      throw new UpdateError(
-        'outside-mounts',
-        `${host} is not mounted into this container: add ${mountFlags(host)}`,
-      );
-    const here = join(mapping.here, relative(mapping.host, host));
-    if (here === host || (await sameFile(here, host))) return null;
-    const link = await firstMissing(mapping.host, host);
-    const refusal = (why: string) =>
-      new UpdateError('path-taken', `${host} cannot be created in this container: ${why}`, {
-        advice: `Mount it at its own path: ${mountFlags(host)}.`,
-      });
-    if (!link) throw refusal('the path already exists');
-    const to = join(mapping.here, relative(mapping.host, link));
-    try {
-      await mkdir(dirname(link), { recursive: true });
-      await symlink(to, link);
-    } catch (error) {
-      // ENOENT is what Node makes of EROFS where it has to create several directories.
-      const isReadOnly = ['EROFS', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '');
-      throw refusal(isReadOnly ? 'its root file system is read-only' : String(error));
-    }
-    return { link, to };
-  }
-}
-
-async function sameFile(a: string, b: string): Promise<boolean> {
-  const [left, right] = await Promise.all([a, b].map((path) => realpath(path).catch(() => null)));
-  return left !== null && left === right;
-}
-
-/** The highest path from `from` down to `to` that does not exist here. */
-async function firstMissing(from: string, to: string): Promise<string | null> {
-  const below = relative(from, to).split('/').filter(Boolean);
-  for (let depth = 0; depth <= below.length; depth++) {
-    const path = join(from, ...below.slice(0, depth));
-    if ((await lstat(path).catch(() => null)) === null) return path;
-  }
-  return null;
 }

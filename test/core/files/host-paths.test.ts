@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HostPaths, isWithin } from '../../../src/core/files/host-paths.ts';
+import { linkAllPaths, linkPath } from '../../../src/core/files/link-paths.ts';
 
 let root = '';
 beforeEach(async () => {
@@ -40,10 +41,10 @@ describe('HostPaths', () => {
     await mkdir(join(root, 'compose/data'), { recursive: true });
     const host = join(root, 'opt/deep/svc');
     const paths = new HostPaths([bind(host, join(root, 'compose'))]);
-    expect(await paths.give(join(host, 'data'))).toEqual({ link: host, to: join(root, 'compose') });
+    expect(await linkPath(paths, join(host, 'data'))).toEqual({ link: host, to: join(root, 'compose') });
     expect(await readlink(host)).toBe(join(root, 'compose'));
-    expect(await paths.give(join(host, 'data'))).toBeNull();
-    expect(await paths.give(host)).toBeNull();
+    expect(await linkPath(paths, join(host, 'data'))).toBeNull();
+    expect(await linkPath(paths, host)).toBeNull();
   });
 
   it('creates links for all directories mounted at other paths, but not for files', async () => {
@@ -56,7 +57,7 @@ describe('HostPaths', () => {
       bind(join(root, 'home/config.json'), join(root, 'config.json')),
       bind(join(root, 'one'), join(root, 'two')),
     ]);
-    expect(await paths.giveDirectories()).toEqual([{ link: join(root, 'srv/two'), to: join(root, 'two') }]);
+    expect(await linkAllPaths(paths)).toEqual([{ link: join(root, 'srv/two'), to: join(root, 'two') }]);
     expect(await readlink(join(root, 'srv/two'))).toBe(join(root, 'two'));
   });
 
@@ -65,7 +66,7 @@ describe('HostPaths', () => {
     await mkdir(join(root, 'opt'));
     await writeFile(join(root, 'opt/svc'), '');
     const paths = new HostPaths([bind(join(root, 'opt/svc'), join(root, 'compose'))]);
-    await expect(paths.give(join(root, 'opt/svc'))).rejects.toMatchObject({
+    await expect(linkPath(paths, join(root, 'opt/svc'))).rejects.toMatchObject({
       code: 'path-taken',
       advice: `Mount it at its own path: -v ${join(root, 'opt/svc')}:${join(root, 'opt/svc')}.`,
     });
@@ -73,7 +74,7 @@ describe('HostPaths', () => {
   });
 
   it('refuses what is not mounted', async () => {
-    await expect(new HostPaths([]).give('/srv/x')).rejects.toMatchObject({ code: 'outside-mounts' });
+    await expect(linkPath(new HostPaths([]), '/srv/x')).rejects.toMatchObject({ code: 'outside-mounts' });
   });
 
   it('recognises another spelling of a mounted directory', async () => {
@@ -81,7 +82,7 @@ describe('HostPaths', () => {
     const paths = new HostPaths([bind('/data/svc', join(root, 'compose'))]);
     paths.alias(join(root, 'link'), join(root, 'compose'));
     expect(paths.fromHost(join(root, 'link/.env'))).toBe(join(root, 'compose/.env'));
-    expect(await paths.give(join(root, 'link'))).toEqual({
+    expect(await linkPath(paths, join(root, 'link'))).toEqual({
       link: join(root, 'link'),
       to: join(root, 'compose'),
     });

@@ -5,6 +5,7 @@ import { type LinkedFile, pathIn, placeOf, reachOf, resolvedText } from '../../.
 import { allFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import { exists } from '../../../core/files/file-system.ts';
 import type { HostPaths } from '../../../core/files/host-paths.ts';
+import { linkAllPaths, linkPath } from '../../../core/files/link-paths.ts';
 import { readTextFile, refuseOddFile } from '../../../core/files/text-file.ts';
 import { addMounts } from '../../../core/progress/advice.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
@@ -65,10 +66,10 @@ export async function givePaths(project: ComposeProject, paths: HostPaths, log: 
   const tell = (path: string, to: string) =>
     log.info(`${path} is mounted at ${to}; compose still refers to it by its path on the host`);
   for (const path of [project.directory, ...named.map((file) => dirname(file))]) {
-    const given = await paths.give(path);
+    const given = await linkPath(paths, path);
     if (given) tell(path, given.to);
   }
-  for (const { link, to } of await paths.giveDirectories()) tell(link, to);
+  for (const { link, to } of await linkAllPaths(paths)) tell(link, to);
   // Before compose is asked: it would wait for ever for somebody to write into a pipe.
   for (const path of [...named, join(project.directory, '.env')]) await refuseOddFile(path);
 }
@@ -111,7 +112,7 @@ async function readMountedLinks(
       outside.push(link);
       return null;
     }
-    await paths.give(dirname(link.path));
+    await linkPath(paths, dirname(link.path));
     return (await exists(link.path)) ? readTextFile(link.path) : null;
   };
   const linked = await withLinkedFiles(files, read, learn);
