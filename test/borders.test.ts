@@ -34,9 +34,10 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     'compose/inspect': [...run, 'compose/drift'],
     'compose/plan': [...run, 'data', 'compose/inspect', 'compose/proof'],
     'compose/facts': [...run, 'data', 'compose/drift', 'compose/inspect', 'compose/plan', 'compose/proof'],
-    'compose/pull': [...run, 'compose/facts', 'compose/inspect', 'compose/plan'],
+    'compose/pull': ['run', 'run/log', 'compose/facts', 'compose/inspect', 'compose/plan'],
     'compose/replace': [...run, 'data', 'compose/drift', 'compose/pull'],
-    'compose/resume': [...run, 'data', 'compose/inspect', 'compose/plan', 'compose/pull', 'compose/replace'],
+    'compose/loop': [...run, 'data', 'compose/inspect', 'compose/plan', 'compose/pull', 'compose/replace'],
+    'compose/resume': [...run, 'data', 'compose/inspect', 'compose/loop', 'compose/pull', 'compose/replace'],
     'compose/bump': [...run, 'compose/inspect', 'compose/proof'],
     compose: [
       ...run,
@@ -44,6 +45,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
       'compose/drift',
       'compose/facts',
       'compose/inspect',
+      'compose/loop',
       'compose/plan',
       'compose/pull',
       'compose/replace',
@@ -86,12 +88,13 @@ const deciders = [
   /^server\/run\/plan-resume\.ts$/,
   /^server\/(?:contract\/time-window|schedule\/decide|run\/plan-prefetch)\.ts$/,
   /^web\/model\//,
-  /^updater\/compose\/replace\/(?:plan-steps|health|others-watch)\.ts$/,
-  /^updater\/compose\/replace\/rollback\/(?:plan-restore|find-losses)\.ts$/,
+  /^updater\/compose\/loop\/next-step\.ts$/,
+  /^updater\/compose\/replace\/(?:replace-steps|health|others-watch)\.ts$/,
+  /^updater\/compose\/replace\/rollback\/(?:restore-steps|find-losses|removed-containers)\.ts$/,
   /^updater\/compose\/resume\/(?:plan-earlier|later-change)\.ts$/,
   /^updater\/data\/(?:declare|choose-mounts|judge-rollback)\.ts$/,
   /^updater\/swarm\/(?:check-image|choose-stack|next-write|plan-earlier|plan-moves|plan-pull|specs|tasks)\.ts$/,
-  /^updater\/run\/state\/(?:changeover|was-interrupted)\.ts$/,
+  /^updater\/run\/state\/(?:changeover|run-state|was-interrupted)\.ts$/,
 ];
 
 /** What a file does that asks somebody: it waits, reads a clock, or knows a part of the system. */
@@ -232,11 +235,11 @@ describe('the borders between rooms', () => {
     ['client/main.ts', 'import "../web/notice.ts";', ['web/notice.ts']],
     ['updater/run/log/log.ts', "import { x } from '../state/journal.ts';", ['updater/run/state/journal.ts']],
     [
-      'updater/compose/update.ts',
+      'updater/compose/index.ts',
       "import { x } from './resume/later-change.ts';\nimport { z } from 'semver';",
       [],
     ],
-    ['updater/compose/plan/version-sentences.ts', "// from '../update.ts'\n/* import '../x.ts' */", []],
+    ['updater/compose/plan/version-sentences.ts', "// from '../index.ts'\n/* import '../x.ts' */", []],
   ])('are seen in %s: %j', (file, text, targets) => {
     expect(crossings(file, text)).toEqual(targets.map((target) => `${file} imports ${target}`));
   });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { formatEnd } from '../../core/progress/end-line.ts';
 import { exitCodes } from '../../core/progress/outcome.ts';
 import { Engine } from '../../engine/cli/engine.ts';
-import { update } from '../compose/update.ts';
+import { updateProject } from '../compose/index.ts';
 import { Cancellation } from '../run/cancellation.ts';
 import { type CommandLine, parseCommandLine, UsageError } from '../run/command-line.ts';
 import { prepareConfig } from '../run/credentials.ts';
@@ -32,7 +32,7 @@ const commands: Record<Command, (line: CommandLine) => number | Promise<number>>
   version: async ({ product }) => print(await versionLine(product, process.env)),
   explain: ({ product, code }) => print(explain(code, product)),
   bump: (line) => withLog(line, async (log, { signal }) => exitCodes[await bump(line, log, signal)]),
-  update: (line) => withEngine(line, { kind: 'run', onProject: update, onStack: updateStack }),
+  update: (line) => withEngine(line, { kind: 'run', onProject: updateProject, onStack: updateStack }),
   plan: (line) => withEngine(line, { kind: 'look', onProject: showPlan, onStack: showStackPlan }),
   fetch: (line) => withEngine(line, { kind: 'look', onProject: fetchImages }),
   rollback: (line) => withEngine(line, { kind: 'rollback', onProject: rollback }),

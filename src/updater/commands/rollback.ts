@@ -9,9 +9,9 @@ import { type FoundInstance, refuseForeignContainers } from '../compose/inspect/
 import { inspectInstallation } from '../compose/inspect/inspect.ts';
 import type { Installation } from '../compose/inspect/installation.ts';
 import { pathsOfProject } from '../compose/inspect/view-project.ts';
+import { ComposeRun } from '../compose/loop/compose-run.ts';
 import { awaitQuiet } from '../compose/replace/await-others.ts';
 import { beginRollback, checkPoint } from '../compose/replace/rollback/restore-data.ts';
-import { restoreInstance, undoBeforeRecreate } from '../compose/replace/rollback/roll-back.ts';
 import { saveCurrent } from '../compose/replace/save.ts';
 import { checkFiles, checkProject } from '../compose/resume/check-journal.ts';
 import { asMountedHere } from '../compose/resume/earlier-facts.ts';
@@ -24,7 +24,8 @@ import { type Point, type PointOwner, placesIn, pointsDirectory, savedAt } from 
 import { type PointRecord, usableRecord } from '../data/point-record.ts';
 import type { PlannedPoint } from '../data/survey-point.ts';
 import type { CommandLine } from '../run/command-line.ts';
-import { type Ending, endWell, repeatEnding } from '../run/log/ending.ts';
+import { drive, goBack } from '../run/drive.ts';
+import { type Ending, endWell } from '../run/log/ending.ts';
 import { maskRulesOfSent } from '../run/log/mask-rules.ts';
 import { and, seconds } from '../run/log/wording.ts';
 import { rollbackOptionsOf } from '../run/options.ts';
@@ -60,9 +61,9 @@ export async function rollback(
   const lock = await takeLock(context, instance.own, mountedAt);
   soFar.lock = lock;
   const earlier = await settleEarlier(context, { instance, lock }, soFar);
-  if (earlier.kind === 'finished') return repeatEnding(earlier.ending, context.log);
+  if (earlier.kind === 'ended') return earlier.ending;
   if (earlier.kind === 'resume')
-    throw new UpdateError('journal-pending', pendingSentence(earlier.journal.data));
+    throw new UpdateError('journal-pending', pendingSentence(earlier.run.journal.data));
   const found = await findTarget(context, instance, soFar);
   const journal = new Journal(lock, {
     ...emptyJournal,
@@ -203,7 +204,8 @@ async function saveBefore(
     await saveCurrent(context, journal, found);
     if (context.cancellation.signal.aborted) throw new Cancelled();
   } catch (error) {
-    await undoBeforeRecreate(context, journal, error, { facts: endingFacts(soFar) });
+    const run = new ComposeRun(context, journal, { facts: () => endingFacts(soFar) });
+    await goBack(run, error, context.log);
   }
 }
 
@@ -231,6 +233,6 @@ async function rollBackTo(
   const ending = { outcome: 'updated', exitCode: 0, message: done() } as const;
   log.enter('save');
   await beginRollback(context, journal, { record, back }, ending);
-  await restoreInstance(context, journal, {});
+  await drive(new ComposeRun(context, journal), 'rollback', log);
   return endWell(log, 'updated', done(), { from, to: point.version });
 }

@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { UpdateError } from '../../core/progress/update-error.ts';
 import type { Ending } from './log/ending.ts';
@@ -21,8 +22,8 @@ export type NextStep<Step> = Step | Done | Blocked;
 
 /** A run on a compose project or on a stack (docs/design.md, "The loop"). */
 export interface Driver<View, Step extends { kind: string }> {
-  /** What is there now. */
-  look(): Promise<View>;
+  /** What is there now, as far as it matters on this way. */
+  look(goal: Goal): Promise<View>;
   /** What to do next. Decides by the view alone. */
   next(view: View, goal: Goal): NextStep<Step>;
   /** What a later run has to know is in the journal before anything is changed. */
@@ -30,7 +31,7 @@ export interface Driver<View, Step extends { kind: string }> {
 }
 
 /** A run that can go back. */
-export interface Run<View, Step extends { kind: string }> extends Driver<View, Step> {
+export interface DrivenRun<View, Step extends { kind: string }> extends Driver<View, Step> {
   /**
    * After an error on the way to the new version: from here on the run goes back, whoever is killed. Gives what the run ends
    * with once all is back. @throws the end of a run that cannot go back
@@ -66,6 +67,9 @@ export class TryAgain extends Error {
 
 const pauseMs = 500;
 
+/** Told of each step before it is taken: tests end the run there. */
+const told = channel('svc-updater.step');
+
 /** Looks, decides, acts, and looks again until the goal is reached. */
 export async function drive<View, Step extends { kind: string }>(
   driver: Driver<View, Step>,
@@ -74,17 +78,18 @@ export async function drive<View, Step extends { kind: string }>(
 ): Promise<void> {
   const patience = patienceOf(log);
   for (;;) {
-    const view = await driver.look();
+    const view = await driver.look(goal);
     const step = driver.next(view, goal);
     if (isDone(step)) return;
     if (isBlocked(step)) throw step.why;
+    told.publish({ goal, kind: step.kind });
     await driver.execute(step, view).catch(patience);
   }
 }
 
 /** Drives to the new version, or back if that fails. @throws what the run ends with */
 export async function runToGoal<View, Step extends { kind: string }>(
-  run: Run<View, Step>,
+  run: DrivenRun<View, Step>,
   log: Log,
 ): Promise<Ending> {
   try {
@@ -99,7 +104,7 @@ export async function runToGoal<View, Step extends { kind: string }>(
 
 /** Always throws what the run ends with. */
 export async function goBack<View, Step extends { kind: string }>(
-  run: Run<View, Step>,
+  run: DrivenRun<View, Step>,
   error: unknown,
   log: Log,
 ): Promise<never> {

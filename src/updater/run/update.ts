@@ -1,4 +1,4 @@
-import { type Run, runToGoal } from './drive.ts';
+import { type DrivenRun, runToGoal } from './drive.ts';
 import type { Ending } from './log/ending.ts';
 import type { Log } from './log/log.ts';
 
@@ -14,9 +14,9 @@ export type Earlier<Left, R> =
 /** What is updated: a compose project or a stack. */
 export interface Site<Left, View, Step extends { kind: string }> {
   /** Resumes or undoes what an earlier run left unfinished. */
-  settle(): Promise<Earlier<Left, Run<View, Step>>>;
+  settle(): Promise<Earlier<Left, DrivenRun<View, Step>>>;
   /** Inspects, plans and begins the journal; or ends the run, if there is nothing to do. */
-  begin(left: Left): Promise<Run<View, Step> | Ending>;
+  begin(left: Left): Promise<DrivenRun<View, Step> | Ending>;
 }
 
 /** The story of an update. */

@@ -6,7 +6,6 @@ import type { Image } from '../../../engine/container.ts';
 import { isSameImage, type LocalImage } from '../../../engine/same-image.ts';
 import type { Expectations } from '../../run/expectations.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import type { Journal } from '../../run/state/journal.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { Move, Plan } from '../plan/plan.ts';
 import { askPublished } from './ask-published.ts';
@@ -14,14 +13,20 @@ import type { EarlyPull } from './early-pull.ts';
 import { loadImages } from './load/load-images.ts';
 import { pullImages } from './pull-images.ts';
 import { requireNamed, requireProven, serviceOfKey } from './require-proven.ts';
-import { localImages, tagsBefore } from './tags.ts';
+import { localImages, type TagBefore, tagsBefore } from './tags.ts';
+
+/** Where it is noted what tags named before, so that they can be moved back. */
+export interface TagNotes {
+  readonly data: { run: string; tags: readonly TagBefore[] };
+  write(changes: { tags: readonly TagBefore[] }): Promise<void>;
+}
 
 /** How images are obtained. */
 interface Obtaining {
   /** Of all pulls of the run together, by `performance.now()`. */
   deadline: number;
-  /** Knows what tags named before, so that they can be moved back; null for a fetch. */
-  journal: Journal | null;
+  /** Null for a fetch. */
+  journal: TagNotes | null;
   /** No tag that names an image here moves yet: such an image is pulled by its digest. */
   keepTags: boolean;
   begun?: EarlyPull | undefined;

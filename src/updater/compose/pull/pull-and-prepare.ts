@@ -1,17 +1,23 @@
 import { stateName } from '../../../core/progress/state-name.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import type { Journal } from '../../run/state/journal.ts';
 import { prepareFiles } from '../facts/prepare-files.ts';
 import type { Plan, PreparedPlan } from '../plan/plan.ts';
 import type { EarlyPull } from './early-pull.ts';
-import { mountedImages, pullAdded, pullHookImages, pullMoves, withUntagged } from './obtain-images.ts';
+import {
+  mountedImages,
+  pullAdded,
+  pullHookImages,
+  pullMoves,
+  type TagNotes,
+  withUntagged,
+} from './obtain-images.ts';
 
 /** What has begun before the pull. */
 interface BeforePull {
   early: Promise<Model | null>;
   /** Null where images are fetched ahead of an update: then no tag that names an image here moves. */
-  journal: Journal | null;
+  journal: TagNotes | null;
   begun?: EarlyPull;
 }
 

@@ -12,11 +12,14 @@ export async function localImages(engine: Engine, references: Iterable<string>):
   return new Map(list.flatMap((reference, at) => (images[at] ? [[reference, images[at]] as const] : [])));
 }
 
+/** What a reference named before a pull. */
+export interface TagBefore {
+  reference: string;
+  imageId: string;
+}
+
 /** The image behind each reference today, as far as it is on this machine. */
-export async function tagsBefore(
-  engine: Engine,
-  references: Iterable<string>,
-): Promise<{ reference: string; imageId: string }[]> {
+export async function tagsBefore(engine: Engine, references: Iterable<string>): Promise<TagBefore[]> {
   const images = [...(await localImages(engine, references))];
   return images.map(([reference, { id }]) => ({ reference, imageId: id }));
 }
@@ -41,7 +44,7 @@ export async function moveTags(
 export async function restoreTags(
   engine: Engine,
   project: string,
-  before: readonly { reference: string; imageId: string }[],
+  before: readonly TagBefore[],
   log: Log,
 ): Promise<void> {
   if (before.length === 0) return;

@@ -100,7 +100,7 @@ async function dropOlderPoints({
 }
 
 /** Images that can go, as `docker image rm` takes them. */
-interface Freeable {
+export interface Freeable {
   references: readonly string[];
   /** Bytes of all; what they share is counted with each. */
   size: number;

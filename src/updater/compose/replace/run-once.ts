@@ -5,7 +5,7 @@ import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { and, seconds } from '../../run/log/wording.ts';
 import { type Changeover, isBefore, isDone } from '../../run/state/changeover.ts';
 import { awaitWell } from './await-healthy.ts';
-import type { StepOf } from './plan-steps.ts';
+import type { ReplaceStep } from './replace-steps.ts';
 import type { Replacement } from './replacement.ts';
 
 /**
@@ -15,7 +15,7 @@ import type { Replacement } from './replacement.ts';
  * @throws UpdateError migration-failed, also where it has not ended in time
  */
 export async function runOnce(
-  { service: name, scale }: StepOf<'run-once'>,
+  { service: name, scale }: Extract<ReplaceStep, { kind: 'run-once' }>,
   { engine, compose: { project }, changeover, options, log, starts }: Replacement,
   bringUp: () => Promise<void>,
 ): Promise<void> {

@@ -3,7 +3,8 @@ import { stateName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { removeScratches } from '../../../engine/api/scratch.ts';
 import { savedAt } from '../../data/point.ts';
-import { type Ending, endingOf } from '../../run/log/ending.ts';
+import { drive } from '../../run/drive.ts';
+import { endingOf, repeatEnding } from '../../run/log/ending.ts';
 import type { Log } from '../../run/log/log.ts';
 import { and } from '../../run/log/wording.ts';
 import type { RunContext } from '../../run/run-context.ts';
@@ -19,23 +20,14 @@ import {
 } from '../../run/state/journal.ts';
 import type { Lock } from '../../run/state/lock.ts';
 import { isBeforeReplacing, openOf, phaseWord, wayBackOf } from '../../run/state/run-state.ts';
-import { recreate } from '../replace/recreate.ts';
-import { replacementOf } from '../replace/replacement.ts';
+import type { Earlier } from '../../run/update.ts';
+import { ComposeRun } from '../loop/compose-run.ts';
+import { markRollback } from '../loop/turn-back.ts';
 import { beginRollback, checkPoint, completePoint } from '../replace/rollback/restore-data.ts';
-import { markRollback, restoreInstance, startAgain } from '../replace/rollback/roll-back.ts';
 import { dropPoint } from '../replace/save.ts';
 import { gatherEarlierFacts } from './earlier-facts.ts';
 import { maxAttempts, planEarlier } from './plan-earlier.ts';
 import type { Locked, RunSoFar } from './run-so-far.ts';
-
-/** What an earlier run leaves to this one. */
-type Inheritance =
-  /** Nothing, or nothing any more: this run begins at its beginning. `data` is what its journal said. */
-  | { kind: 'fresh'; data: JournalData | null }
-  /** Its containers are half replaced, or not verified yet. */
-  | { kind: 'resume'; journal: Journal; changeover: Changeover }
-  /** This very container had to put everything back; that is done, and its run is over. */
-  | { kind: 'finished'; ending: Ending };
 
 /**
  * Settles what an earlier run left undone, by what its journal says, or gives it to this run to go on with. The log is
@@ -46,12 +38,12 @@ export async function settleEarlier(
   context: RunContext,
   { lock, instance }: Locked,
   soFar: RunSoFar,
-): Promise<Inheritance> {
+): Promise<Earlier<JournalData | null, ComposeRun>> {
   const { log } = context;
   if (lock.takenOver) await removeScratches(context.engine, instance.place.name);
   const data = await readEarlier(lock, log);
   log.copyTo(join(lock.state, 'last-run.log'), { add: data !== null && data.state.at !== 'ended' });
-  const fresh: Inheritance = { kind: 'fresh', data };
+  const fresh = { kind: 'settled', left: data } as const;
   if (data === null || !isPending(data)) return fresh;
   soFar.earlier = { data, stands: true };
   log.warn(pendingSentence(data));
@@ -77,7 +69,9 @@ export async function settleEarlier(
       if (isBeforeReplacing(data.state)) {
         // Ports are asked about from a container of this updater's image; the one that wrote the journal may be gone.
         await journal.note({ containerId: instance.own.id });
-        await startAgain(context, journal, { wasKilled: true }).catch(warnOf(log));
+        const without = ['restore-files', 'end-restore-point'] as const;
+        const run = new ComposeRun(context, journal, { wasKilled: true, without });
+        await drive(run, 'rollback', log).catch(warnOf(log));
         if (data.point?.state !== 'saved') await dropPoint(context, journal);
       }
       const place = await setAside(lock.state, data);
@@ -90,7 +84,7 @@ export async function settleEarlier(
     case 'resume':
       soFar.journal = journal;
       log.info('resuming the interrupted update');
-      return { kind: 'resume', journal, changeover: step.changeover };
+      return { kind: 'resume', run: new ComposeRun(context, journal) };
     case 'undo': {
       if (facts.newHasStarted) {
         soFar.journal = journal;
@@ -98,12 +92,13 @@ export async function settleEarlier(
         soFar.journal = null;
       }
       if (wayBackOf(journal.data.state) === null) await markRollback(journal, log, null);
-      const { isOvertaken } = await restoreInstance(context, journal, { wasKilled: true });
-      if (!isOvertaken) log.info(`the interrupted update was undone, and ${data.from} has been restored`);
+      const run = new ComposeRun(context, journal, { wasKilled: true });
+      await drive(run, 'rollback', log);
+      if (!run.isOvertaken) log.info(`the interrupted update was undone, and ${data.from} has been restored`);
       soFar.earlier = over;
       if (step.afterwards.kind === 'repeat') {
         soFar.journal = journal;
-        return { kind: 'finished', ending: step.afterwards.ending };
+        return { kind: 'ended', ending: repeatEnding(step.afterwards.ending, log) };
       }
       if (step.afterwards.kind === 'give-up') {
         // Its end is this run's own: this container repeats it if it is started once more.
@@ -179,5 +174,6 @@ async function completeUpdate(context: RunContext, journal: Journal, changeover:
   log.info(`${goal} has already started; completing the interrupted update of ${and(names)} first`);
   // A container that goes down in this attempt must run again; only the mark `started` makes the next run start it.
   await journal.note({ started: true });
-  await recreate(replacementOf(context, journal, changeover)).catch(warnOf(log));
+  const run = new ComposeRun(context, journal, { without: ['announce', 'verify'] });
+  await drive(run, 'update', log).catch(warnOf(log));
 }

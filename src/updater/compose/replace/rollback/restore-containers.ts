@@ -1,100 +1,23 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { Interrupted } from '../../../../core/progress/stops.ts';
 import { UpdateError } from '../../../../core/progress/update-error.ts';
 import type { Blueprint } from '../../../../engine/api/blueprint.ts';
 import { listProject } from '../../../../engine/api/project-containers.ts';
 import { inspectContainers } from '../../../../engine/api/query.ts';
 import { connectNetwork, rebuildContainer } from '../../../../engine/api/rebuild-container.ts';
-import { type Container, serviceOf } from '../../../../engine/container.ts';
-import { and } from '../../../run/log/wording.ts';
+import { serviceOf } from '../../../../engine/container.ts';
 import type { RunContext } from '../../../run/run-context.ts';
-import {
-  type Changeover,
-  type ContainerRecord,
-  newHasStarted,
-  recordsOf,
-} from '../../../run/state/changeover.ts';
+import type { Changeover, ContainerRecord } from '../../../run/state/changeover.ts';
 import type { Journal } from '../../../run/state/journal.ts';
 import { awaitHealthy } from '../await-healthy.ts';
 import { stopAll } from '../containers.ts';
 import { ensureNetworks } from '../data-services.ts';
 import { checkRights } from './check-rights.ts';
 import { findLosses } from './find-losses.ts';
-import { mayBeStopping, planRestore, type RestoreStep, type StopsUnderWay } from './plan-restore.ts';
+import type { RestoreStep } from './restore-steps.ts';
 
 /** Long, as a busy engine takes its time to start a container. */
 const startDeadlineMs = 900_000;
-/** How often containers that somebody removes meanwhile are brought back. */
-const tries = 4;
-const pauseMs = 500;
 
-/** The containers from before: started where they are still there, else made again, from the image's id. */
-export async function restoreContainers(
-  context: RunContext,
-  journal: Journal,
-  changeover: Changeover,
-  stops: StopsUnderWay,
-): Promise<void> {
-  const now = await listProject(context.engine, journal.data.project.name);
-  // What is being stopped would end after it was found running: a second stop ends with the first one.
-  const ending = mayBeStopping(changeover, now, stops);
-  await stopAll(context, ending, ' (already requested)');
-  const work: RestoreWork = { ...context, journal, changeover, successors: new Map(), agreed: new Set() };
-  for (let attempt = 1; ; attempt++) {
-    const before = await containersNow(work);
-    // Not removed unnoticed: the data has to be restored once more.
-    if (journal.data.state.at === 'restoring' && newHasStarted(changeover, before)) return;
-    const failure = await restoreAll(before, work);
-    if (failure === null) return;
-    if (failure instanceof Interrupted || attempt === tries) throw failure;
-    // Somebody's clean-up (`docker system prune`) takes whatever is stopped at that moment. It can be made again.
-    const removed = await findRemoved(before, work);
-    if (removed.length === 0) throw failure;
-    context.log.warn(`another process removed ${and(removed)} during the rollback; trying again`);
-    await sleep(pauseMs * attempt);
-  }
-}
-
-/** Takes the way back once. Gives what failed, null where all are back. */
-async function restoreAll(containers: readonly Container[], work: RestoreWork): Promise<unknown> {
-  const { changeover, journal } = work;
-  // A service that cannot come back must not keep the others down.
-  const failures = new Map<string | null, unknown>();
-  for (const step of planRestore(changeover, { containers, blueprints: journal.data.blueprints })) {
-    const service = 'service' in step ? step.service : null;
-    if (service === null && failures.size > 0) break;
-    if (failures.has(null) || failures.has(service)) continue;
-    const execute = executors[step.kind] as Execute<RestoreStep>;
-    await execute(step, work).catch((error) => failures.set(service, error));
-  }
-  const [failure = null] = failures.values();
-  return failure;
-}
-
-/** The containers of the project; a container that was made again has the id of the one from before. */
-async function containersNow({ engine, journal, successors }: RestoreWork): Promise<Container[]> {
-  const { containers, leftovers } = await listProject(engine, journal.data.project.name);
-  const stands = new Map([...successors].map(([old, id]) => [id, old] as const));
-  return [...containers, ...leftovers].map((container) => ({
-    ...container,
-    id: stands.get(container.id) ?? container.id,
-  }));
-}
-
-/** Names of containers that were there `before`, or were made again since, and are gone or about to go. */
-async function findRemoved(before: readonly Container[], work: RestoreWork): Promise<string[]> {
-  const { changeover, successors } = work;
-  const now = await containersNow(work);
-  const stays = ({ id }: ContainerRecord) =>
-    now.some((container) => container.id === id && !['removing', 'dead'].includes(container.status));
-  return changeover.moved
-    .flatMap(({ name }) => recordsOf(changeover, name))
-    .filter((record) => before.some(({ id }) => id === record.id) || successors.has(record.id))
-    .filter((record) => !stays(record))
-    .map(({ name }) => name);
-}
-
-interface RestoreWork extends RunContext {
+export interface RestoreWork extends RunContext {
   journal: Journal;
   changeover: Changeover;
   /** Ids of the containers that were made again, by those of the containers from before. */
@@ -103,10 +26,14 @@ interface RestoreWork extends RunContext {
   agreed: Set<string>;
 }
 
-type Execute<S> = (step: S, work: RestoreWork) => Promise<unknown>;
-type Executors = { [K in RestoreStep['kind']]: Execute<Extract<RestoreStep, { kind: K }>> };
+type Executors = {
+  [K in RestoreStep['kind']]: (
+    step: Extract<RestoreStep, { kind: K }>,
+    work: RestoreWork,
+  ) => Promise<unknown>;
+};
 
-const executors: Executors = {
+export const restoreExecutors: Executors = {
   'remove-new': ({ containers }, work) => remove(containers, work),
   'remove-orphan': async ({ record }, work) => {
     await agree(record, work);
@@ -134,8 +61,8 @@ const executors: Executors = {
       await start();
     });
   },
-  stop: ({ record }, work) => stopAll(work, [standIn(record, work)]),
-  'await-healthy': ({ records }, work) => {
+  'stop-old': ({ record }, work) => stopAll(work, [standIn(record, work)]),
+  'await-old': ({ records }, work) => {
     const [app] = work.journal.data.services;
     const containers = records.map((record) => standIn(record, work));
     return awaitHealthy(work, containers, app);

@@ -9,7 +9,8 @@ import { checkCopies, checkRoom, restoreCopies } from '../../../data/copies.ts';
 import type { DataDoors } from '../../../data/data-doors.ts';
 import { giveReserve, isComplete, markUsed, pointPlace } from '../../../data/point.ts';
 import { PointRecord } from '../../../data/point-record.ts';
-import { RepeatedStarts, SomethingStarted, StartWatch } from '../../../data/watch-starts.ts';
+import { RepeatedStarts, SomethingStarted, type Started, StartWatch } from '../../../data/watch-starts.ts';
+import { TryAgain, untilDone } from '../../../run/drive.ts';
 import { type Ending, keptEnding } from '../../../run/log/ending.ts';
 import { withHeartbeat } from '../../../run/log/heartbeat.ts';
 import { and, seconds } from '../../../run/log/wording.ts';
@@ -56,17 +57,13 @@ export async function checkPoint(doors: DataDoors, { place, point }: PointRecord
 }
 
 /** An engine that is restarted, or whoever ends a container of ours, says nothing about the restore point. */
-async function persistently({ log }: Pick<DataDoors, 'log'>, work: () => Promise<void>): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable' || attempt >= tries)
-        throw error;
-      log.warn(`${error.message}; trying again`);
-    }
-  }
-}
+const persistently = <T>({ log }: Pick<DataDoors, 'log'>, work: () => Promise<T>): Promise<T> =>
+  untilDone(log, () =>
+    work().catch((error: unknown) => {
+      if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable') throw error;
+      throw new TryAgain('the restore point', error, { sentence: `${error.message}; trying again`, tries });
+    }),
+  );
 
 /**
  * From here on the run rolls back, whoever is killed. The restore point was checked just before.
@@ -97,22 +94,25 @@ export async function beginRollback(
 }
 
 /**
- * Restores the data if that is what the run does, and compares it with the restore point. Nothing of the covered services
- * runs from the first stop until `startEverything`. Can be repeated from wherever it was.
- * @throws UpdateError data-not-restored
+ * Restores the data once, and compares it with the restore point. Nothing of the covered services runs from the first stop
+ * until the data services are started again. Can be repeated from wherever it was.
+ * @param starts what was started while data was restored
+ * @throws TryAgain; UpdateError data-not-restored
  */
-export async function restoreData(context: RunContext, journal: Journal): Promise<void> {
+export async function restoreData(
+  context: RunContext,
+  journal: Journal,
+  starts: RepeatedStarts,
+): Promise<void> {
   const { log } = context;
-  const { state, changeover, project } = journal.data;
-  const { point } = journal.data;
-  if (!point || state.at !== 'restoring' || changeover === null || point.state === 'restored') return;
-  const found = await PointRecord.open(pointPlace(point.directory, project)).catch((cause: unknown) => {
-    if (!(cause instanceof UpdateError)) throw cause;
-    throw new UpdateError('data-not-restored', cause.message, { cause });
+  const { changeover, point, project } = journal.data;
+  if (!point || changeover === null) return;
+  const place = pointPlace(point.directory, project);
+  const found = await PointRecord.open(place).catch((cause: unknown) => {
+    throw cause instanceof UpdateError ? notRestored(cause.message, cause) : cause;
   });
   if (found === null)
-    throw new UpdateError(
-      'data-not-restored',
+    throw notRestored(
       `there is no restore point in ${point.directory}; mount the directory that the update used, and pass it with --restore-dir`,
     );
   const { mounts, version } = found.point;
@@ -121,47 +121,25 @@ export async function restoreData(context: RunContext, journal: Journal): Promis
   const covered = [...changeover.moved.map(({ name }) => name), ...point.services];
   const watch = await StartWatch.open(doors, { project, covered, mounts });
   const beganAt = performance.now();
+  let failure: unknown = null;
   try {
-    const starts = new RepeatedStarts(rounds);
-    for (let attempt = 1; ; ) {
-      const failure = await restoreOnce(context, journal, { doors, watch, found }).then(
-        () => null,
-        (error: unknown) => error,
-      );
-      if (failure instanceof Interrupted) throw failure;
-      const started = await watch.started();
-      if (started.length > 0) {
-        const restless = and(starts.tooOften(started));
-        if (restless !== '') {
-          await standStill(context, journal);
-          throw new UpdateError(
-            'data-not-restored',
-            `${restless} was started repeatedly while the data was being restored`,
-          );
-        }
-        log.warn(
-          `${and(started.map(({ name }) => name))} was started while the data was being restored; stopping it and restoring again`,
-        );
-        const running = await inspectContainers(
-          doors.engine,
-          started.map(({ id }) => id),
-        );
-        await stopInOrder(context, [running.filter(isUp)]);
-        starts.note(started);
-        continue;
-      }
-      if (failure === null) break;
-      // It had ended before the watch began: a copy that was ended for it is made again.
-      if (failure instanceof SomethingStarted) continue;
-      if (!(failure instanceof UpdateError)) throw failure;
-      if (attempt++ >= tries) {
-        throw new UpdateError('data-not-restored', failure.message, {
-          detail: failure.detail,
-          cause: failure,
-        });
-      }
-      log.warn(`${failure.message}; trying again`);
-    }
+    await restoreOnce(context, journal, { doors, watch, found }).catch((error: unknown) => {
+      if (error instanceof Interrupted) throw error;
+      failure = error;
+    });
+    const started = await watch.started();
+    if (started.length > 0) await stopStarted(context, journal, { started, starts });
+    // It had ended before the watch began: a copy that was ended for it is made again.
+    if (failure instanceof SomethingStarted)
+      throw new TryAgain('restore after a start', notRestored(failure.message), {
+        tries: Number.POSITIVE_INFINITY,
+      });
+    if (failure instanceof UpdateError)
+      throw new TryAgain('restore', notRestored(failure.message, failure), {
+        sentence: `${failure.message}; trying again`,
+        tries,
+      });
+    if (failure !== null) throw failure;
   } finally {
     watch.close();
   }
@@ -170,6 +148,35 @@ export async function restoreData(context: RunContext, journal: Journal): Promis
     `restored the data of ${version} in ${seconds(performance.now() - beganAt, 1)}; the data is identical to the restore point`,
   );
 }
+
+/** Something may have written to the data: it is stopped, and the data restored again. @throws TryAgain; UpdateError data-not-restored */
+async function stopStarted(
+  context: RunContext,
+  journal: Journal,
+  { started, starts }: { started: readonly Started[]; starts: RepeatedStarts },
+): Promise<never> {
+  const { engine } = context;
+  const restless = and(starts.tooOften(started));
+  if (restless !== '') {
+    await standStill(context, journal);
+    throw notRestored(`${restless} was started repeatedly while the data was being restored`);
+  }
+  const names = and(started.map(({ name }) => name));
+  const sentence = `${names} was started while the data was being restored; stopping it and restoring again`;
+  const ids = started.map(({ id }) => id);
+  await stopInOrder(context, [(await inspectContainers(engine, ids)).filter(isUp)]);
+  starts.note(started);
+  throw new TryAgain('restore after a start', notRestored(sentence), {
+    sentence,
+    tries: Number.POSITIVE_INFINITY,
+  });
+}
+
+const notRestored = (message: string, cause?: UpdateError): UpdateError =>
+  new UpdateError('data-not-restored', message, { ...(cause && { detail: cause.detail, cause }) });
+
+/** For one rollback: how often a container may be started while data is restored. */
+export const startsWhileRestoring = (): RepeatedStarts => new RepeatedStarts(rounds);
 
 async function restoreOnce(
   context: RunContext,

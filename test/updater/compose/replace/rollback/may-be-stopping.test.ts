@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sortOut } from '../../../../../src/engine/api/project-containers.ts';
 import type { Container } from '../../../../../src/engine/container.ts';
-import { mayBeStopping } from '../../../../../src/updater/compose/replace/rollback/plan-restore.ts';
+import { mayBeStopping } from '../../../../../src/updater/compose/replace/rollback/restore-steps.ts';
 import { changeover, container, movedService, record } from '../../../../build.ts';
 
 const app = container('app-1', { id: '0123456789abcdef' });

@@ -7,11 +7,12 @@ import {
   type MovedService,
   mustRun,
   recordsOf,
+  staysDown,
   toRun,
 } from '../../run/state/changeover.ts';
 
-/** What `recreate` does, in order. */
-export type Step =
+/** What replaces the containers. */
+export type ReplaceStep =
   | { kind: 'remove-leftovers'; containers: readonly Container[] }
   /** A killed `up` had removed the old one and not named the new one yet; it holds the anonymous volumes. */
   | { kind: 'give-name'; containers: readonly Container[] }
@@ -22,7 +23,7 @@ export type Step =
   | { kind: 'run-once'; service: string; scale: number; hook?: true }
   | { kind: 'await-healthy'; service: string; dependent: string }
   /** Containers of a service of which some were stopped: `up` starts all. */
-  | { kind: 'stop-again'; service: string; numbers: readonly number[] };
+  | { kind: 'stop-again'; service: string; containers: readonly Container[] };
 
 /**
  * Seconds. A request that takes longer may be cut off by whatever stands between compose and the engine; compose 5 may
@@ -31,21 +32,26 @@ export type Step =
  */
 const longestStopOfCompose = 30;
 
-export type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>;
-
 /**
  * What is left to do, from what there is `now`: everything in an ordinary run, the rest after a kill. The order keeps the
  * app away for the shortest time, and leaves nothing of the new version started when the new app cannot even start: the
  * old workers stop while the old app still answers, then migrations run, then the app is replaced, then the workers, then
  * whatever lives in a namespace of theirs. Compose stops what it replaces once it has made the new container.
+ * @param isReplaced whether this process has replaced all containers of a service already
  */
-export function planSteps(changeover: Changeover, now: ProjectContainers): Step[] {
-  const undone = changeover.moved.filter((moved) => !isDone(changeover, moved, now.containers));
+export function replaceSteps(
+  changeover: Changeover,
+  now: ProjectContainers,
+  isReplaced: (service: string) => boolean = () => false,
+): ReplaceStep[] {
+  const undone = changeover.moved.filter(
+    (moved) => !isReplaced(moved.name) && !isDone(changeover, moved, now.containers),
+  );
   // Where all lasting services are done, a migration whose container somebody has removed since is not run again.
   const pending = undone.some(({ runsOnce }) => !runsOnce) ? undone : [];
   const names = new Set(pending.map(({ name }) => name));
   const own = now.containers.filter((container) => names.has(serviceOf(container)));
-  const steps: Step[] = [];
+  const steps: ReplaceStep[] = [];
   // Leftovers are removed only of services that compose is still to be called for: those of any other service belong to
   // another compose call, which is about to remove the old container.
   const leftovers = now.leftovers.filter((container) => names.has(serviceOf(container)));
@@ -66,7 +72,9 @@ export function planSteps(changeover: Changeover, now: ProjectContainers): Step[
     const start = records.some((record) => mustRun(moved, record));
     if ((start || moved.runsOnce) && !moved.follows) {
       steps.push(
-        ...moved.awaits.map((app): Step => ({ kind: 'await-healthy', service: app, dependent: moved.name })),
+        ...moved.awaits.map(
+          (app): ReplaceStep => ({ kind: 'await-healthy', service: app, dependent: moved.name }),
+        ),
       );
     }
     if (moved.runsOnce) {
@@ -84,9 +92,12 @@ export function planSteps(changeover: Changeover, now: ProjectContainers): Step[
       force: moved.follows && oldOf(moved).length > 0,
       ...(start && moved.hasStartHook && { hook: true }),
     });
-    const stopped = records.filter((record) => !mustRun(moved, record)).map(({ number }) => number);
-    if (start && stopped.length > 0)
-      steps.push({ kind: 'stop-again', service: moved.name, numbers: stopped });
+  }
+  for (const { name } of changeover.moved.filter((moved) => isReplaced(moved.name))) {
+    const isExtra = (each: Container) =>
+      serviceOf(each) === name && isUp(each) && staysDown(changeover, each);
+    const containers = now.containers.filter(isExtra);
+    if (containers.length > 0) steps.push({ kind: 'stop-again', service: name, containers });
   }
   return steps;
 }

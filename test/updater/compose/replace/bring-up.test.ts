@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { disk, type FileSystem } from '../../../../src/core/files/file-system.ts';
 import { Engine } from '../../../../src/engine/cli/engine.ts';
-import { deadlineOfUp, recreate } from '../../../../src/updater/compose/replace/recreate.ts';
-import { replacementOf } from '../../../../src/updater/compose/replace/replacement.ts';
+import { ComposeRun } from '../../../../src/updater/compose/loop/compose-run.ts';
+import { deadlineOfUp } from '../../../../src/updater/compose/replace/bring-up.ts';
+import { drive } from '../../../../src/updater/run/drive.ts';
 import { Journal } from '../../../../src/updater/run/state/journal.ts';
 import { changeover, container, journalData, movedService, project, record } from '../../../build.ts';
 import { runContext } from '../../../build-plan.ts';
@@ -53,7 +54,8 @@ it('is told of a hook before compose is called to run it', async () => {
       state: { at: 'replacing' },
     });
     const journal = new Journal({ state, restore: async () => {} }, data, noting);
-    return recreate(replacementOf(runContext(engine).context, journal, planned));
+    const { context } = runContext(engine);
+    return drive(new ComposeRun(context, journal, { without: ['announce'] }), 'update', context.log);
   };
   await expect(update(true)).rejects.toThrow('compose could not replace app: no hook today');
   expect(told).toEqual([false]);

@@ -2,13 +2,13 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { HostPaths } from '../../../src/core/files/host-paths.ts';
-import { readTextFile } from '../../../src/core/files/text-file.ts';
-import { writeUpdate } from '../../../src/updater/compose/write-update.ts';
-import { Journal } from '../../../src/updater/run/state/journal.ts';
-import { writeFiles } from '../../../src/updater/swarm/write.ts';
-import { changeover, journalData, project } from '../../build.ts';
-import { composeText, engineWith, installed, planTo, preparedPlan, runContext } from '../../build-plan.ts';
+import { HostPaths } from '../../../../src/core/files/host-paths.ts';
+import { readTextFile } from '../../../../src/core/files/text-file.ts';
+import { writeUpdate } from '../../../../src/updater/compose/loop/write-update.ts';
+import { Journal } from '../../../../src/updater/run/state/journal.ts';
+import { writeFiles } from '../../../../src/updater/swarm/write.ts';
+import { changeover, journalData, project } from '../../../build.ts';
+import { composeText, engineWith, installed, planTo, preparedPlan, runContext } from '../../../build-plan.ts';
 
 /** A compose directory with backups of five runs, its file, and the change that this run makes of it. */
 async function place() {

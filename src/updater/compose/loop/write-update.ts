@@ -1,26 +1,21 @@
 import { basename, join } from 'node:path';
-import { allEnvFiles, allFiles, type ProjectFiles } from '../../core/compose/project-files.ts';
-import { checkTargets } from '../../core/files/check-targets.ts';
-import { hashAt } from '../../core/files/file-record.ts';
-import { disk } from '../../core/files/file-system.ts';
-import { replaceFiles } from '../../core/files/replace-files.ts';
-import { stateName } from '../../core/progress/state-name.ts';
-import { Cancelled } from '../../core/progress/stops.ts';
-import type { Point } from '../data/point.ts';
-import type { RunContext } from '../run/run-context.ts';
-import type { Changeover } from '../run/state/changeover.ts';
-import type { Journal } from '../run/state/journal.ts';
-import { pruneBackups } from '../run/state/kept-runs.ts';
-import { backupsOf } from '../run/state/state-directory.ts';
-import type { PreparedPlan } from './plan/plan.ts';
-import { moveTags } from './pull/tags.ts';
-import { prepareRollback } from './replace/rollback/prepare-rollback.ts';
-import type { OldTexts } from './replace/rollback/roll-back.ts';
-import type { Saved } from './replace/save.ts';
-
-/** The old texts of overwritten files. */
-export const oldTexts = ({ changes }: PreparedPlan): OldTexts =>
-  new Map(changes.flatMap(({ path, before }) => (before === null ? [] : [[path, before] as const])));
+import { allEnvFiles, allFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
+import { checkTargets } from '../../../core/files/check-targets.ts';
+import { hashAt } from '../../../core/files/file-record.ts';
+import { disk } from '../../../core/files/file-system.ts';
+import { replaceFiles } from '../../../core/files/replace-files.ts';
+import { stateName } from '../../../core/progress/state-name.ts';
+import { Cancelled } from '../../../core/progress/stops.ts';
+import type { Point } from '../../data/point.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { Changeover } from '../../run/state/changeover.ts';
+import type { Journal } from '../../run/state/journal.ts';
+import { pruneBackups } from '../../run/state/kept-runs.ts';
+import { backupsOf } from '../../run/state/state-directory.ts';
+import type { PreparedPlan } from '../plan/plan.ts';
+import { moveTags } from '../pull/tags.ts';
+import { prepareRollback } from '../replace/rollback/prepare-rollback.ts';
+import type { Saved } from '../replace/save.ts';
 
 /**
  * The phase `write`: writes the files, moves tags that the pull did not move, and records what a rollback needs.

@@ -1,13 +1,13 @@
-import { isUp } from '../../engine/container.ts';
-import { keepsContainer } from '../../engine/same-image.ts';
-import { type Ending, endWell } from '../run/log/ending.ts';
-import { and, seconds } from '../run/log/wording.ts';
-import type { RunContext } from '../run/run-context.ts';
-import type { Journal } from '../run/state/journal.ts';
-import { movedServices } from './inspect/installation.ts';
-import type { PreparedPlan } from './plan/plan.ts';
-import { versionWarnings, whatRuns } from './plan/version-sentences.ts';
-import { verifyUnchanged } from './replace/verify.ts';
+import { isUp } from '../../../engine/container.ts';
+import { keepsContainer } from '../../../engine/same-image.ts';
+import { type Ending, endWell } from '../../run/log/ending.ts';
+import { and, seconds } from '../../run/log/wording.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { Journal } from '../../run/state/journal.ts';
+import { movedServices } from '../inspect/installation.ts';
+import type { PreparedPlan } from '../plan/plan.ts';
+import { versionWarnings, whatRuns } from '../plan/version-sentences.ts';
+import { verifyUnchanged } from '../replace/verify.ts';
 
 /** Whether no file changes, and all required containers are running with exactly these images. */
 export function isUnchanged({ installation, changes, references, images }: PreparedPlan): boolean {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Container } from '../../../../../src/engine/container.ts';
-import { planRestore } from '../../../../../src/updater/compose/replace/rollback/plan-restore.ts';
+import { restoreSteps } from '../../../../../src/updater/compose/replace/rollback/restore-steps.ts';
 import type { ContainerRecord, MovedService } from '../../../../../src/updater/run/state/changeover.ts';
 import { blueprint, changeover, container, movedService, record } from '../../../../build.ts';
 
@@ -23,7 +23,7 @@ function steps({ moved, before, now, unknown = [] }: Case): string[] {
   const blueprints = containers
     .filter(({ id }) => !unknown.includes(id))
     .map(({ id }) => blueprint(id, { networks: { svc_internal: {} } }));
-  const plan = planRestore(changeover({ containers, ...(moved && { moved }) }), {
+  const plan = restoreSteps(changeover({ containers, ...(moved && { moved }) }), {
     containers: now,
     blueprints,
   });
@@ -31,7 +31,7 @@ function steps({ moved, before, now, unknown = [] }: Case): string[] {
     switch (step.kind) {
       case 'remove-new':
         return `remove ${step.containers.map(({ id }) => id).join(' ')}`;
-      case 'await-healthy':
+      case 'await-old':
         return `await ${step.records.map(({ id }) => id).join(' ')}`;
       case 'compare':
         return `compare ${step.records.map(({ id }) => id).join(' ')}`;
@@ -70,7 +70,13 @@ it.each<[why: string, state: Case, expected: string[]]>([
       before: [record(inside('app-1')), record(inside('sidecar-1'))],
       now: [down('app-1'), inside('sidecar-1')],
     },
-    ['start app-1', 'stop sidecar-1', 'start sidecar-1', 'await app-1 sidecar-1', 'compare app-1 sidecar-1'],
+    [
+      'start app-1',
+      'stop-old sidecar-1',
+      'start sidecar-1',
+      'await app-1 sidecar-1',
+      'compare app-1 sidecar-1',
+    ],
   ],
   [
     'nobody knows what the app was made of',
@@ -93,7 +99,7 @@ it.each<[why: string, state: Case, expected: string[]]>([
       before: [record(inside('app-1')), record(down('worker-1'))],
       now: [inside('app-1'), inside('worker-1')],
     },
-    ['stop worker-1', 'await app-1', 'compare app-1 worker-1'],
+    ['stop-old worker-1', 'await app-1', 'compare app-1 worker-1'],
   ],
   [
     'one that was unwell before is not waited for',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/container.ts';
-import { planSteps } from '../../../../src/updater/compose/replace/plan-steps.ts';
+import { replaceSteps } from '../../../../src/updater/compose/replace/replace-steps.ts';
 import type { MovedService } from '../../../../src/updater/run/state/changeover.ts';
 import { changeover, container, containers, movedService, record } from '../../../build.ts';
 
@@ -12,9 +12,12 @@ function steps(
   old: Container[],
   now: readonly Container[] = old,
   leftovers: readonly Container[] = [],
+  replaced: readonly string[] = [],
 ): string[] {
   const before = old.map((each) => record(each));
-  return planSteps(changeover({ moved, containers: before }), { containers: now, leftovers }).map((step) => {
+  const isReplaced = (service: string) => replaced.includes(service);
+  const planned = changeover({ moved, containers: before });
+  return replaceSteps(planned, { containers: now, leftovers }, isReplaced).map((step) => {
     switch (step.kind) {
       case 'up':
         return `up ${step.service} x${step.scale}${step.start ? '' : ' stopped'}${step.force ? ' by force' : ''}${step.hook ? ' with its hook' : ''}`;
@@ -23,7 +26,7 @@ function steps(
       case 'run-once':
         return `run ${step.service} x${step.scale} once${step.hook ? ' with its hook' : ''}`;
       case 'stop-again':
-        return `stop ${step.service}-${step.numbers.join()} again`;
+        return `stop ${step.containers.map(({ id }) => id).join(' ')} again`;
       case 'await-healthy':
         return `await ${step.service} for ${step.dependent}`;
       case 'give-name':
@@ -36,7 +39,7 @@ function steps(
 
 const both = [movedService('app'), movedService('worker')];
 
-describe('planSteps, in an ordinary run', () => {
+describe('replaceSteps, in an ordinary run', () => {
   it('stops the worker while the old app answers, then replaces the app, then the worker', () => {
     expect(steps(both, containers('app-1 worker-1'))).toEqual(['stop worker-1', 'up app x1', 'up worker x1']);
   });
@@ -94,7 +97,6 @@ describe('planSteps, in an ordinary run', () => {
       'stop worker-1 worker-3',
       'up app x2',
       'up worker x3',
-      'stop worker-2 again',
     ]);
   });
 
@@ -122,7 +124,7 @@ describe('planSteps, in an ordinary run', () => {
   });
 });
 
-describe('planSteps, beside another compose call', () => {
+describe('replaceSteps, beside another compose call', () => {
   const temporary = (id: string) => container(id, { status: 'created', name: `0123456789ab_svc-${id}` });
 
   it('leaves alone what is made for other services', () => {
@@ -144,7 +146,7 @@ describe('planSteps, beside another compose call', () => {
   });
 });
 
-describe('planSteps, after a kill', () => {
+describe('replaceSteps, after a kill', () => {
   const old = containers('app-1 worker-1');
   const stopped = containers('worker-1!');
 
@@ -168,13 +170,16 @@ describe('planSteps, after a kill', () => {
   it('replaces the rest of the replicas', () => {
     const three = containers('app-1 worker-1 worker-2 worker-3!');
     const now = [fresh('app-1'), fresh('worker-1'), ...containers('worker-2! worker-3!')];
-    expect(steps(both, three, now)).toEqual(['up worker x3', 'stop worker-3 again']);
+    expect(steps(both, three, now)).toEqual(['up worker x3']);
   });
 
   it('stops again what `up` had started', () => {
     const two = containers('app-1 worker-1 worker-2!');
     const now = [fresh('app-1'), fresh('worker-1'), fresh('worker-2')];
-    expect(steps(both, two, now)).toEqual(['up worker x2', 'stop worker-2 again']);
+    expect(steps(both, two, now)).toEqual(['up worker x2']);
+    expect(steps(both, two, now, [], ['worker'])).toEqual(['stop worker-2+ again']);
+    const down = [fresh('app-1'), fresh('worker-1'), fresh('worker-2', { status: 'exited' })];
+    expect(steps(both, two, down, [], ['worker'])).toEqual([]);
   });
 
   describe('while a migration was running, or after it', () => {

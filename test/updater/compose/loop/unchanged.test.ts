@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import type { Container } from '../../../src/engine/container.ts';
-import type { Installation } from '../../../src/updater/compose/inspect/installation.ts';
-import type { PreparedPlan } from '../../../src/updater/compose/plan/plan.ts';
-import { isUnchanged } from '../../../src/updater/compose/unchanged.ts';
-import { container, image } from '../../build.ts';
-import { composeText, installed, planTo, preparedPlan } from '../../build-plan.ts';
+import type { Container } from '../../../../src/engine/container.ts';
+import type { Installation } from '../../../../src/updater/compose/inspect/installation.ts';
+import { isUnchanged } from '../../../../src/updater/compose/loop/unchanged.ts';
+import type { PreparedPlan } from '../../../../src/updater/compose/plan/plan.ts';
+import { container, image } from '../../../build.ts';
+import { composeText, installed, planTo, preparedPlan } from '../../../build-plan.ts';
 
 const reference = 'acme/svc:latest';
 const texts = { 'compose.yaml': composeText({ app: reference, worker: reference }) };

@@ -3,7 +3,7 @@ import type { ProjectContainers } from '../../../../engine/api/project-container
 import { type Container, isUp, serviceOf } from '../../../../engine/container.ts';
 import { type Changeover, type ContainerRecord, isBefore, recordsOf } from '../../../run/state/changeover.ts';
 
-/** Steps that restore the old containers, in order. */
+/** What brings the old containers back. */
 export type RestoreStep =
   /** Nothing of the new version has started: what is not from before may go, and with it the name that it holds. */
   | { kind: 'remove-new'; containers: readonly Container[] }
@@ -16,19 +16,21 @@ export type RestoreStep =
   | { kind: 'connect'; service: string; record: ContainerRecord; networks: readonly string[] }
   | { kind: 'start'; service: string; record: ContainerRecord }
   /** The container was stopped before, and another `up` has started it. */
-  | { kind: 'stop'; service: string; record: ContainerRecord }
+  | { kind: 'stop-old'; service: string; record: ContainerRecord }
   /** The containers that ran and were well. */
-  | { kind: 'await-healthy'; records: readonly ContainerRecord[] }
+  | { kind: 'await-old'; records: readonly ContainerRecord[] }
   /** All of them are held against what they were. */
   | { kind: 'compare'; records: readonly ContainerRecord[] };
 
 /**
- * Decides how the old containers are restored: unchanged, reconnected, started, or recreated. Changes nothing.
+ * What is left to do until the old containers are back: unchanged, reconnected, started, or recreated.
  * @param now the containers of the project, compose's leftovers among them, and what the journal can make again
+ * @param own ids of the containers that this process has recreated and started
  */
-export function planRestore(
+export function restoreSteps(
   changeover: Changeover,
   now: { containers: readonly Container[]; blueprints: readonly Blueprint[] },
+  own: { rebuilt: ReadonlySet<string>; started: ReadonlySet<string> } = noneYet,
 ): RestoreStep[] {
   const there = new Map(now.containers.map((container) => [container.id, container] as const));
   const blueprints = new Map(now.blueprints.map((blueprint) => [blueprint.id, blueprint] as const));
@@ -48,7 +50,8 @@ export function planRestore(
       const blueprint = blueprints.get(record.id);
       // The engine starts no container that it has marked dead.
       const isDead = container?.status === 'dead';
-      const isOrphan: boolean = container !== undefined && ((follows && isAnyRebuilt) || isDead);
+      const isCutOff: boolean = follows && isAnyRebuilt && !own.rebuilt.has(record.id);
+      const isOrphan: boolean = container !== undefined && (isCutOff || isDead);
       const isRebuilt: boolean = container === undefined || isOrphan;
       if (isRebuilt && blueprint === undefined) {
         steps.push({ kind: 'give-up', service, record });
@@ -57,28 +60,30 @@ export function planRestore(
       all.push(record);
       if (isOrphan) steps.push({ kind: 'remove-orphan', service, record });
       if (isRebuilt) steps.push({ kind: 'rebuild', service, record });
-      isAnyRebuilt ||= isRebuilt;
+      isAnyRebuilt ||= isRebuilt || own.rebuilt.has(record.id);
       const networks = isRebuilt ? [] : missingNetworks(blueprint, container);
       if (networks.length > 0) steps.push({ kind: 'connect', service, record, networks });
       const isRunning = !isRebuilt && container !== undefined && isUp(container);
       if (!record.runs) {
-        if (isRunning) steps.push({ kind: 'stop', service, record });
+        if (isRunning) steps.push({ kind: 'stop-old', service, record });
         continue;
       }
       // A namespace is another one after a restart of its container; a follower that runs on is left in the old one.
-      const isCutOff: boolean = follows && isAnyStarted && isRunning;
-      if (isCutOff) steps.push({ kind: 'stop', service, record });
+      const isStale: boolean = follows && isAnyStarted && isRunning && !own.started.has(record.id);
+      if (isStale) steps.push({ kind: 'stop-old', service, record });
       // A container that cannot be connected is made again, and does not run then.
-      const isStarted: boolean = !isRunning || isCutOff || networks.length > 0;
+      const isStarted: boolean = !isRunning || isStale || networks.length > 0;
       if (isStarted) steps.push({ kind: 'start', service, record });
-      isAnyStarted ||= isStarted;
+      isAnyStarted ||= isStarted || own.started.has(record.id);
     }
   }
   const well = all.filter((record) => record.runs && record.well);
-  if (well.length > 0) steps.push({ kind: 'await-healthy', records: well });
+  if (well.length > 0) steps.push({ kind: 'await-old', records: well });
   if (all.length > 0) steps.push({ kind: 'compare', records: all });
   return steps;
 }
+
+const noneYet = { rebuilt: new Set<string>(), started: new Set<string>() };
 
 const missingNetworks = (blueprint: Blueprint | undefined, container: Container | undefined): string[] =>
   Object.keys(blueprint?.networks ?? {}).filter((network) => !container?.networks.includes(network));

@@ -1,0 +1,113 @@
+import type { ProjectContainers } from '../../engine/api/project-containers.ts';
+import type { Model } from '../../engine/cli/compose.ts';
+import type { Container } from '../../engine/container.ts';
+import { expectationsOf } from '../run/expectations.ts';
+import type { RunContext } from '../run/run-context.ts';
+import { startEarly } from '../run/start-early.ts';
+import { recordOf } from '../run/state/changeover.ts';
+import { emptyJournal, isPending, Journal, type JournalData } from '../run/state/journal.ts';
+import { runStamp } from '../run/state/kept-runs.ts';
+import { wasInterrupted } from '../run/state/was-interrupted.ts';
+import { checkHost } from './facts/check-host.ts';
+import { makePlan } from './facts/make-plan.ts';
+import { describeInstallation, fromWord } from './inspect/describe.ts';
+import { type FoundInstance, refuseForeignContainers } from './inspect/find-instance.ts';
+import { inspectInstallation } from './inspect/inspect.ts';
+import { ComposeRun } from './loop/compose-run.ts';
+import type { Plan } from './plan/plan.ts';
+import { EarlyPull } from './pull/early-pull.ts';
+import { tagsBefore } from './pull/tags.ts';
+import { awaitQuiet } from './replace/await-others.ts';
+import { endingFacts, type Locked, type RunSoFar } from './resume/run-so-far.ts';
+
+/** Inspects and plans an update, and begins its journal. @param earlier the journal of the run before, which is settled */
+export async function beginUpdate(
+  context: RunContext,
+  { instance, lock }: Locked,
+  soFar: RunSoFar,
+  earlier: JournalData | null,
+): Promise<ComposeRun> {
+  const found = await awaitQuiet(context, instance.place.name, earlier);
+  const begun = new EarlyPull(context);
+  try {
+    const before = { ...found, earlier, begun };
+    const { plan, early, checked } = await planRun(context, instance, soFar, before);
+    if (plan.point !== null && instance.own.restartPolicy === 'no')
+      context.log.warn(
+        "the updater's container has no restart policy: if the updater crashes while services are stopped, the services stay stopped until the next run. Start the updater with --restart on-failure:3 and without --rm",
+      );
+    // A run that may have nothing to do stops nothing.
+    if (plan.moves.some(({ pin, tag }) => tag !== pin.tag.text)) await checked;
+    const journal = await beginJournal(context, { instance, lock }, plan, before);
+    soFar.journal = journal;
+    const preparation = { plan, early, checked, begun, earlier, debris: found.debris };
+    return new ComposeRun(context, journal, { preparation, facts: () => endingFacts(soFar) });
+  } catch (error) {
+    await begun.end();
+    throw error;
+  }
+}
+
+/** What there is before anything is planned, and the pull that may begin during the planning. */
+interface LookBefore extends ProjectContainers {
+  earlier: JournalData | null;
+  begun?: EarlyPull;
+}
+
+/**
+ * The phases `inspect` and `plan`, which the command `plan` ends with. `checked` is the check of the host, which must succeed
+ * before the first container is stopped.
+ */
+export async function planRun(
+  context: RunContext,
+  instance: FoundInstance,
+  soFar: RunSoFar,
+  { containers, leftovers, earlier, begun }: LookBefore,
+): Promise<{ plan: Plan; early: Promise<Model | null>; checked: Promise<void> }> {
+  refuseForeignContainers(containers, instance, context.options, earlier);
+  const expected = await expectationsOf(context.options, instance.platform);
+  const installation = await inspectInstallation(context, instance, {
+    containers,
+    wasInterrupted: wasInterrupted(earlier, leftovers),
+    onRead: (read) => begun?.begin(read),
+  });
+  soFar.installation = installation;
+  describeInstallation(installation, context.log);
+  const checked = startEarly(checkHost(context, instance, installation));
+  context.log.enter('plan');
+  const { plan, early } = await makePlan(context, instance, { installation, expected });
+  return { plan, early, checked };
+}
+
+/**
+ * The journal of a run that begins, written.
+ * @param before `earlier`: the journal of the run before; `leftovers`: what killed compose calls have made
+ */
+async function beginJournal(
+  { engine, options, startedAt }: RunContext,
+  { instance: { own }, lock }: Locked,
+  { installation, moves }: Plan,
+  before: { earlier: JournalData | null; leftovers: readonly Container[]; begun: EarlyPull },
+): Promise<Journal> {
+  const { earlier, leftovers, begun } = before;
+  const interrupted = wasInterrupted(earlier, leftovers);
+  const isNew = await begun.references();
+  const isAgain = earlier !== null && isPending(earlier) && earlier.containerId === own.id;
+  const journal = new Journal(lock, {
+    ...emptyJournal,
+    run: runStamp(startedAt),
+    containerId: own.id,
+    attempt: isAgain ? earlier.attempt + 1 : 1,
+    project: installation.project,
+    target: options.target?.tag ?? null,
+    services: [options.app, ...options.workers],
+    from: fromWord(installation),
+    tags: await tagsBefore(
+      engine,
+      moves.flatMap(({ to }) => (isNew.has(to) ? [] : [to])),
+    ),
+    containers: installation.containers.map((container) => recordOf(container, interrupted)),
+  });
+  await journal.write();
+  return journal;
+}

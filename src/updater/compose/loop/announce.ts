@@ -1,0 +1,23 @@
+import { and } from '../../run/log/wording.ts';
+import type { Replacement } from '../replace/replacement.ts';
+
+/** Says what is about to be replaced, where the run has not come to `verify` before it was killed. */
+export function announce({ log, journal, changeover: { moved } }: Replacement): void {
+  if (journal.data.state.at === 'verifying') {
+    log.enter('verify');
+    return;
+  }
+  log.enter('recreate');
+  const lasting = moved.filter(({ follows, runsOnce }) => !follows && !runsOnce);
+  const names = lasting.map(({ name }) => name);
+  const workers = lasting.filter(({ isApp }) => !isApp).map(({ name }) => name);
+  const migrations = moved.flatMap(({ name, runsOnce }) => (runsOnce ? [name] : []));
+  const followers = moved.filter(({ follows }) => follows).map(({ name }) => name);
+  // A restore point was made of what had been stopped.
+  const stopping = workers.length > 0 && !journal.data.point ? `stopping ${and(workers)}, then ` : '';
+  const running = migrations.length > 0 ? `running ${and(migrations)}, then ` : '';
+  log.info(`${stopping}${running}replacing ${and([...names, ...followers])}`);
+  if (followers.length > 0) {
+    log.info(`also replacing ${and(followers)} because of the namespace shared with ${names.join(' or ')}`);
+  }
+}

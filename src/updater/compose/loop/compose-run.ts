@@ -1,0 +1,81 @@
+import { Interrupted } from '../../../core/progress/stops.ts';
+import type { ProjectContainers } from '../../../engine/api/project-containers.ts';
+import { type DrivenRun, type Goal, TryAgain } from '../../run/drive.ts';
+import type { Ending } from '../../run/log/ending.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { Journal } from '../../run/state/journal.ts';
+import { isReplacing } from '../../run/state/run-state.ts';
+import { endUpdated } from '../replace/end-updated.ts';
+import { restoreExecutors } from '../replace/rollback/restore-containers.ts';
+import { ComposeWork, type WorkOptions } from './compose-work.ts';
+import { executeStep } from './executors.ts';
+import { type ComposeStep, type ComposeView, nextStep, notRestored, stepName } from './next-step.ts';
+import { turnBack } from './turn-back.ts';
+import { endUnchanged } from './unchanged.ts';
+
+/** The run of a journal on a compose project: to the new version, or back. */
+export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
+  readonly #work: ComposeWork;
+
+  constructor(context: RunContext, journal: Journal, options: WorkOptions = {}) {
+    this.#work = new ComposeWork(context, journal, options);
+  }
+
+  get journal(): Journal {
+    return this.#work.journal;
+  }
+
+  /** Another version was started before anything was replaced: the old one is not started again. */
+  get isOvertaken(): boolean {
+    return this.#work.isOvertaken;
+  }
+
+  /** Before anything is replaced, an update does not depend on what the containers are at. */
+  async look(goal: Goal): Promise<ComposeView> {
+    const needsContainers = goal === 'rollback' || isReplacing(this.journal.data.state);
+    const now = needsContainers ? await this.#work.containers() : noContainers;
+    return { data: this.journal.data, now, known: { ...this.#work.memory, found: this.#work.found } };
+  }
+
+  next = nextStep;
+
+  async execute(step: ComposeStep, view: ComposeView): Promise<void> {
+    if (step.kind !== 'announce') this.#work.forgetLook();
+    try {
+      await executeStep(step, this.#work, view);
+    } catch (error) {
+      if (error instanceof TryAgain || error instanceof Interrupted) throw error;
+      if (!this.#isOfContainers(step)) throw this.#explained(step, error);
+      this.#work.memory.failures.set('service' in step ? step.service : null, error);
+      return;
+    }
+    this.#work.memory.done.add(stepName(step));
+  }
+
+  turnBack(error: unknown): Promise<() => unknown> {
+    return turnBack(this.#work, error);
+  }
+
+  end(): Promise<Ending> {
+    const { context, journal, found, freed, record } = this.#work;
+    if (found === 'no change') return endUnchanged(context, journal, this.#work.prepared());
+    return endUpdated(this.#work.replacement(), freed, record);
+  }
+
+  close(): void {
+    this.#work.close();
+  }
+
+  /** A step that brings one service back; if it fails, the others still come back. */
+  #isOfContainers(step: ComposeStep): boolean {
+    return step.kind in restoreExecutors;
+  }
+
+  #explained({ kind }: ComposeStep, error: unknown): unknown {
+    const { from, state } = this.journal.data;
+    const isStart = kind === 'start-data-services' || kind === 'end-stops';
+    return isStart ? notRestored(error, from, state.at === 'restoring') : error;
+  }
+}
+
+const noContainers: ProjectContainers = { containers: [], leftovers: [] };

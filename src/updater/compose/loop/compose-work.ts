@@ -1,0 +1,222 @@
+import { watchStops } from '../../../engine/api/events.ts';
+import { listProject, type ProjectContainers } from '../../../engine/api/project-containers.ts';
+import { Compose, type Model } from '../../../engine/cli/compose.ts';
+import type { Container } from '../../../engine/container.ts';
+import type { PointRecord } from '../../data/point-record.ts';
+import type { EndingFacts } from '../../run/log/ending-facts.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import { type Changeover, newHasStarted } from '../../run/state/changeover.ts';
+import { endingFactsOf, type Journal, type JournalData } from '../../run/state/journal.ts';
+import { isReplacing, wayBackOf } from '../../run/state/run-state.ts';
+import type { Plan, PreparedPlan } from '../plan/plan.ts';
+import type { EarlyPull } from '../pull/early-pull.ts';
+import type { UpTries } from '../replace/bring-up.ts';
+import type { Freeable } from '../replace/end-updated.ts';
+import { StartTimes } from '../replace/health.ts';
+import type { Replacement } from '../replace/replacement.ts';
+import type { RestoreWork } from '../replace/rollback/restore-containers.ts';
+import { startsWhileRestoring } from '../replace/rollback/restore-data.ts';
+import type { OldTexts } from '../replace/rollback/restore-files-and-tags.ts';
+import type { StopsUnderWay } from '../replace/rollback/restore-steps.ts';
+import type { ContainersSeen } from '../replace/same-containers.ts';
+import type { Saved } from '../replace/save.ts';
+import type { Knowledge, StepKind } from './next-step.ts';
+import { isUnchanged } from './unchanged.ts';
+
+/** Milliseconds: for so long a look is as good as another one. */
+const freshMs = 500;
+
+/** What an update has found and made before it replaces anything. A run that goes on after a kill has only the journal. */
+export interface UpdateBegun {
+  plan: Plan;
+  /** The model by the files as they will be. */
+  early: Promise<Model | null>;
+  /** The check of the host, which must succeed before a container is stopped. */
+  checked: Promise<void>;
+  begun: EarlyPull;
+  /** The journal of the run before. */
+  earlier: JournalData | null;
+  /** What a killed compose call had left when the run began. */
+  debris: readonly Container[];
+  prepared?: PreparedPlan;
+  changeover?: Changeover;
+  look?: ContainersSeen;
+  saved?: Saved | null;
+}
+
+export interface WorkOptions {
+  preparation?: UpdateBegun;
+  /** For the last line of a run that ends before it replaces anything. */
+  facts?: () => EndingFacts;
+  /** The run before was killed. */
+  wasKilled?: boolean;
+  /** Steps that this run does not need. */
+  without?: readonly StepKind[];
+}
+
+/** What the steps of a run share: its journal, and what this process has found, made and seen. */
+export class ComposeWork {
+  /** Signals end what works with it. */
+  readonly context: RunContext;
+  /** No signal ends what works with it: half of the containers would be of one version, half of the other. */
+  readonly lasting: RunContext;
+  readonly journal: Journal;
+  readonly #preparation: UpdateBegun | null;
+  readonly facts: () => EndingFacts;
+  /** The restore point that this process has made. */
+  record: PointRecord | null = null;
+  freed: Promise<Freeable | null> = Promise.resolve(null);
+  /** Another version was started before anything was replaced: the old one is not started again. */
+  isOvertaken = false;
+  readonly #upTries = new Map<string, UpTries>();
+  readonly #starts = new StartTimes();
+  /** What was started while data was restored. */
+  readonly startsWhileRestoring = startsWhileRestoring();
+  readonly #wasKilled: boolean;
+  #watch: ReturnType<typeof watchStops> | null = null;
+  #seen: ContainersSeen | null = null;
+  /** What `next` decides by. */
+  readonly memory = {
+    done: new Set<string>(),
+    before: new Set<string>(),
+    successors: new Map<string, string>(),
+    agreed: new Set<string>(),
+    failures: new Map<string | null, unknown>(),
+    removals: 0,
+    rounds: 0,
+  };
+
+  constructor(
+    context: RunContext,
+    journal: Journal,
+    { preparation, facts, wasKilled = false, without = [] }: WorkOptions = {},
+  ) {
+    this.context = context;
+    this.lasting = { ...context, engine: context.engine.uncancellable() };
+    this.journal = journal;
+    this.#preparation = preparation ?? null;
+    this.facts = facts ?? (() => endingFactsOf(journal.data));
+    this.#wasKilled = wasKilled;
+    for (const kind of without) this.memory.done.add(kind);
+  }
+
+  /** The project as it is now, or was a moment ago. */
+  async containers(): Promise<ProjectContainers> {
+    const { data } = this.journal;
+    if (this.#seen !== null && performance.now() - this.#seen.at < freshMs) return this.#seen.found;
+    const found = await listProject(this.lasting.engine, data.project.name);
+    await this.saw({ found, at: performance.now() }, null);
+    return found;
+  }
+
+  /** The same after a call of `up`, which may have started containers. @param before the look before the call */
+  async lookAfterUp(before: ProjectContainers): Promise<void> {
+    const { changeover, project } = this.journal.data;
+    const services = new Set(changeover?.moved.map(({ name }) => name));
+    const { containers } = before;
+    const found = await listProject(this.lasting.engine, project.name, { containers, services });
+    await this.saw({ found, at: performance.now() }, performance.now());
+  }
+
+  /** @param startedAt when containers that nobody has seen running were started; null if they may have run for long */
+  async saw(seen: ContainersSeen, startedAt: number | null): Promise<void> {
+    const { found } = seen;
+    this.#seen = seen;
+    this.#starts.note(found.containers, startedAt);
+    const { state, started, changeover } = this.journal.data;
+    // It is in the journal, because the container may be gone by the time that somebody asks.
+    const isNews = changeover !== null && !started && newHasStarted(changeover, found.containers);
+    if (isNews && isReplacing(state) && wayBackOf(state) === null) await this.journal.note({ started: true });
+  }
+
+  get found(): Knowledge['found'] {
+    const { prepared, plan } = this.#preparation ?? {};
+    if (!prepared) return 'nothing';
+    if (isUnchanged(prepared)) return 'no change';
+    return plan?.point == null ? 'changes' : 'changes, with data to save';
+  }
+
+  get preparation(): UpdateBegun {
+    return present(this.#preparation, 'a plan');
+  }
+
+  prepared(): PreparedPlan {
+    return present(this.preparation.prepared, 'a prepared plan');
+  }
+
+  /** What is about to be in the journal. */
+  planned(): Changeover {
+    return present(this.preparation.changeover, 'a changeover');
+  }
+
+  changeover(): Changeover {
+    return present(this.journal.data.changeover, 'a changeover');
+  }
+
+  /** The old texts of files that this process has overwritten. */
+  oldTexts(): OldTexts {
+    const { changes = [] } = this.#preparation?.prepared ?? {};
+    return new Map(changes.flatMap(({ path, before }) => (before === null ? [] : [[path, before] as const])));
+  }
+
+  triesOf(service: string): UpTries {
+    const tries = this.#upTries.get(service) ?? {};
+    this.#upTries.set(service, tries);
+    return tries;
+  }
+
+  replacement(): Replacement {
+    const { lasting, journal } = this;
+    const compose = new Compose(lasting.engine, journal.data.project);
+    return { ...lasting, compose, journal, changeover: this.changeover(), starts: this.#starts };
+  }
+
+  restoreWork(): RestoreWork {
+    const { successors, agreed } = this.memory;
+    const changeover = this.changeover();
+    return { ...this.lasting, journal: this.journal, changeover, successors, agreed };
+  }
+
+  /** Where `execute` leads to another look. */
+  forgetLook(): void {
+    this.#seen = null;
+  }
+
+  close(): void {
+    this.#preparation?.saved?.endWatch();
+    this.#watch?.close();
+  }
+
+  /** From here on, containers are replaced. */
+  beginReplacing(): void {
+    this.context.cancellation.tooLate();
+    const ids = this.changeover().containers.map(({ id }) => id);
+    this.#watch ??= watchStops(this.lasting.engine, ids);
+  }
+
+  /** What was told to stop, and may end at any moment. */
+  stopsUnderWay(): StopsUnderWay {
+    return { wasKilled: this.#wasKilled, stopping: this.#watch?.underWay() ?? [] };
+  }
+
+  /** The way back begins with these containers. */
+  beginRestoring({ containers, leftovers }: ProjectContainers): void {
+    this.memory.before = new Set([...containers, ...leftovers].map(({ id }) => id));
+  }
+
+  /** What brings containers back is done once more. Gives how often that was so. */
+  restoreAgain(reason: 'removals' | 'rounds'): number {
+    const { done, failures } = this.memory;
+    const kept: StepKind[] =
+      reason === 'removals' ? ['restore-files', 'start-data-services', 'end-stops'] : [];
+    for (const name of [...done]) if (!kept.some((kind) => kind === name)) done.delete(name);
+    failures.clear();
+    this.memory[reason] += 1;
+    return this.memory[reason];
+  }
+}
+
+function present<T>(value: T | null | undefined, what: string): T {
+  if (value == null) throw new Error(`this run has not made ${what} yet`);
+  return value;
+}

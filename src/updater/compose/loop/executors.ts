@@ -1,0 +1,175 @@
+import { Cancelled } from '../../../core/progress/stops.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { and } from '../../run/log/wording.ts';
+import { startEarly } from '../../run/start-early.ts';
+import { isThereAlready } from '../../run/state/changeover.ts';
+import { replacedServices } from '../inspect/installation.ts';
+import { planChangeover } from '../plan/plan-changeover.ts';
+import { pullAndPrepare } from '../pull/pull-and-prepare.ts';
+import { awaitServices } from '../replace/await-services.ts';
+import { bringUp } from '../replace/bring-up.ts';
+import { giveNames, removeLeftovers, stopAll } from '../replace/containers.ts';
+import { dataDoors, writePointState } from '../replace/data-services.ts';
+import { freeable } from '../replace/end-updated.ts';
+import { StartTimes } from '../replace/health.ts';
+import { endRestorePoint } from '../replace/rollback/end-restore-point.ts';
+import { restoreExecutors } from '../replace/rollback/restore-containers.ts';
+import { restoreData, standStill, startDataAgain } from '../replace/rollback/restore-data.ts';
+import { restoreFilesAndTags } from '../replace/rollback/restore-files-and-tags.ts';
+import { mayBeStopping, type RestoreStep } from '../replace/rollback/restore-steps.ts';
+import { runOnce } from '../replace/run-once.ts';
+import { sameContainers } from '../replace/same-containers.ts';
+import { saveCold, saveWarm } from '../replace/save.ts';
+import { verify } from '../replace/verify.ts';
+import { announce } from './announce.ts';
+import type { ComposeWork } from './compose-work.ts';
+import type { ComposeStep, ComposeView, StepKind, StepOf } from './next-step.ts';
+import { isUnchanged } from './unchanged.ts';
+import { writeUpdate } from './write-update.ts';
+
+type RunStepKind = Exclude<StepKind, RestoreStep['kind']>;
+type Executors = {
+  [K in RunStepKind]: (step: StepOf<K>, work: ComposeWork, view: ComposeView) => Promise<void>;
+};
+
+/** How often a new version that is started during a restore is removed. */
+const rounds = 3;
+
+const executors: Executors = {
+  pull: async (_, { context, journal, preparation: begun }) => {
+    const pulling = pullAndPrepare(context, begun.plan, { ...begun, journal });
+    begun.prepared = await pulling.catch(async (error) => {
+      await begun.begun.end();
+      throw error;
+    });
+    // A run that may have nothing to do stops nothing.
+    if (!isUnchanged(begun.prepared)) await begun.checked;
+  },
+  'copy-warm': async (_, { context, journal, preparation: { plan } }) => {
+    if (plan.point !== null) await saveWarm(context, journal, plan.point);
+  },
+  'record-containers': async (_, work) => {
+    const { context, preparation: begun } = work;
+    const { installation } = begun.plan;
+    const replaced = replacedServices(installation);
+    const same = await sameContainers(context, installation.project.name, replaced, begun);
+    begun.changeover = planChangeover(work.prepared(), same.containers);
+    begun.look = same.look;
+  },
+  'copy-cold': async (_, work) => {
+    const { context, journal, preparation: begun } = work;
+    const { point, installation } = begun.plan;
+    const changeover = work.planned();
+    begun.saved = point && (await saveCold(context, journal, { point, changeover, installation }));
+  },
+  write: async (_, work) => {
+    const { context, journal, preparation: begun } = work;
+    const { saved = null, look, earlier } = begun;
+    const changeover = work.planned();
+    await writeUpdate(context, journal, work.prepared(), { changeover, saved });
+    saved?.endWatch();
+    // Without its restore point if another version was started in the meantime.
+    work.record = journal.data.point ? (saved?.record ?? null) : null;
+    if (look && earlier?.started && isThereAlready(changeover, look.found.containers))
+      await journal.note({ started: true });
+    if (context.cancellation.signal.aborted) throw new Cancelled();
+    context.cancellation.tooLate();
+    if (look) await work.saw(look, null);
+  },
+  announce: async (_, work) => {
+    work.beginReplacing();
+    announce(work.replacement());
+  },
+  'remove-leftovers': ({ containers }, { lasting }) => removeLeftovers(lasting, containers),
+  'give-name': ({ containers }, { lasting }) => giveNames(lasting, containers),
+  stop: ({ containers }, { lasting }) => stopAll(lasting, containers),
+  'stop-again': ({ containers }, { lasting }) => stopAll(lasting, containers),
+  'await-healthy': async ({ service: name, dependent }, work) => {
+    const replacement = work.replacement();
+    replacement.log.info(`waiting for ${name}, which ${dependent} depends on`);
+    // It is waited for by its service and not by its id: another call may replace the container meanwhile.
+    const moved = replacement.changeover.moved.filter((each) => each.name === name);
+    const changeover = { ...replacement.changeover, moved };
+    await awaitServices({ ...replacement, changeover, starts: new StartTimes() }, name);
+  },
+  up: (step, work, view) => upOnce(step, work, view),
+  'run-once': (step, work, view) =>
+    runOnce(step, work.replacement(), () =>
+      upOnce({ ...step, kind: 'up', start: true, force: false }, work, view),
+    ),
+  verify: async (_, work, { now }) => {
+    const { lasting, journal, record } = work;
+    // They are read beside the new version's start, and not while nothing answers.
+    record?.hash(await dataDoors(lasting, journal));
+    // The old image is no longer needed, and the engine has time while the new version starts.
+    work.freed = startEarly(freeable(lasting.engine, work.changeover()));
+    await verify(work.replacement(), now);
+  },
+
+  'restore-data': (_, { lasting, journal, startsWhileRestoring }) =>
+    restoreData(lasting, journal, startsWhileRestoring),
+  'restore-files': (_, work) => restoreFilesAndTags(work.lasting, work.journal, work.oldTexts()),
+  'restore-again': async (_, work) => {
+    const { lasting, journal } = work;
+    // If this run ends here, the next one restores the data again.
+    await writePointState(journal, { state: 'saved' });
+    if (work.restoreAgain('rounds') < rounds) {
+      lasting.log.warn(
+        'the new version was started while the old version was being restored; restoring again',
+      );
+      return;
+    }
+    await standStill(lasting, journal);
+    throw new UpdateError(
+      'data-not-restored',
+      'the new version was started repeatedly while the old version was being restored',
+    );
+  },
+  'start-data-services': (_, work) => startDataAgain(work.lasting, work.journal, work.changeover()),
+  // What is being stopped would end after it was found running: a second stop ends with the first one.
+  'end-stops': async (_, work, { now }) => {
+    work.beginRestoring(now);
+    const ending = mayBeStopping(work.changeover(), now, work.stopsUnderWay());
+    await stopAll(work.lasting, ending, ' (already requested)');
+  },
+  'restore-removed': async ({ names }, work) => {
+    work.lasting.log.warn(`another process removed ${and(names)} during the rollback; trying again`);
+    work.restoreAgain('removals');
+  },
+  'end-restore-point': async ({ isOvertaken }, work) => {
+    const { from } = work.journal.data;
+    work.isOvertaken = isOvertaken;
+    if (isOvertaken)
+      work.lasting.log.warn(
+        `another version was started in the meantime, so ${from} will not be started again`,
+      );
+    await endRestorePoint(work.lasting, work.journal, isOvertaken);
+  },
+};
+
+async function upOnce(step: StepOf<'up'>, work: ComposeWork, { now }: ComposeView): Promise<void> {
+  const look = () => work.lookAfterUp(now);
+  await bringUp(step, work.replacement(), {
+    before: now.containers,
+    look,
+    tried: work.triesOf(step.service),
+  });
+}
+
+export const stepKinds = [...Object.keys(executors), ...Object.keys(restoreExecutors)] as readonly StepKind[];
+
+const isRestoreStep = (step: ComposeStep): step is RestoreStep => step.kind in restoreExecutors;
+
+/** Every kind of step has its executor in one of the two tables. */
+export function executeStep(step: ComposeStep, work: ComposeWork, view: ComposeView): Promise<unknown> {
+  if (isRestoreStep(step)) {
+    const execute = restoreExecutors[step.kind] as (step: RestoreStep, work: unknown) => Promise<unknown>;
+    return execute(step, work.restoreWork());
+  }
+  const execute = executors[step.kind] as (
+    step: ComposeStep,
+    work: ComposeWork,
+    view: ComposeView,
+  ) => Promise<void>;
+  return execute(step, work, view);
+}

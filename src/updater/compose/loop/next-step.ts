@@ -1,0 +1,175 @@
+import { Interrupted } from '../../../core/progress/stops.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { ProjectContainers } from '../../../engine/api/project-containers.ts';
+import type { Goal, NextStep } from '../../run/drive.ts';
+import { newHasStarted } from '../../run/state/changeover.ts';
+import type { JournalData } from '../../run/state/journal.ts';
+import { isBeforeReplacing } from '../../run/state/run-state.ts';
+import { type ReplaceStep, replaceSteps } from '../replace/replace-steps.ts';
+import { removedContainers, withOldIds } from '../replace/rollback/removed-containers.ts';
+import { type RestoreStep, restoreSteps } from '../replace/rollback/restore-steps.ts';
+
+/** On the way to the new version. */
+type UpdateStep =
+  /** Every image is here, and what is to be written is proven. */
+  | { kind: 'pull' }
+  /** The data is copied while everything runs. */
+  | { kind: 'copy-warm' }
+  /** What is about to be replaced is noted. */
+  | { kind: 'record-containers' }
+  /** Services are stopped, and what has changed in their data since is copied. */
+  | { kind: 'copy-cold' }
+  /** Files are written, and tags are moved. */
+  | { kind: 'write' }
+  /** From here on no signal ends the run. */
+  | { kind: 'announce' }
+  | ReplaceStep
+  | { kind: 'verify' };
+
+/** On the way back. */
+type RollbackStep =
+  | { kind: 'restore-data' }
+  | { kind: 'restore-files' }
+  /** The new version was started on the restored data: all of it again. */
+  | { kind: 'restore-again' }
+  | { kind: 'start-data-services' }
+  /** What the run was stopping has ended. */
+  | { kind: 'end-stops' }
+  | RestoreStep
+  /** Somebody has removed old containers: they are recreated. */
+  | { kind: 'restore-removed'; names: readonly string[] }
+  | { kind: 'end-restore-point'; isOvertaken: boolean };
+
+export type ComposeStep = UpdateStep | RollbackStep;
+export type StepKind = ComposeStep['kind'];
+export type StepOf<K extends StepKind> = Extract<ComposeStep, { kind: K }>;
+
+/** What this process knows besides what the journal and the engine tell. */
+export interface Knowledge {
+  /** Names of the steps that are done. */
+  done: ReadonlySet<string>;
+  /** What the update has found before it replaces anything. */
+  found: 'nothing' | 'no change' | 'changes' | 'changes, with data to save';
+  /** Ids of old containers that were there when the way back began. */
+  before: ReadonlySet<string>;
+  /** Containers that were made again: their ids, by those of the old ones. */
+  successors: ReadonlyMap<string, string>;
+  /** Why services do not come back; null for what is about all of them. */
+  failures: ReadonlyMap<string | null, unknown>;
+  /** How often somebody has removed old containers. */
+  removals: number;
+}
+
+export interface ComposeView {
+  data: JournalData;
+  now: ProjectContainers;
+  known: Knowledge;
+}
+
+/** The name of a step that is done once. */
+export const stepName = (step: ComposeStep): string =>
+  [
+    step.kind,
+    ...('record' in step ? [step.record.id] : 'service' in step ? [step.service] : []),
+    ...('dependent' in step ? [step.dependent] : []),
+    ...(step.kind === 'remove-leftovers' || step.kind === 'give-name' || step.kind === 'stop-again'
+      ? step.containers.map(({ id }) => id)
+      : []),
+  ].join(' ');
+
+/** What to do next (docs/design.md has the table). */
+export const nextStep = (view: ComposeView, goal: Goal): NextStep<ComposeStep> =>
+  goal === 'update' ? nextForward(view) : nextBack(view);
+
+const done = { kind: 'done' } as const;
+
+function nextForward({ data, now, known }: ComposeView): NextStep<ComposeStep> {
+  const { state, changeover } = data;
+  const isDone = (step: ComposeStep) => known.done.has(stepName(step));
+  const first = (...steps: ComposeStep[]) => steps.find((step) => !isDone(step)) ?? done;
+  switch (state.at) {
+    case 'pulling':
+    case 'saving':
+    case 'writing': {
+      if (known.found === 'no change') return done;
+      const [warm, cold] = [{ kind: 'copy-warm' }, { kind: 'copy-cold' }] as const;
+      const saves = known.found === 'changes, with data to save';
+      return first(
+        { kind: 'pull' },
+        ...(saves ? [warm] : []),
+        { kind: 'record-containers' },
+        ...(saves ? [cold] : []),
+        { kind: 'write' },
+      );
+    }
+    case 'replacing':
+    case 'verifying': {
+      if (changeover === null) return { kind: 'blocked', why: new Error('the journal has no changeover') };
+      const isReplaced = (service: string) =>
+        known.done.has(`up ${service}`) || known.done.has(`run-once ${service}`);
+      const steps = replaceSteps(changeover, now, isReplaced);
+      return first({ kind: 'announce' }, ...steps, { kind: 'verify' });
+    }
+    default:
+      return { kind: 'blocked', why: new Error(`an update cannot go on from ${state.at}`) };
+  }
+}
+
+function nextBack(view: ComposeView): NextStep<ComposeStep> {
+  const { data, now, known } = view;
+  const { state, changeover, point, started } = data;
+  const isDone = (step: ComposeStep) => known.done.has(stepName(step));
+  const isOfPoint = state.at === 'restoring' && point != null && changeover !== null;
+  if (isOfPoint && point.state !== 'restored') return { kind: 'restore-data' };
+  if (!isDone({ kind: 'restore-files' })) return { kind: 'restore-files' };
+  const isNewThere = changeover !== null && newHasStarted(changeover, now.containers);
+  if (isOfPoint && isNewThere) return { kind: 'restore-again' };
+  const isOvertaken = isBeforeReplacing(state) && (started || isNewThere);
+  if (changeover !== null) {
+    if (!isDone({ kind: 'start-data-services' })) return { kind: 'start-data-services' };
+    const next = isOvertaken ? null : nextContainer(view);
+    if (next) return next;
+  }
+  const last = { kind: 'end-restore-point', isOvertaken } as const;
+  return isDone(last) ? done : last;
+}
+
+/** How often old containers are recreated that somebody removes meanwhile. */
+const tries = 4;
+
+/** The next step that brings old containers back; null if all are back. */
+function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep> | null {
+  const { changeover, blueprints, state } = data;
+  if (changeover === null) return null;
+  const { successors, failures, before, removals } = known;
+  const endStops = { kind: 'end-stops' } as const;
+  if (!known.done.has(stepName(endStops))) return endStops;
+  const containers = withOldIds(now, successors);
+  const rebuilt = new Set(successors.keys());
+  const started = new Set(
+    changeover.containers.map(({ id }) => id).filter((id) => known.done.has(`start ${id}`)),
+  );
+  for (const step of restoreSteps(changeover, { containers, blueprints }, { rebuilt, started })) {
+    const service = 'service' in step ? step.service : null;
+    // A service that cannot come back must not keep the others down.
+    if (service === null && failures.size > 0) break;
+    if (!failures.has(null) && !failures.has(service) && !known.done.has(stepName(step))) return step;
+  }
+  if (failures.size === 0) return null;
+  const names = removedContainers(changeover, { before, now: containers, rebuilt });
+  if (names.length > 0 && removals + 1 < tries) return { kind: 'restore-removed', names };
+  const [failure] = failures.values();
+  return { kind: 'blocked', why: notRestored(failure, data.from, state.at === 'restoring') };
+}
+
+/** What a run ends with if the old containers do not come back. */
+export function notRestored(error: unknown, from: string, isDataRestored: boolean): unknown {
+  if (!(error instanceof UpdateError) || error instanceof Interrupted) return error;
+  return new UpdateError('containers-not-restored', error.message, {
+    ...(isDataRestored && {
+      state: `the data and files of ${from} have been restored, but ${from} could not be started`,
+    }),
+    detail: error.detail,
+    cause: error,
+  });
+}

@@ -1,0 +1,143 @@
+import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { listProject } from '../../../engine/api/project-containers.ts';
+import { savedAt } from '../../data/point.ts';
+import type { PointRecord } from '../../data/point-record.ts';
+import { type Ending, endingOf, keptEnding } from '../../run/log/ending.ts';
+import type { Log } from '../../run/log/log.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import { newHasStarted } from '../../run/state/changeover.ts';
+import { endingFactsOf, type Journal } from '../../run/state/journal.ts';
+import { isReplacing, openOf } from '../../run/state/run-state.ts';
+import { dataDoors } from '../replace/data-services.ts';
+import { findSaved } from '../replace/find-saved.ts';
+import { beginRollback, checkPoint, completePoint } from '../replace/rollback/restore-data.ts';
+import type { ComposeWork } from './compose-work.ts';
+
+/**
+ * Decides how a run goes back after an error, and says so in the journal. Gives what it ends with once all is back.
+ * @throws what it ends with if there is no way back
+ */
+export function turnBack(work: ComposeWork, error: unknown): Promise<() => unknown> {
+  if (error instanceof Interrupted) throw error;
+  return isReplacing(work.journal.data.state) ? afterReplacing(work, error) : beforeReplacing(work, error);
+}
+
+/** Nothing of the new version was meant to run yet. */
+async function beforeReplacing(work: ComposeWork, cause: unknown): Promise<() => unknown> {
+  const { lasting, journal } = work;
+  const { engine, log, options, cancellation } = lasting;
+  work.close();
+  const error = unlessStarted(cause);
+  const isThere = await engine.answers();
+  const failure = isThere && !options.noRollback ? unlessCancelled(error) : null;
+  if (failure instanceof UpdateError && (await isOverSaved(lasting, journal)))
+    return withData(lasting, journal, { error: failure, record: null });
+  // An engine that has sent a signal and no longer answers is shutting down; it starts this container again afterwards.
+  if (error instanceof Cancelled && !isThere) throw new Interrupted();
+  // If the engine does not answer, the journal gets no ending, so a restarted container starts the update over.
+  if (isThere) {
+    const facts = { ...work.facts(), product: options.product };
+    await markRollback(journal, log, endingOf(error, facts, cancellation.signalNumber));
+  }
+  const message = 'another version was started while the data was being saved';
+  return () => (work.isOvertaken ? new UpdateError('containers-changed', message, { cause: error }) : error);
+}
+
+/** Containers may have been replaced. */
+async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => unknown> {
+  const { lasting, journal, record } = work;
+  const { engine, log, options } = lasting;
+  const now = await listProject(engine, journal.data.project.name).catch((cause) => {
+    if (cause instanceof Interrupted) throw cause;
+    throw new UpdateError('engine-lost', (error as Error).message, { cause });
+  });
+  const isBroken = error instanceof UpdateError && error.outcome === 'broken';
+  if (journal.data.started || newHasStarted(work.changeover(), now.containers)) {
+    const leftAlone = await findSaved(engine, journal.data);
+    await journal.note({ started: true, ...(leftAlone && { leftAlone }) });
+    if (!(error instanceof UpdateError)) throw error;
+    if (journal.data.point?.state === 'saved' && !options.noRollback)
+      return withData(lasting, journal, { error, record });
+    if (isBroken) throw error;
+    throw new UpdateError('broken', error.message, { detail: error.detail, cause: error });
+  }
+  record?.cancel();
+  const failure = isBroken
+    ? new UpdateError('recreate-failed', error.message, { detail: error.detail, cause: error })
+    : error;
+  const ending = endingOf(failure, { ...endingFactsOf(journal.data), product: options.product });
+  for (const line of ending.lines) log.error(line);
+  log.warn('no container of the new version has started; restoring the old version');
+  await markRollback(journal, log, ending);
+  return () =>
+    failure instanceof UpdateError
+      ? new UpdateError(failure.code, failure.message, {
+          advice: failure.advice,
+          isLogged: true,
+          cause: failure,
+        })
+      : failure;
+}
+
+/** Something of the new version has started, and the run cannot end `updated`: version, files and data go back. */
+async function withData(
+  context: RunContext,
+  journal: Journal,
+  { error, record }: { error: UpdateError; record: PointRecord | null },
+): Promise<() => unknown> {
+  const { log, options, cancellation } = context;
+  cancellation.tooLate();
+  const { from } = journal.data;
+  const facts = { ...endingFactsOf(journal.data), product: options.product };
+  for (const line of endingOf(error, facts).lines) log.error(line);
+  const giveUp = (cause: unknown): never => {
+    if (cause instanceof Interrupted) throw cause;
+    log.error(`cannot roll back: ${(cause as Error).message}`);
+    throw new UpdateError('broken', error.message, { detail: error.detail, isLogged: true, cause });
+  };
+  // Hashes that this run is computing are not computed once more.
+  await record?.hashed(await dataDoors(context, journal)).catch(() => {});
+  const found = await completePoint(context, journal).catch(giveUp);
+  if (found === null) return giveUp(new Error("the restore point's record is missing"));
+  const { point } = found.record;
+  log.warn(`${point.next} failed; rolling back to ${from} with the data saved at ${savedAt(point)}`);
+  await checkPoint(found.doors, found.record).catch(giveUp);
+  const rolledBack = new UpdateError('rolled-back', error.message, {
+    state: `${from} is running again with the data saved at ${savedAt(point)}`,
+    isLogged: true,
+    fields: { rolledBack: { version: from, at: point.at } },
+    cause: error,
+  });
+  const target = { record: found.record, back: journal.data };
+  await beginRollback(context, journal, target, endingOf(rolledBack, facts)).catch(giveUp);
+  return () => rolledBack;
+}
+
+/** A data service did not start after its data was saved. The second try, on the way out, decides whether it is down. */
+const unlessStarted = (error: unknown): unknown =>
+  error instanceof UpdateError && error.code === 'containers-not-restored'
+    ? new UpdateError('save-failed', error.message, { detail: error.detail, cause: error })
+    : error;
+
+/** A run that is cancelled does not leave another version on data that is saved. */
+const unlessCancelled = (error: unknown): unknown =>
+  error instanceof Cancelled
+    ? new UpdateError('containers-changed', 'the update was cancelled after another version was started')
+    : error;
+
+/** The new version was started on data that is saved: by `docker compose up`, from files that were just written. */
+async function isOverSaved({ engine }: RunContext, { data }: Journal): Promise<boolean> {
+  if (data.changeover === null || data.point?.state !== 'saved') return false;
+  const { containers } = await listProject(engine, data.project.name);
+  return newHasStarted(data.changeover, containers);
+}
+
+/** Records the way back, and the ending of the run after it; null if an update starts over after it. */
+export async function markRollback(journal: Journal, log: Log, ending: Ending | null): Promise<void> {
+  const open = openOf(journal.data.state);
+  if (open === null || open.at === 'rolling-back' || open.at === 'restoring') return;
+  const kept = ending && keptEnding(log, ending);
+  const failure = await journal.note({ state: { at: 'rolling-back', from: open.at, ending: kept } });
+  if (failure !== null) log.warn(failure);
+}

@@ -1,0 +1,29 @@
+import { restoreFiles } from '../../../../core/files/restore-files.ts';
+import { Interrupted } from '../../../../core/progress/stops.ts';
+import type { RunContext } from '../../../run/run-context.ts';
+import type { Journal } from '../../../run/state/journal.ts';
+import { restoreTags } from '../../pull/tags.ts';
+import { findLeftAlone } from '../find-saved.ts';
+
+/** Old texts of files that a run writes, by path. */
+export type OldTexts = ReadonlyMap<string, string>;
+
+/** Files that were edited meanwhile are left alone. @throws UpdateError files-not-restored */
+export async function restoreFilesAndTags(
+  { engine, log }: RunContext,
+  journal: Journal,
+  texts: OldTexts,
+): Promise<void> {
+  const { files, tags, project } = journal.data;
+  const leftAlone = await restoreFiles(files, { texts });
+  for (const path of leftAlone) log.warn(`${path} was edited during the update and is left unchanged`);
+  await restoreTags(engine, project.name, tags, log).catch((error: Error) => {
+    if (error instanceof Interrupted) throw error;
+    log.warn(
+      `the image tags could not be restored, so the next docker compose up may start the new image: ${error.message}`,
+    );
+  });
+  if (leftAlone.length > 0) {
+    await journal.note({ leftAlone: await findLeftAlone(engine, journal.data, leftAlone) });
+  }
+}

@@ -1,0 +1,191 @@
+import { describe, expect, it } from 'vitest';
+import { UpdateError } from '../../../../src/core/progress/update-error.ts';
+import type { Container } from '../../../../src/engine/container.ts';
+import {
+  type ComposeStep,
+  type ComposeView,
+  type Knowledge,
+  nextStep,
+  stepName,
+} from '../../../../src/updater/compose/loop/next-step.ts';
+import type { Goal } from '../../../../src/updater/run/drive.ts';
+import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
+import {
+  blueprint,
+  changeover,
+  containers,
+  ending,
+  journalData,
+  movedService,
+  record,
+} from '../../../build.ts';
+
+const old = containers('app-1 worker-1');
+const planned = changeover({ containers: old.map((each) => record(each)) });
+const failed = ending('failed');
+const point: NonNullable<JournalData['point']> = {
+  ...{ directory: '/opt/svc/.svc-updater/restore/20261126T104215Z', state: 'saved' },
+  ...{ services: ['db'], inMemory: [], riders: [], ports: [], policies: [] },
+};
+
+interface Given {
+  data?: Partial<JournalData>;
+  now?: readonly Container[];
+  known?: Partial<Knowledge>;
+}
+
+function view({ data, now = old, known }: Given): ComposeView {
+  return {
+    data: journalData({ changeover: planned, ...data }),
+    now: { containers: now, leftovers: [] },
+    known: {
+      ...{ done: new Set(), found: 'nothing', before: new Set(), successors: new Map() },
+      ...{ failures: new Map(), removals: 0, ...known },
+    },
+  };
+}
+
+/** All steps in their order, as if each did what it is for and nothing else happened. */
+function story(
+  goal: Goal,
+  given: Given,
+  after: (step: ComposeStep, given: Given) => void = () => {},
+): string[] {
+  const names: string[] = [];
+  const done = new Set(given.known?.done);
+  const at: Given = { ...given, known: { ...given.known, done } };
+  for (let count = 0; count < 40; count++) {
+    const step = nextStep(view(at), goal);
+    if (step.kind === 'done') return names;
+    if (step.kind === 'blocked') return [...names, `blocked: ${(step.why as UpdateError).message}`];
+    names.push(stepName(step));
+    done.add(stepName(step));
+    after(step, at);
+  }
+  throw new Error(`no end: ${names.join(', ')}`);
+}
+
+const replacing = { state: { at: 'replacing' } } as const;
+const rollingBack = { state: { at: 'rolling-back', from: 'replacing', ending: failed } } as const;
+const restoring = { state: { at: 'restoring', ending: failed }, point } as const;
+const toTheEnd = ['await-old', 'compare', 'end-restore-point'];
+
+describe('an update', () => {
+  it('pulls first, and ends there if nothing has changed', () => {
+    expect(story('update', {})[0]).toBe('pull');
+    expect(story('update', { known: { done: new Set(['pull']), found: 'no change' } })).toEqual([]);
+  });
+
+  it.each<[Knowledge['found'], string[]]>([
+    ['changes', ['pull', 'record-containers', 'write']],
+    ['changes, with data to save', ['pull', 'copy-warm', 'record-containers', 'copy-cold', 'write']],
+  ])('with %s goes on from its journal', (found, before) => {
+    const steps = story('update', { data: { changeover: null }, known: { found } }, (step, at) => {
+      if (step.kind === 'copy-warm') at.data = { ...at.data, state: { at: 'saving' } };
+      if (step.kind === 'write') at.data = replacing;
+    });
+    expect(steps).toEqual([...before, 'announce', 'stop worker', 'up app', 'up worker', 'verify']);
+  });
+
+  it('takes up what a killed one has left to do', () => {
+    const now = containers('app-1+ worker-1!');
+    expect(story('update', { data: replacing, now })).toEqual(['announce', 'up worker', 'verify']);
+    expect(
+      story('update', { data: { state: { at: 'verifying' } }, now: containers('app-1+ worker-1+') }),
+    ).toEqual(['announce', 'verify']);
+  });
+
+  it('does not go on from the way back', () => {
+    for (const data of [rollingBack, restoring])
+      expect(story('update', { data })).toEqual([expect.stringContaining('blocked: an update cannot go on')]);
+  });
+});
+
+describe('a rollback', () => {
+  it('brings files and tags back, then the containers', () => {
+    const now = containers('app-1 worker-1!');
+    const steps = ['restore-files', 'start-data-services', 'end-stops', 'start worker-1', ...toTheEnd];
+    expect(story('rollback', { data: rollingBack, now })).toEqual(steps);
+  });
+
+  it('brings the data back first, once', () => {
+    const restored: Given = { data: restoring };
+    const steps = story('rollback', restored, (step, at) => {
+      if (step.kind === 'restore-data') at.data = { ...restoring, point: { ...point, state: 'restored' } };
+    });
+    expect(steps).toEqual([
+      ...['restore-data', 'restore-files', 'start-data-services', 'end-stops', ...toTheEnd],
+    ]);
+  });
+
+  it('brings everything back again where the new version was started on the restored data', () => {
+    const data = { ...restoring, point: { ...point, state: 'restored' } } as const;
+    const now = containers('app-1+ worker-1!');
+    const next = (done: string[]) =>
+      nextStep(view({ data, now, known: { done: new Set(done) } }), 'rollback');
+    expect(next([])).toEqual({ kind: 'restore-files' });
+    // However far the rest has come.
+    expect(next(['restore-files'])).toEqual({ kind: 'restore-again' });
+    expect(next(['restore-files', 'start-data-services', 'end-stops'])).toEqual({ kind: 'restore-again' });
+  });
+
+  it('starts no old container where another version was started before anything was replaced', () => {
+    for (const data of [{ started: true }, {}])
+      expect(
+        story('rollback', {
+          data: { state: { at: 'rolling-back', from: 'saving', ending: null }, ...data },
+          now: 'started' in data ? old : containers('app-1+ worker-1'),
+        }),
+      ).toEqual(['restore-files', 'start-data-services', 'end-restore-point']);
+  });
+
+  it('has no containers to bring back before any are known', () => {
+    const data = { state: { at: 'rolling-back', from: 'pulling', ending: null }, changeover: null } as const;
+    expect(story('rollback', { data })).toEqual(['restore-files', 'end-restore-point']);
+  });
+
+  it('leaves no service down for another that does not come back', () => {
+    const failures = new Map([['app', new UpdateError('engine-unavailable', 'app does not start')]]);
+    const now = containers('app-1! worker-1!');
+    expect(story('rollback', { data: rollingBack, now, known: { failures } })).toEqual([
+      ...['restore-files', 'start-data-services', 'end-stops', 'start worker-1'],
+      'blocked: app does not start',
+    ]);
+  });
+
+  it('recreates what somebody removes meanwhile, and gives up at the fourth time', () => {
+    const failures = new Map([['worker', new UpdateError('engine-unavailable', 'no such container')]]);
+    const known = { failures, before: new Set(['app-1', 'worker-1']) };
+    const data = { ...rollingBack, blueprints: old.map(({ id }) => blueprint(id)) };
+    const done = new Set(['restore-files', 'start-data-services', 'end-stops']);
+    const next = (removals: number) =>
+      nextStep(view({ data, now: containers('app-1'), known: { ...known, removals, done } }), 'rollback');
+    const again = { kind: 'restore-removed', names: ['svc-worker-1'] };
+    expect([next(0), next(2)]).toEqual([again, again]);
+    expect(next(3)).toMatchObject({ kind: 'blocked', why: { message: 'no such container' } });
+  });
+
+  it('says that the data is back, if only the containers are not', () => {
+    const failures = new Map([['app', new UpdateError('engine-unavailable', 'app does not start')]]);
+    const data = { ...restoring, point: { ...point, state: 'restored' } } as const;
+    const done = new Set(['restore-files', 'start-data-services', 'end-stops']);
+    expect(
+      nextStep(view({ data, now: containers('app-1! worker-1'), known: { failures, done } }), 'rollback'),
+    ).toMatchObject({
+      kind: 'blocked',
+      why: {
+        code: 'containers-not-restored',
+        state: 'the data and files of v1.0.0 have been restored, but v1.0.0 could not be started',
+      },
+    });
+  });
+});
+
+it('gives steps that are about different containers different names', () => {
+  const moved = [movedService('app'), movedService('worker')];
+  const [app, worker] = moved.map(({ name }) => name);
+  expect(stepName({ kind: 'await-healthy', service: app ?? '', dependent: worker ?? '' })).toBe(
+    'await-healthy app worker',
+  );
+  expect(stepName({ kind: 'remove-leftovers', containers: old })).toBe('remove-leftovers app-1 worker-1');
+});
