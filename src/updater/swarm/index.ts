@@ -8,11 +8,10 @@ import type { Ending } from '../run/log/ending.ts';
 import { nothingKnown } from '../run/log/ending-facts.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
 import { runToEnd } from '../run/run-to-end.ts';
-import { type Site, update } from '../run/update.ts';
+import { update } from '../run/update.ts';
 import { beginStack } from './begin.ts';
 import { stacksWithApp } from './choose-stack.ts';
-import { type StackSoFar, type StackStart, settleStack } from './settle.ts';
-import type { StackRunStep, StackRunView } from './stack-run.ts';
+import { type StackSoFar, settleStack } from './settle.ts';
 
 export { showStackPlan } from './show-plan.ts';
 
@@ -25,12 +24,9 @@ export async function updateStack(given: FirstContext): Promise<number> {
     record: null,
     run: null,
   };
-  const site: Site<StackStart, StackRunView, StackRunStep> = {
-    settle: () => settleStack(given, soFar),
-    begin: (start) => beginStack(start, soFar),
-  };
   return runToEnd(given, {
-    work: () => update(site, log),
+    work: () =>
+      update({ settle: () => settleStack(given, soFar), begin: (start) => beginStack(start, soFar) }, log),
     facts: () => ({ ...soFar.facts, touched: soFar.run?.isReplacing ?? false }),
     close: (ending) => close(engine, soFar, ending),
     afterShutdown: 'the next run resumes this update',

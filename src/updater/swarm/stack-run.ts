@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { updateService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import type { Goal, NextStep, Run } from '../run/drive.ts';
+import type { DrivenRun, Goal, NextStep } from '../run/drive.ts';
 import type { Ending } from '../run/log/ending.ts';
 import { breakSilence } from '../run/log/heartbeat.ts';
 import type { Log } from '../run/log/log.ts';
@@ -40,15 +40,15 @@ interface Prepared {
   planned: PlannedStack;
 }
 
-export type StackRunView = StackView | Prepared;
-export type StackRunStep =
+type StackRunView = (StackView & { areFilesBack: boolean }) | Prepared;
+type StackRunStep =
   | Exclude<StackStep, { kind: 'done' }>
   | { kind: 'pull' | 'write-files'; planned: PlannedStack }
   | { kind: 'restore-files' };
 type Executors = { [K in StackRunStep['kind']]: (step: Extract<StackRunStep, { kind: K }>) => Promise<void> };
 
 /** An update of a stack. Each write to a service follows a look that asks for it. */
-export class StackRun implements Run<StackRunView, StackRunStep> {
+export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   readonly record: StackRecord;
   /** Services may have been changed. */
   isReplacing: boolean;
@@ -89,13 +89,14 @@ export class StackRun implements Run<StackRunView, StackRunStep> {
     const { at } = this.record.state;
     const planned = this.#planned;
     if (planned !== null && (at === 'pulling' || at === 'writing')) return { at, planned };
-    return this.#orRestore(() => this.#lookAtStack());
+    const view = await this.#orRestore(() => this.#lookAtStack());
+    return { ...view, areFilesBack: this.#areFilesBack };
   }
 
   next(view: StackRunView, goal: Goal): NextStep<StackRunStep> {
     if ('at' in view) return { kind: view.at === 'pulling' ? 'pull' : 'write-files', planned: view.planned };
     if (goal === 'update') return nextForward(view);
-    if (this.#areFilesBack) return { kind: 'done' };
+    if (view.areFilesBack) return { kind: 'done' };
     const step = nextBack(view);
     return step.kind === 'done' ? { kind: 'restore-files' } : step;
   }
