@@ -82,6 +82,13 @@ export class StackWatch {
     return this.followed.some(({ seen }) => seen.started.size > 0);
   }
 
+  /** From here on, tasks that are about to start count as started. Gives whether the first one does. */
+  countStarting(): boolean {
+    const had = this.hasStarted;
+    for (const { seen } of this.followed) for (const id of seen.starting) seen.started.add(id);
+    return this.hasStarted !== had;
+  }
+
   get isBack(): boolean {
     return wayBackOf(this.#record.state) !== null;
   }

@@ -309,6 +309,15 @@ describe('StackRun', () => {
     expect(lines.join('\n')).not.toMatch(restored);
   });
 
+  it('records that a task which was starting until the wait ended has started', async () => {
+    const { double, run, log, record } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
+    });
+    double.tasks = () => tasksOf([double.written.length === 0 ? 'old running' : 'new starting', { id: 'a' }]);
+    await expect(runToGoal(run, log)).rejects.toMatchObject({ code: 'broken' });
+    expect(record.hasStarted).toBe(true);
+  });
+
   it('reports a Swarm that is lost while services are replaced, and undoes nothing', async () => {
     const { double, run, log, record } = await begin({ moves: [moveOf('app')] });
     double.tasks = () => [];
