@@ -18,12 +18,8 @@ export { showStackPlan } from './show-plan.ts';
 /** Updates a stack. Gives the exit code; the last line and the record say the same. */
 export async function updateStack(given: FirstContext): Promise<number> {
   const { options, engine, log } = given;
-  const soFar: StackSoFar = {
-    found: null,
-    facts: { ...nothingKnown, product: options.product },
-    record: null,
-    run: null,
-  };
+  const facts = { ...nothingKnown, product: options.product };
+  const soFar: StackSoFar = { found: null, facts, record: null, run: null };
   return runToEnd(given, {
     work: () =>
       update({ settle: () => settleStack(given, soFar), begin: (start) => beginStack(start, soFar) }, log),
@@ -40,11 +36,8 @@ async function close(engine: Engine, { found, record }: StackSoFar, ending: Endi
   record?.release();
   const { id, restartPolicy } = found.own;
   if (restartPolicy === 'no') return;
-  await engine
-    .uncancellable()
-    .quiet()
-    .call(['update', '--restart=no', id])
-    .catch(() => {});
+  const quiet = engine.uncancellable().quiet();
+  await quiet.call(['update', '--restart=no', id]).catch(() => {});
 }
 
 /**

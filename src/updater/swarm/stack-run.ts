@@ -81,10 +81,6 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     this.#watch = new StackWatch(stack, record, earlier);
   }
 
-  get hasStarted(): boolean {
-    return this.#watch.hasStarted;
-  }
-
   async look(): Promise<StackRunView> {
     const { at } = this.record.state;
     const planned = this.#planned;
@@ -126,7 +122,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     if (!(error instanceof UpdateError) || error.code === 'update-running') throw error;
     if (error.code === 'engine-unavailable') throw swarmLost(error);
     const detail = [...error.detail, ...(await lastWords(this.#engine, this.#watch))];
-    if (this.hasStarted) throw stayedNew(data, error, detail);
+    if (this.#watch.hasStarted) throw stayedNew(data, error, detail);
     log.error(error.message);
     for (const line of detail) log.error(line);
     log.warn(`no task of ${data.to} has started; undoing all changes`);
@@ -155,7 +151,8 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
       const view = await this.#watch.look();
       if (!this.#watch.isOutdated) {
         // In the record before any decision depends on it: a later run must not roll back.
-        if (this.hasStarted !== record.hasStarted) await record.note({ started: this.hasStarted });
+        if (this.#watch.hasStarted !== record.hasStarted)
+          await record.note({ started: this.#watch.hasStarted });
         this.#enterVerify(view);
         return view;
       }
@@ -176,8 +173,10 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
       return await work();
     } catch (cause) {
       if (!this.#watch.isBack) throw cause;
-      if (!this.hasStarted) await this.#restoreFiles();
-      throw this.hasStarted && cause instanceof UpdateError ? stayedNew(this.record.data, cause, []) : cause;
+      if (!this.#watch.hasStarted) await this.#restoreFiles();
+      throw this.#watch.hasStarted && cause instanceof UpdateError
+        ? stayedNew(this.record.data, cause, [])
+        : cause;
     }
   }
 

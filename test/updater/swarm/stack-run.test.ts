@@ -251,7 +251,7 @@ describe('StackRun', () => {
   });
 
   it('counts a task as started if it was ready in a late answer and had ended by the next check', async () => {
-    const { double, run, forward } = await begin({
+    const { double, forward, record } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
     });
     let looks = 0;
@@ -262,7 +262,7 @@ describe('StackRun', () => {
     // What is told of the tasks is a second old when the look is over.
     double.delay = (path) => (path === '/services' && double.written.length === 1 && looks === 0 ? 1_000 : 0);
     await forward();
-    expect(run.hasStarted).toBe(true);
+    expect(record.hasStarted).toBe(true);
   });
 
   it('restores the files last, and ends with the error that it has turned back for', async () => {
