@@ -24,9 +24,8 @@ export function endOfWait(
   if (what === 'starts') {
     const isOver = tasks.newAlive.length === 0 && tasks.failures > 0 && waitedMs > 15_000;
     if ((tasks.failures < maxFailures || tasks.isUnsure) && !isOver && !isLate) return null;
-    // What has been starting for so long has started.
-    for (const { seen } of watch.followed) for (const id of seen.starting) seen.started.add(id);
-    return unwell(watch, service, waitedMs);
+    // What has been starting for so long has started. The next look records it, before the run ends with it.
+    return watch.countStarting() ? null : unwell(watch, service, waitedMs);
   }
   if (!isLate) return null;
   const left = watch.isBack ? tasks.newAlive : tasks.oldAlive;

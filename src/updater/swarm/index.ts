@@ -8,29 +8,21 @@ import type { Ending } from '../run/log/ending.ts';
 import { nothingKnown } from '../run/log/ending-facts.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
 import { runToEnd } from '../run/run-to-end.ts';
-import { type Site, update } from '../run/update.ts';
+import { update } from '../run/update.ts';
 import { beginStack } from './begin.ts';
 import { stacksWithApp } from './choose-stack.ts';
-import { type StackSoFar, type StackStart, settleStack } from './settle.ts';
-import type { StackRunStep, StackRunView } from './stack-run.ts';
+import { type StackSoFar, settleStack } from './settle.ts';
 
 export { showStackPlan } from './show-plan.ts';
 
 /** Updates a stack. Gives the exit code; the last line and the record say the same. */
 export async function updateStack(given: FirstContext): Promise<number> {
   const { options, engine, log } = given;
-  const soFar: StackSoFar = {
-    found: null,
-    facts: { ...nothingKnown, product: options.product },
-    record: null,
-    run: null,
-  };
-  const site: Site<StackStart, StackRunView, StackRunStep> = {
-    settle: () => settleStack(given, soFar),
-    begin: (start) => beginStack(start, soFar),
-  };
+  const facts = { ...nothingKnown, product: options.product };
+  const soFar: StackSoFar = { found: null, facts, record: null, run: null };
   return runToEnd(given, {
-    work: () => update(site, log),
+    work: () =>
+      update({ settle: () => settleStack(given, soFar), begin: (start) => beginStack(start, soFar) }, log),
     facts: () => ({ ...soFar.facts, touched: soFar.run?.isReplacing ?? false }),
     close: (ending) => close(engine, soFar, ending),
     afterShutdown: 'the next run resumes this update',
@@ -44,11 +36,8 @@ async function close(engine: Engine, { found, record }: StackSoFar, ending: Endi
   record?.release();
   const { id, restartPolicy } = found.own;
   if (restartPolicy === 'no') return;
-  await engine
-    .uncancellable()
-    .quiet()
-    .call(['update', '--restart=no', id])
-    .catch(() => {});
+  const quiet = engine.uncancellable().quiet();
+  await quiet.call(['update', '--restart=no', id]).catch(() => {});
 }
 
 /**

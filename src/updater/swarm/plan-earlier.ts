@@ -33,13 +33,11 @@ export function planEarlierStack(
   { holder, target, services }: { holder: string; target: string | null; services: readonly SwarmService[] },
 ): EarlierStackStep {
   if (earlier === null) return { kind: 'none' };
-  const {
-    data,
-    labels: { state, started, ...labels },
-  } = earlier;
-  const ending = endingOfState(state);
+  const { data, labels } = earlier;
+  const { started } = labels;
+  const ending = endingOfState(labels.state);
   const outcome = ending?.outcome;
-  const open = openOf(state);
+  const open = openOf(labels.state);
   if (ending !== null && labels.holder === holder) return { kind: 'repeat', ending };
   if (outcome === 'updated' || outcome === 'unchanged') return { kind: 'none' };
   const inherits = inheritanceOf(data);

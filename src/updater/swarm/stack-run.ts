@@ -40,8 +40,8 @@ interface Prepared {
   planned: PlannedStack;
 }
 
-export type StackRunView = StackView | Prepared;
-export type StackRunStep =
+type StackRunView = (StackView & { areFilesBack: boolean }) | Prepared;
+type StackRunStep =
   | Exclude<StackStep, { kind: 'done' }>
   | { kind: 'pull' | 'write-files'; planned: PlannedStack }
   | { kind: 'restore-files' };
@@ -81,21 +81,18 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     this.#watch = new StackWatch(stack, record, earlier);
   }
 
-  get hasStarted(): boolean {
-    return this.#watch.hasStarted;
-  }
-
   async look(): Promise<StackRunView> {
     const { at } = this.record.state;
     const planned = this.#planned;
     if (planned !== null && (at === 'pulling' || at === 'writing')) return { at, planned };
-    return this.#orRestore(() => this.#lookAtStack());
+    const view = await this.#orRestore(() => this.#lookAtStack());
+    return { ...view, areFilesBack: this.#areFilesBack };
   }
 
   next(view: StackRunView, goal: Goal): NextStep<StackRunStep> {
     if ('at' in view) return { kind: view.at === 'pulling' ? 'pull' : 'write-files', planned: view.planned };
     if (goal === 'update') return nextForward(view);
-    if (this.#areFilesBack) return { kind: 'done' };
+    if (view.areFilesBack) return { kind: 'done' };
     const step = nextBack(view);
     return step.kind === 'done' ? { kind: 'restore-files' } : step;
   }
@@ -125,7 +122,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     if (!(error instanceof UpdateError) || error.code === 'update-running') throw error;
     if (error.code === 'engine-unavailable') throw swarmLost(error);
     const detail = [...error.detail, ...(await lastWords(this.#engine, this.#watch))];
-    if (this.hasStarted) throw stayedNew(data, error, detail);
+    if (this.#watch.hasStarted) throw stayedNew(data, error, detail);
     log.error(error.message);
     for (const line of detail) log.error(line);
     log.warn(`no task of ${data.to} has started; undoing all changes`);
@@ -154,7 +151,8 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
       const view = await this.#watch.look();
       if (!this.#watch.isOutdated) {
         // In the record before any decision depends on it: a later run must not roll back.
-        if (this.hasStarted !== record.hasStarted) await record.note({ started: this.hasStarted });
+        if (this.#watch.hasStarted !== record.hasStarted)
+          await record.note({ started: this.#watch.hasStarted });
         this.#enterVerify(view);
         return view;
       }
@@ -175,8 +173,10 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
       return await work();
     } catch (cause) {
       if (!this.#watch.isBack) throw cause;
-      if (!this.hasStarted) await this.#restoreFiles();
-      throw this.hasStarted && cause instanceof UpdateError ? stayedNew(this.record.data, cause, []) : cause;
+      if (!this.#watch.hasStarted) await this.#restoreFiles();
+      throw this.#watch.hasStarted && cause instanceof UpdateError
+        ? stayedNew(this.record.data, cause, [])
+        : cause;
     }
   }
 

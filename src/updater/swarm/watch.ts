@@ -1,6 +1,5 @@
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { listNodes, listServices, listTasks, type SwarmPlace } from '../../engine/api/swarm.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
 import type { Json } from '../../engine/json.ts';
 import { imageOf, type SwarmNode, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
 import type { Log } from '../run/log/log.ts';
@@ -54,10 +53,8 @@ export class StackWatch {
   views: readonly ServiceView[] = [];
   /** The last new task that failed. Its log contains the reason. */
   failure: SwarmTask | null = null;
-  readonly #engine: Engine;
-  readonly #log: Log;
+  readonly #stack: WatchedStack;
   readonly #record: StackRecord;
-  readonly #history: number;
   readonly #earlier: JournalState | null;
   readonly #told = new Map<string, string>();
   #nodesAt = Number.NEGATIVE_INFINITY;
@@ -65,11 +62,9 @@ export class StackWatch {
   #hasBeenWell = false;
 
   /** @param earlier what the run before has left: what became of its tasks is known as far as Swarm remembers it */
-  constructor({ context, place }: WatchedStack, record: StackRecord, earlier: JournalState | null) {
-    this.#engine = context.engine.uncancellable();
-    this.#log = context.log;
+  constructor(stack: WatchedStack, record: StackRecord, earlier: JournalState | null) {
+    this.#stack = stack;
     this.#record = record;
-    this.#history = place.history;
     this.#earlier = earlier;
     const { moves, tasks } = record.data;
     this.followed = moves.map((move) => ({
@@ -85,6 +80,13 @@ export class StackWatch {
 
   get hasStarted(): boolean {
     return this.followed.some(({ seen }) => seen.started.size > 0);
+  }
+
+  /** From here on, tasks that are about to start count as started. Gives whether the first one does. */
+  countStarting(): boolean {
+    const had = this.hasStarted;
+    for (const { seen } of this.followed) for (const id of seen.starting) seen.started.add(id);
+    return this.hasStarted !== had;
   }
 
   get isBack(): boolean {
@@ -114,7 +116,7 @@ export class StackWatch {
 
   /** @throws UpdateError containers-changed where a service is gone */
   async look(): Promise<StackView> {
-    const engine = this.#engine;
+    const engine = this.#stack.context.engine.uncancellable();
     const ids = this.followed.map(({ move }) => move.id);
     const askedAt = performance.now();
     const isDue = askedAt - this.#nodesAt > nodesEveryMs;
@@ -155,7 +157,12 @@ export class StackWatch {
       const move = this.followed.find((each) => each.move.id === task.service)?.move;
       if (!this.isNews(task.id, `${task.state} ${task.error}`) || !move || this.#isFirstLook) continue;
       if (hasFailed(task) && task.image === move.image) this.failure = task;
-      tellTask(this.#log, task, move, task.node === '' ? '' : ` on ${this.nodeName(task.node)}`);
+      tellTask(
+        this.#stack.context.log,
+        task,
+        move,
+        task.node === '' ? '' : ` on ${this.nodeName(task.node)}`,
+      );
     }
   }
 
@@ -173,7 +180,7 @@ export class StackWatch {
     const side = imageSideOf(move, spec);
     const isSettled = service.previous !== null && imageSideOf(move, service.previous) === 'new';
     if (this.#isFirstLook && this.#earlier !== null) {
-      if (mayHaveForgotten(seen, move, tasks, this.#history)) seen.started.add('forgotten');
+      if (mayHaveForgotten(seen, move, tasks, this.#stack.place.history)) seen.started.add('forgotten');
       // Held by a run that was killed then: a task that was about to start may have, and Swarm forgets what it takes away.
       const wasHolding = openOf(this.#earlier)?.at === 'rolling-back';
       if (wasHolding && side === 'old' && isSettled) seen.started.add('missed');
@@ -209,7 +216,7 @@ export class StackWatch {
     each.version = version;
     if ([each.known, each.tried].some((own) => own !== null && isSame(own, spec))) return;
     each.known = spec;
-    const log = this.#log;
+    const { log } = this.#stack.context;
     const { replicas, forced } = amountsOf(spec);
     if (!isFirst) log.warn(`${each.move.name} was changed by another user or process during the update`);
     // What a run that was killed has stopped, or held, has its own number.

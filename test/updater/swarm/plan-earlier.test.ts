@@ -26,6 +26,7 @@ const states = {
   write: { at: 'writing' },
   recreate: { at: 'replacing' },
   back: rollingBack,
+  restore: { at: 'restoring', ending: null },
 } as const satisfies Record<string, OpenState>;
 
 interface Given {
@@ -62,13 +63,17 @@ function earlier({
   };
 }
 
-const words = (given: Given): string => {
+const stepAfter = (given: Given) => {
   const { target = 'v1.5.0', app = specWith(), gone = false, moves = plain } = given;
   const services = [
     serviceWith(app),
     ...(gone ? [] : moves.slice(1).map(({ before }) => serviceWith(before))),
   ];
-  const step = planEarlierStack(earlier(given), { holder: 'this', target, services });
+  return planEarlierStack(earlier(given), { holder: 'this', target, services });
+};
+
+const words = (given: Given): string => {
+  const step = stepAfter(given);
   return step.kind === 'files-back' && step.inherits === 'halfway' ? 'files-back, halfway' : step.kind;
 };
 
@@ -120,6 +125,16 @@ describe('planEarlier', () => {
     ['a service of it is gone', { gone: true }, 'set-aside'],
     ['its files are back whatever somebody has edited', { phase: 'write', app: edited }, 'files-back'],
   ])('%s', (_, given, step) => expect(words(given)).toBe(step));
+});
+
+describe('a run that is taken over', () => {
+  it.each<[situation: string, given: Given, state: OpenState]>([
+    ['after a kill', {}, { at: 'replacing' }],
+    ['also from its way back, which came too late', { phase: 'restore', started: true }, { at: 'replacing' }],
+    ['to be undone', { target: 'v1.6.0' }, rollingBack],
+    ['while it was undone', { phase: 'back' }, rollingBack],
+    ['when no new task was left', { phase: 'restore' }, states.restore],
+  ])('%s goes on from its state', (_, given, state) => expect(stepAfter(given)).toMatchObject({ state }));
 });
 
 describe('planStack', () => {

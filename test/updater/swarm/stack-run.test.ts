@@ -251,7 +251,7 @@ describe('StackRun', () => {
   });
 
   it('counts a task as started if it was ready in a late answer and had ended by the next check', async () => {
-    const { double, run, forward } = await begin({
+    const { double, forward, record } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
     });
     let looks = 0;
@@ -262,7 +262,7 @@ describe('StackRun', () => {
     // What is told of the tasks is a second old when the look is over.
     double.delay = (path) => (path === '/services' && double.written.length === 1 && looks === 0 ? 1_000 : 0);
     await forward();
-    expect(run.hasStarted).toBe(true);
+    expect(record.hasStarted).toBe(true);
   });
 
   it('restores the files last, and ends with the error that it has turned back for', async () => {
@@ -307,6 +307,15 @@ describe('StackRun', () => {
     expect(writesTo(double, 'app-id')).toEqual(['new x1', 'old x1', 'new x1']);
     expect([record.hasStarted, record.state.at]).toEqual([true, 'rolling-back']);
     expect(lines.join('\n')).not.toMatch(restored);
+  });
+
+  it('records that a task which was starting until the wait ended has started', async () => {
+    const { double, run, log, record } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
+    });
+    double.tasks = () => tasksOf([double.written.length === 0 ? 'old running' : 'new starting', { id: 'a' }]);
+    await expect(runToGoal(run, log)).rejects.toMatchObject({ code: 'broken' });
+    expect(record.hasStarted).toBe(true);
   });
 
   it('reports a Swarm that is lost while services are replaced, and undoes nothing', async () => {

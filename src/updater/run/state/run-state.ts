@@ -9,10 +9,7 @@ const later = z.nullable(endingSchema);
 
 const openStates = [
   z.object({ at: z.enum(stages) }),
-  /**
-   * The old containers come back, on the data that is there; of a stack, the new tasks are taken away first. `ending`: null
-   * if an update starts over afterwards.
-   */
+  /** The old containers come back, on the data that is there. `ending`: null if an update starts over afterwards. */
   z.object({ at: z.literal('rolling-back'), from: z.enum(stages), ending: later }),
   /** The old data comes back from the restore point, then the old containers; of a stack, the old tasks. */
   z.object({ at: z.literal('restoring'), ending: later }),
