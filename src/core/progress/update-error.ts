@@ -1,6 +1,7 @@
 import { adviceText } from './advice.ts';
 import type { Outcome } from './outcome.ts';
 import type { Product } from './product.ts';
+import { settingsName, stateName } from './state-name.ts';
 
 type FailureOutcome = Extract<Outcome, 'usage' | 'refused' | 'failed' | 'broken'>;
 
@@ -18,10 +19,7 @@ interface Explanation {
   advice: string;
 }
 
-/**
- * The one table of codes: how a run ends, what that means, and what to do. It contains only literals, so that the bundle of
- * the server library leaves it out.
- */
+/** The one table of codes: how a run ends, what that means, and what to do. */
 const table = {
   usage: {
     outcome: 'usage',
@@ -115,7 +113,7 @@ const table = {
   },
   'settings-invalid': {
     outcome: 'refused',
-    meaning: 'The settings file .svc-updater.yaml contains a mistake.',
+    meaning: `The settings file ${settingsName} contains a mistake.`,
     advice: 'Correct the file or remove it, then run {command} again.',
   },
   'unrelated-service': {
@@ -290,15 +288,13 @@ const table = {
     meaning:
       'The updater cannot decide whether a restore point must contain the data of a service, a mount or a database host.',
     why: 'Without this data, it might not be possible to restore the old version.',
-    advice:
-      'Add the line shown in the log to .svc-updater.yaml. Set its value to "save" to include the data, or to "none" to exclude the data. Then run {command} again.',
+    advice: `Add the line shown in the log to ${settingsName}. Set its value to "save" to include the data, or to "none" to exclude the data. Then run {command} again.`,
   },
   'data-unsupported': {
     outcome: 'refused',
     meaning:
       'The data cannot be saved in a restore point, for example because it is on a network file system.',
-    advice:
-      'Change the mount that the log lists, or set the value of the mount to "none" in .svc-updater.yaml. If neither is possible, back up the data yourself and update without --restore-point.',
+    advice: `Change the mount that the log lists, or set the value of the mount to "none" in ${settingsName}. If neither is possible, back up the data yourself and update without --restore-point.`,
   },
   'no-space': {
     outcome: 'refused',
@@ -431,7 +427,7 @@ const table = {
   'files-not-restored': {
     outcome: 'broken',
     meaning: 'The update failed, and the old files could not be restored.',
-    advice: 'Copy the files back from .svc-updater/backup, then run {compose} up -d.',
+    advice: `Copy the files back from ${stateName}/backup, then run {compose} up -d.`,
   },
   'containers-not-restored': {
     outcome: 'broken',
@@ -471,7 +467,7 @@ const table = {
 } as const satisfies Record<string, Explanation>;
 
 export type ErrorCode = keyof typeof table;
-export const errorCodes = /* @__PURE__ */ Object.keys(table) as readonly ErrorCode[];
+export const errorCodes = Object.keys(table) as readonly ErrorCode[];
 
 /** The row of a code in the words of a product. */
 export function explanationOf(code: ErrorCode, product: Product): Explanation {
