@@ -112,6 +112,7 @@ const causedByOthers = {
   'give-up': 'unit: restore-steps',
   connect: 'networks',
   'stop-old': 'unit: restore-steps',
+  'leave-new-version': 'save',
 };
 
 afterAll(() => {

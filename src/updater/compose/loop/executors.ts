@@ -136,15 +136,15 @@ const executors: Executors = {
     work.lasting.log.warn(`another process removed ${and(names)} during the rollback; trying again`);
     work.restoreAgain('removals');
   },
-  'end-restore-point': async ({ isOvertaken }, work) => {
+  'leave-new-version': async (_, work) => {
     const { from } = work.journal.data;
-    work.isOvertaken = isOvertaken;
-    if (isOvertaken)
-      work.lasting.log.warn(
-        `another version was started in the meantime, so ${from} will not be started again`,
-      );
-    await endRestorePoint(work.lasting, work.journal, isOvertaken);
+    work.isOvertaken = true;
+    work.lasting.log.warn(
+      `another version was started in the meantime, so ${from} will not be started again`,
+    );
   },
+  'end-restore-point': (_, { lasting, journal, isOvertaken }) =>
+    endRestorePoint(lasting, journal, isOvertaken),
 };
 
 async function upOnce(step: StepOf<'up'>, work: ComposeWork, { now }: ComposeView): Promise<void> {

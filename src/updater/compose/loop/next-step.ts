@@ -38,7 +38,9 @@ type RollbackStep =
   | RestoreStep
   /** Somebody has removed old containers: they are recreated. */
   | { kind: 'restore-removed'; names: readonly string[] }
-  | { kind: 'end-restore-point'; isOvertaken: boolean };
+  /** Another version was started before anything was replaced: the old one is not started on its data. */
+  | { kind: 'leave-new-version' }
+  | { kind: 'end-restore-point' };
 
 export type ComposeStep = UpdateStep | RollbackStep;
 export type StepKind = ComposeStep['kind'];
@@ -127,11 +129,11 @@ function nextBack(view: ComposeView): NextStep<ComposeStep> {
   const isOvertaken = isBeforeReplacing(state) && (started || isNewThere);
   if (changeover !== null) {
     if (!isDone({ kind: 'start-data-services' })) return { kind: 'start-data-services' };
-    const next = isOvertaken ? null : nextContainer(view);
+    const leave = isDone({ kind: 'leave-new-version' }) ? null : ({ kind: 'leave-new-version' } as const);
+    const next = isOvertaken ? leave : nextContainer(view);
     if (next) return next;
   }
-  const last = { kind: 'end-restore-point', isOvertaken } as const;
-  return isDone(last) ? done : last;
+  return isDone({ kind: 'end-restore-point' }) ? done : { kind: 'end-restore-point' };
 }
 
 /** How often old containers are recreated that somebody removes meanwhile. */

@@ -136,7 +136,7 @@ describe('a rollback', () => {
           data: { state: { at: 'rolling-back', from: 'saving', ending: null }, ...data },
           now: 'started' in data ? old : containers('app-1+ worker-1'),
         }),
-      ).toEqual(['restore-files', 'start-data-services', 'end-restore-point']);
+      ).toEqual(['restore-files', 'start-data-services', 'leave-new-version', 'end-restore-point']);
   });
 
   it('has no containers to bring back before any are known', () => {
