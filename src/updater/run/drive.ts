@@ -1,6 +1,5 @@
 import { channel } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { UpdateError } from '../../core/progress/update-error.ts';
 import type { Ending } from './log/ending.ts';
 import type { Log } from './log/log.ts';
 
@@ -47,17 +46,17 @@ export class TryAgain extends Error {
   /** What is tried: its tries are counted. */
   readonly what: string;
   /** What ends the run after the last try. */
-  readonly failure: UpdateError;
+  readonly failure: unknown;
   /** For the log; null if there is nothing to say. */
   readonly sentence: string | null;
   readonly tries: number;
 
   constructor(
     what: string,
-    failure: UpdateError,
+    failure: unknown,
     { sentence = null, tries = 4 }: { sentence?: string | null; tries?: number } = {},
   ) {
-    super(failure.message);
+    super(what);
     this.what = what;
     this.failure = failure;
     this.sentence = sentence;

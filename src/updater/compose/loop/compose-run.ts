@@ -30,11 +30,25 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
     return this.#work.isOvertaken;
   }
 
-  /** Before anything is replaced, an update does not depend on what the containers are at. */
   async look(goal: Goal): Promise<ComposeView> {
-    const needsContainers = goal === 'rollback' || isReplacing(this.journal.data.state);
-    const now = needsContainers ? await this.#work.containers() : noContainers;
+    const now = this.#needsContainers(goal) ? await this.#containers(goal) : noContainers;
     return { data: this.journal.data, now, known: { ...this.#work.memory, found: this.#work.found } };
+  }
+
+  /** An update is not about containers before it replaces them, nor a rollback before data and files are back. */
+  #needsContainers(goal: Goal): boolean {
+    const { state, changeover } = this.journal.data;
+    if (goal === 'update') return isReplacing(state);
+    const { done, without } = this.#work.memory;
+    return changeover !== null && (done.has('restore-files') || without.has('restore-files'));
+  }
+
+  /** On the way back, an engine that does not answer leaves containers down. */
+  #containers(goal: Goal): Promise<ProjectContainers> {
+    const { from, state } = this.journal.data;
+    return this.#work.containers().catch((error: unknown) => {
+      throw goal === 'rollback' ? notRestored(error, from, state.at === 'restoring') : error;
+    });
   }
 
   next = nextStep;

@@ -65,6 +65,8 @@ export class ComposeWork {
   readonly facts: () => EndingFacts;
   /** The restore point that this process has made. */
   record: PointRecord | null = null;
+  /** Its hashes are being computed. */
+  isHashing = false;
   freed: Promise<Freeable | null> = Promise.resolve(null);
   /** Another version was started before anything was replaced: the old one is not started again. */
   isOvertaken = false;
@@ -78,11 +80,12 @@ export class ComposeWork {
   /** What `next` decides by. */
   readonly memory = {
     done: new Set<string>(),
+    without: new Set<StepKind>(),
+    rebuilt: new Set<string>(),
     before: new Set<string>(),
     successors: new Map<string, string>(),
     agreed: new Set<string>(),
     failures: new Map<string | null, unknown>(),
-    removals: 0,
     rounds: 0,
   };
 
@@ -97,7 +100,7 @@ export class ComposeWork {
     this.#preparation = preparation ?? null;
     this.facts = facts ?? (() => endingFactsOf(journal.data));
     this.#wasKilled = wasKilled;
-    for (const kind of without) this.memory.done.add(kind);
+    this.memory.without = new Set(without);
   }
 
   /** The project as it is now, or was a moment ago. */
@@ -174,7 +177,8 @@ export class ComposeWork {
   restoreWork(): RestoreWork {
     const { successors, agreed } = this.memory;
     const changeover = this.changeover();
-    return { ...this.lasting, journal: this.journal, changeover, successors, agreed };
+    const onRebuilt = (id: string) => this.#rebuilt(id);
+    return { ...this.lasting, journal: this.journal, changeover, successors, agreed, onRebuilt };
   }
 
   /** Where `execute` leads to another look. */
@@ -204,15 +208,20 @@ export class ComposeWork {
     this.memory.before = new Set([...containers, ...leftovers].map(({ id }) => id));
   }
 
-  /** What brings containers back is done once more. Gives how often that was so. */
-  restoreAgain(reason: 'removals' | 'rounds'): number {
-    const { done, failures } = this.memory;
-    const kept: StepKind[] =
-      reason === 'removals' ? ['restore-files', 'start-data-services', 'end-stops'] : [];
+  /** What brings containers back is done once more, after these steps. */
+  restoreAgain(kept: readonly StepKind[]): void {
+    const { done, failures, rebuilt } = this.memory;
     for (const name of [...done]) if (!kept.some((kind) => kind === name)) done.delete(name);
     failures.clear();
-    this.memory[reason] += 1;
-    return this.memory[reason];
+    rebuilt.clear();
+  }
+
+  /** A container was made again in place of that one: what was done with the other counts no more. */
+  #rebuilt(id: string): void {
+    const { done, rebuilt } = this.memory;
+    rebuilt.add(id);
+    for (const name of [`start ${id}`, `stop-old ${id}`, `connect ${id}`, 'await-old', 'compare'])
+      done.delete(name);
   }
 }
 

@@ -1,5 +1,5 @@
-import { Cancelled } from '../../../core/progress/stops.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
+import { TryAgain } from '../../run/drive.ts';
 import { and } from '../../run/log/wording.ts';
 import { startEarly } from '../../run/start-early.ts';
 import { isThereAlready } from '../../run/state/changeover.ts';
@@ -72,7 +72,6 @@ const executors: Executors = {
     work.record = journal.data.point ? (saved?.record ?? null) : null;
     if (look && earlier?.started && isThereAlready(changeover, look.found.containers))
       await journal.note({ started: true });
-    if (context.cancellation.signal.aborted) throw new Cancelled();
     context.cancellation.tooLate();
     if (look) await work.saw(look, null);
   },
@@ -100,7 +99,8 @@ const executors: Executors = {
   verify: async (_, work, { now }) => {
     const { lasting, journal, record } = work;
     // They are read beside the new version's start, and not while nothing answers.
-    record?.hash(await dataDoors(lasting, journal));
+    if (!work.isHashing) record?.hash(await dataDoors(lasting, journal));
+    work.isHashing = true;
     // The old image is no longer needed, and the engine has time while the new version starts.
     work.freed = startEarly(freeable(lasting.engine, work.changeover()));
     await verify(work.replacement(), now);
@@ -113,7 +113,9 @@ const executors: Executors = {
     const { lasting, journal } = work;
     // If this run ends here, the next one restores the data again.
     await writePointState(journal, { state: 'saved' });
-    if (work.restoreAgain('rounds') < rounds) {
+    work.restoreAgain([]);
+    work.memory.rounds += 1;
+    if (work.memory.rounds < rounds) {
       lasting.log.warn(
         'the new version was started while the old version was being restored; restoring again',
       );
@@ -132,9 +134,10 @@ const executors: Executors = {
     const ending = mayBeStopping(work.changeover(), now, work.stopsUnderWay());
     await stopAll(work.lasting, ending, ' (already requested)');
   },
-  'restore-removed': async ({ names }, work) => {
-    work.lasting.log.warn(`another process removed ${and(names)} during the rollback; trying again`);
-    work.restoreAgain('removals');
+  'restore-removed': async ({ names, failure }, work) => {
+    work.restoreAgain(['restore-files', 'start-data-services', 'end-stops']);
+    const sentence = `another process removed ${and(names)} during the rollback; trying again`;
+    throw new TryAgain('removed', failure, { sentence });
   },
   'leave-new-version': async (_, work) => {
     const { from } = work.journal.data;

@@ -37,7 +37,7 @@ type RollbackStep =
   | { kind: 'end-stops' }
   | RestoreStep
   /** Somebody has removed old containers: they are recreated. */
-  | { kind: 'restore-removed'; names: readonly string[] }
+  | { kind: 'restore-removed'; names: readonly string[]; failure: unknown }
   /** Another version was started before anything was replaced: the old one is not started on its data. */
   | { kind: 'leave-new-version' }
   | { kind: 'end-restore-point' };
@@ -50,16 +50,18 @@ export type StepOf<K extends StepKind> = Extract<ComposeStep, { kind: K }>;
 export interface Knowledge {
   /** Names of the steps that are done. */
   done: ReadonlySet<string>;
+  /** Steps that this run does without. */
+  without: ReadonlySet<StepKind>;
   /** What the update has found before it replaces anything. */
   found: 'nothing' | 'no change' | 'changes' | 'changes, with data to save';
   /** Ids of old containers that were there when the way back began. */
   before: ReadonlySet<string>;
   /** Containers that were made again: their ids, by those of the old ones. */
   successors: ReadonlyMap<string, string>;
+  /** Ids of the old containers that were made again since the way back began anew. */
+  rebuilt: ReadonlySet<string>;
   /** Why services do not come back; null for what is about all of them. */
   failures: ReadonlyMap<string | null, unknown>;
-  /** How often somebody has removed old containers. */
-  removals: number;
 }
 
 export interface ComposeView {
@@ -85,9 +87,14 @@ export const nextStep = (view: ComposeView, goal: Goal): NextStep<ComposeStep> =
 
 const done = { kind: 'done' } as const;
 
+const isDoneOf =
+  ({ done, without }: Knowledge) =>
+  (step: ComposeStep): boolean =>
+    done.has(stepName(step)) || without.has(step.kind);
+
 function nextForward({ data, now, known }: ComposeView): NextStep<ComposeStep> {
   const { state, changeover } = data;
-  const isDone = (step: ComposeStep) => known.done.has(stepName(step));
+  const isDone = isDoneOf(known);
   const first = (...steps: ComposeStep[]) => steps.find((step) => !isDone(step)) ?? done;
   switch (state.at) {
     case 'pulling':
@@ -120,34 +127,33 @@ function nextForward({ data, now, known }: ComposeView): NextStep<ComposeStep> {
 function nextBack(view: ComposeView): NextStep<ComposeStep> {
   const { data, now, known } = view;
   const { state, changeover, point, started } = data;
-  const isDone = (step: ComposeStep) => known.done.has(stepName(step));
+  const isDone = isDoneOf(known);
+  // What somebody does from here on is no longer the business of this run.
+  if (known.done.has('end-restore-point')) return done;
   const isOfPoint = state.at === 'restoring' && point != null && changeover !== null;
   if (isOfPoint && point.state !== 'restored') return { kind: 'restore-data' };
   if (!isDone({ kind: 'restore-files' })) return { kind: 'restore-files' };
   const isNewThere = changeover !== null && newHasStarted(changeover, now.containers);
   if (isOfPoint && isNewThere) return { kind: 'restore-again' };
-  const isOvertaken = isBeforeReplacing(state) && (started || isNewThere);
+  const leave = { kind: 'leave-new-version' } as const;
+  const isOvertaken = isDone(leave) || (isBeforeReplacing(state) && (started || isNewThere));
   if (changeover !== null) {
     if (!isDone({ kind: 'start-data-services' })) return { kind: 'start-data-services' };
-    const leave = isDone({ kind: 'leave-new-version' }) ? null : ({ kind: 'leave-new-version' } as const);
-    const next = isOvertaken ? leave : nextContainer(view);
+    if (isOvertaken && !isDone(leave)) return leave;
+    const next = isOvertaken ? null : nextContainer(view);
     if (next) return next;
   }
   return isDone({ kind: 'end-restore-point' }) ? done : { kind: 'end-restore-point' };
 }
 
-/** How often old containers are recreated that somebody removes meanwhile. */
-const tries = 4;
-
 /** The next step that brings old containers back; null if all are back. */
 function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep> | null {
   const { changeover, blueprints, state } = data;
   if (changeover === null) return null;
-  const { successors, failures, before, removals } = known;
+  const { successors, rebuilt, failures, before } = known;
   const endStops = { kind: 'end-stops' } as const;
   if (!known.done.has(stepName(endStops))) return endStops;
   const containers = withOldIds(now, successors);
-  const rebuilt = new Set(successors.keys());
   const started = new Set(
     changeover.containers.map(({ id }) => id).filter((id) => known.done.has(`start ${id}`)),
   );
@@ -158,10 +164,11 @@ function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep>
     if (!failures.has(null) && !failures.has(service) && !known.done.has(stepName(step))) return step;
   }
   if (failures.size === 0) return null;
-  const names = removedContainers(changeover, { before, now: containers, rebuilt });
-  if (names.length > 0 && removals + 1 < tries) return { kind: 'restore-removed', names };
-  const [failure] = failures.values();
-  return { kind: 'blocked', why: notRestored(failure, data.from, state.at === 'restoring') };
+  const [first] = failures.values();
+  const failure = notRestored(first, data.from, state.at === 'restoring');
+  const there = new Set([...before, ...successors.keys()]);
+  const names = removedContainers(changeover, there, containers);
+  return names.length > 0 ? { kind: 'restore-removed', names, failure } : { kind: 'blocked', why: failure };
 }
 
 /** What a run ends with if the old containers do not come back. */

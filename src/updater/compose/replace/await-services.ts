@@ -53,20 +53,24 @@ export async function awaitServices(
     if (!isNew) found = await list(found.containers);
     isNew = false;
     // What a call that came later is at, or was killed at, does not become well by waiting for it.
-    if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet') throw othersAtWork();
+    if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet') throw othersAtWork(app);
     return watchedServices(changeover, found.containers);
   };
   const { reports } = await awaitWell(work, { about, look }, rules);
   const isOpen = (container: Container) => hasTemporaryName(container) && isMoved(changeover, container);
-  if ([...found.leftovers, ...found.containers].some(isOpen)) throw othersAtWork();
+  if ([...found.leftovers, ...found.containers].some(isOpen)) throw othersAtWork(app);
   return { reports, found };
 }
 
 /** Another compose call has come to the services that are waited for. */
-const othersAtWork = () =>
-  new TryAgain('wait', new UpdateError('broken', 'another process keeps replacing the same containers'), {
-    tries,
-  });
+const othersAtWork = (app: string) =>
+  new TryAgain(
+    `wait for ${app}`,
+    new UpdateError('broken', 'another process keeps replacing the same containers'),
+    {
+      tries,
+    },
+  );
 
 const othersRules = (changeover: Changeover): OthersRules => ({
   services: new Set(changeover.moved.map(({ name }) => name)),

@@ -27,7 +27,10 @@ export async function endUpdated(
     freeing.catch(() => null),
   ]);
   await completeHashes({ engine, log, journal }, record);
-  await dropOlderPoints({ engine, log, journal });
+  await dropOlderPoints({ engine, log, journal }).catch((error: unknown) => {
+    if (!(error instanceof UpdateError)) throw error;
+    log.warn(`older restore points could not be removed: ${error.message}`);
+  });
   log.enter('done');
   for (const name of words.alsoMoved) {
     log.info(

@@ -52,6 +52,13 @@ export function replaceSteps(
   const names = new Set(pending.map(({ name }) => name));
   const own = now.containers.filter((container) => names.has(serviceOf(container)));
   const steps: ReplaceStep[] = [];
+  // `up` starts all containers of a service.
+  for (const { name } of changeover.moved.filter((moved) => !moved.runsOnce && isReplaced(moved.name))) {
+    const isExtra = (each: Container) =>
+      serviceOf(each) === name && isUp(each) && staysDown(changeover, each);
+    const containers = now.containers.filter(isExtra);
+    if (containers.length > 0) steps.push({ kind: 'stop-again', service: name, containers });
+  }
   // Leftovers are removed only of services that compose is still to be called for: those of any other service belong to
   // another compose call, which is about to remove the old container.
   const leftovers = now.leftovers.filter((container) => names.has(serviceOf(container)));
@@ -92,12 +99,6 @@ export function replaceSteps(
       force: moved.follows && oldOf(moved).length > 0,
       ...(start && moved.hasStartHook && { hook: true }),
     });
-  }
-  for (const { name } of changeover.moved.filter((moved) => isReplaced(moved.name))) {
-    const isExtra = (each: Container) =>
-      serviceOf(each) === name && isUp(each) && staysDown(changeover, each);
-    const containers = now.containers.filter(isExtra);
-    if (containers.length > 0) steps.push({ kind: 'stop-again', service: name, containers });
   }
   return steps;
 }

@@ -39,8 +39,8 @@ function view({ data, now = old, known }: Given): ComposeView {
     data: journalData({ changeover: planned, ...data }),
     now: { containers: now, leftovers: [] },
     known: {
-      ...{ done: new Set(), found: 'nothing', before: new Set(), successors: new Map() },
-      ...{ failures: new Map(), removals: 0, ...known },
+      ...{ done: new Set(), without: new Set(), found: 'nothing', before: new Set() },
+      ...{ successors: new Map(), rebuilt: new Set(), failures: new Map(), ...known },
     },
   };
 }
@@ -139,6 +139,26 @@ describe('a rollback', () => {
       ).toEqual(['restore-files', 'start-data-services', 'leave-new-version', 'end-restore-point']);
   });
 
+  it('leaves that version alone, also once its containers are gone', () => {
+    const data = { state: { at: 'rolling-back', from: 'saving', ending: null } } as const;
+    const done = new Set(['restore-files', 'start-data-services', 'leave-new-version']);
+    expect(story('rollback', { data, known: { done } })).toEqual(['end-restore-point']);
+  });
+
+  it('touches no container after its end', () => {
+    const data = { ...rollingBack, blueprints: old.map(({ id }) => blueprint(id)) };
+    const done = new Set(['restore-files', 'start-data-services', 'end-stops', 'end-restore-point']);
+    for (const now of [[], containers('app-1+ worker-1+')])
+      expect(story('rollback', { data, now, known: { done } })).toEqual([]);
+  });
+
+  it('does without the steps that a run does not need', () => {
+    const without = new Set(['restore-files', 'end-restore-point'] as const);
+    const now = containers('app-1 worker-1!');
+    const steps = ['start-data-services', 'end-stops', 'start worker-1', 'await-old', 'compare'];
+    expect(story('rollback', { data: rollingBack, now, known: { without } })).toEqual(steps);
+  });
+
   it('has no containers to bring back before any are known', () => {
     const data = { state: { at: 'rolling-back', from: 'pulling', ending: null }, changeover: null } as const;
     expect(story('rollback', { data })).toEqual(['restore-files', 'end-restore-point']);
@@ -153,16 +173,13 @@ describe('a rollback', () => {
     ]);
   });
 
-  it('recreates what somebody removes meanwhile, and gives up at the fourth time', () => {
+  it('recreates what somebody removes meanwhile', () => {
     const failures = new Map([['worker', new UpdateError('engine-unavailable', 'no such container')]]);
     const known = { failures, before: new Set(['app-1', 'worker-1']) };
     const data = { ...rollingBack, blueprints: old.map(({ id }) => blueprint(id)) };
     const done = new Set(['restore-files', 'start-data-services', 'end-stops']);
-    const next = (removals: number) =>
-      nextStep(view({ data, now: containers('app-1'), known: { ...known, removals, done } }), 'rollback');
-    const again = { kind: 'restore-removed', names: ['svc-worker-1'] };
-    expect([next(0), next(2)]).toEqual([again, again]);
-    expect(next(3)).toMatchObject({ kind: 'blocked', why: { message: 'no such container' } });
+    const next = nextStep(view({ data, now: containers('app-1'), known: { ...known, done } }), 'rollback');
+    expect(next).toMatchObject({ kind: 'restore-removed', names: ['svc-worker-1'] });
   });
 
   it('says that the data is back, if only the containers are not', () => {

@@ -178,6 +178,10 @@ describe('replaceSteps, after a kill', () => {
     const now = [fresh('app-1'), fresh('worker-1'), fresh('worker-2')];
     expect(steps(both, two, now)).toEqual(['up worker x2']);
     expect(steps(both, two, now, [], ['worker'])).toEqual(['stop worker-2+ again']);
+    const migrate = movedService('migrate', { runsOnce: true });
+    const running = [...now, fresh('migrate-1')];
+    const stopsWorker = ['stop worker-2+ again'];
+    expect(steps([migrate, ...both], two, running, [], ['migrate', 'worker'])).toEqual(stopsWorker);
     const down = [fresh('app-1'), fresh('worker-1'), fresh('worker-2', { status: 'exited' })];
     expect(steps(both, two, down, [], ['worker'])).toEqual([]);
   });

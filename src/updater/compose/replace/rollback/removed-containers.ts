@@ -14,19 +14,16 @@ export function withOldIds(
   }));
 }
 
-/** Names of old containers that were there, or were made again since, and are gone or about to go. */
+/** Names of old containers that were there, and are gone or about to go. @param there ids of the old ones */
 export function removedContainers(
   { moved, containers }: Changeover,
-  {
-    before,
-    now,
-    rebuilt,
-  }: { before: ReadonlySet<string>; now: readonly Container[]; rebuilt: ReadonlySet<string> },
+  there: ReadonlySet<string>,
+  now: readonly Container[],
 ): string[] {
   const stays = ({ id }: ContainerRecord) =>
     now.some((container) => container.id === id && !['removing', 'dead'].includes(container.status));
   return containers
     .filter(({ service }) => moved.some(({ name }) => name === service))
-    .filter((record) => (before.has(record.id) || rebuilt.has(record.id)) && !stays(record))
+    .filter((record) => there.has(record.id) && !stays(record))
     .map(({ name }) => name);
 }

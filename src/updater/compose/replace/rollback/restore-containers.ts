@@ -24,6 +24,8 @@ export interface RestoreWork extends RunContext {
   successors: Map<string, string>;
   /** Ids of containers whose rights were checked, so that they may be made again from the journal. */
   agreed: Set<string>;
+  /** Called with the id of the old container, once another one is in its place. */
+  onRebuilt(id: string): void;
 }
 
 type Executors = {
@@ -100,6 +102,7 @@ async function rebuild(record: ContainerRecord, work: RestoreWork): Promise<void
   await agree(record, work);
   await ensureNetworks(work, record.service, blueprintOf(record, work));
   successors.set(record.id, await rebuildContainer(engine, blueprintOf(record, work), successors));
+  work.onRebuilt(record.id);
   log.info(`recreated ${record.name} from the old image`);
 }
 

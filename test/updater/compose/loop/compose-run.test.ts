@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest';
+import { Engine } from '../../../../src/engine/cli/engine.ts';
+import { ComposeRun } from '../../../../src/updater/compose/loop/compose-run.ts';
+import { ComposeWork } from '../../../../src/updater/compose/loop/compose-work.ts';
+import { Journal } from '../../../../src/updater/run/state/journal.ts';
+import { changeover, ending, journalData } from '../../../build.ts';
+import { runContext } from '../../../build-plan.ts';
+import { startPlainEngine } from '../../../engine/api/http-engine.ts';
+
+const rollingBack = { at: 'rolling-back', from: 'replacing', ending: ending('failed') } as const;
+
+/** On an engine that answers nothing but errors. */
+async function prepared() {
+  const host = await startPlainEngine((_, to) => {
+    to.statusCode = 400;
+    to.end('{"message":"not today"}');
+  });
+  const { context } = runContext(new Engine({ host, tls: [], configDirectory: '' }, { home: '/' }));
+  const data = journalData({ changeover: changeover(), state: rollingBack });
+  const journal = new Journal({ state: '/nonexistent', restore: async () => {} }, data);
+  return { context, journal };
+}
+
+it('looks at no container before data and files are back', async () => {
+  const { context, journal } = await prepared();
+  const { now } = await new ComposeRun(context, journal).look('rollback');
+  expect(now).toEqual({ containers: [], leftovers: [] });
+});
+
+it('does not call a rollback finished when it cannot see the containers', async () => {
+  const { context, journal } = await prepared();
+  const run = new ComposeRun(context, journal, { without: ['restore-files'] });
+  await expect(run.look('rollback')).rejects.toMatchObject({
+    code: 'containers-not-restored',
+    outcome: 'broken',
+  });
+});
+
+it('starts, waits for and compares a container once more that was made again', async () => {
+  const { context, journal } = await prepared();
+  const work = new ComposeWork(context, journal);
+  const kept = ['restore-files', 'rebuild app-1', 'start worker-1'];
+  for (const name of [...kept, 'start app-1', 'stop-old app-1', 'connect app-1', 'await-old', 'compare'])
+    work.memory.done.add(name);
+  work.restoreWork().onRebuilt('app-1');
+  expect([...work.memory.done]).toEqual(kept);
+  expect([...work.memory.rebuilt]).toEqual(['app-1']);
+  work.restoreAgain(['restore-files']);
+  expect([[...work.memory.done], work.memory.rebuilt.size]).toEqual([['restore-files'], 0]);
+});
