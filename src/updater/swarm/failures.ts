@@ -84,7 +84,7 @@ export const swarmLost = ({ message }: UpdateError): UpdateError =>
     state:
       'the connection to the Swarm was lost while services were being replaced; the progress was recorded',
     advice:
-      'Check the nodes with docker node ls on a manager, then run {command} again. The update continues where this run stopped.',
+      'Check the nodes with docker node ls on a manager, then run {command} again. The new run continues where this run stopped.',
   });
 
 /** The stack cannot be rolled back any more. */

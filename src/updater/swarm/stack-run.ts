@@ -173,10 +173,12 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
       return await work();
     } catch (cause) {
       if (!this.#watch.isBack) throw cause;
-      if (!this.#watch.hasStarted) await this.#restoreFiles();
-      throw this.#watch.hasStarted && cause instanceof UpdateError
-        ? stayedNew(this.record.data, cause, [])
-        : cause;
+      const { hasStarted } = this.#watch;
+      if (!hasStarted) await this.#restoreFiles();
+      if (!(cause instanceof UpdateError)) throw cause;
+      // The record keeps what is left for the next run.
+      if (cause.code === 'engine-unavailable') throw swarmLost(cause);
+      throw hasStarted ? stayedNew(this.record.data, cause, []) : cause;
     }
   }
 

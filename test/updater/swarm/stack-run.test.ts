@@ -326,6 +326,18 @@ describe('StackRun', () => {
     await expect(runToGoal(run, log)).rejects.toMatchObject({ code: 'engine-lost', message: error.message });
     expect(record.state).toEqual({ at: 'replacing' });
   });
+
+  it('leaves the rest to a later run if the Swarm is lost on the way back', async () => {
+    const { double, run, log, record } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
+    });
+    double.tasks = () => withoutRoom(double);
+    const confirm = record.confirm.bind(record);
+    const lost = new UpdateError('engine-unavailable', 'no leader of the Swarm answers');
+    record.confirm = () => (record.state.at === 'rolling-back' ? Promise.reject(lost) : confirm());
+    await expect(runToGoal(run, log)).rejects.toMatchObject({ code: 'engine-lost', outcome: 'broken' });
+    expect(record.state.at).toBe('rolling-back');
+  });
 });
 
 describe('a StackRun that begins', () => {
