@@ -16,17 +16,19 @@ interface Case {
   now: Container[];
   /** Ids without a blueprint. */
   unknown?: string[];
+  /** What this process has done already. */
+  rebuilt?: string[];
+  started?: string[];
 }
 
-function steps({ moved, before, now, unknown = [] }: Case): string[] {
+function steps({ moved, before, now, unknown = [], rebuilt = [], started = [] }: Case): string[] {
   const containers = before ?? [record(inside('app-1')), record(inside('worker-1'))];
   const blueprints = containers
     .filter(({ id }) => !unknown.includes(id))
     .map(({ id }) => blueprint(id, { networks: { svc_internal: {} } }));
-  const plan = restoreSteps(changeover({ containers, ...(moved && { moved }) }), {
-    containers: now,
-    blueprints,
-  });
+  const planned = changeover({ containers, ...(moved && { moved }) });
+  const own = { rebuilt: new Set(rebuilt), started: new Set(started) };
+  const plan = restoreSteps(planned, { containers: now, blueprints }, own);
   return plan.map((step) => {
     switch (step.kind) {
       case 'remove-new':
@@ -117,6 +119,49 @@ it.each<[why: string, state: Case, expected: string[]]>([
       ...['rebuild app-1', 'start app-1', 'remove-orphan sidecar-1', 'rebuild sidecar-1', 'start sidecar-1'],
       ...['await app-1 sidecar-1', 'compare app-1 sidecar-1'],
     ],
+  ],
+  [
+    'a follower that this process has made again, after its container',
+    {
+      moved: [movedService('app'), sidecar],
+      before: [record(inside('app-1')), record(inside('sidecar-1'))],
+      now: [inside('app-1'), down('sidecar-1')],
+      rebuilt: ['app-1', 'sidecar-1'],
+    },
+    ['start sidecar-1', 'await app-1 sidecar-1', 'compare app-1 sidecar-1'],
+  ],
+  [
+    'a follower of a container that this process has made again',
+    {
+      moved: [movedService('app'), sidecar],
+      before: [record(inside('app-1')), record(inside('sidecar-1'))],
+      now: [inside('app-1'), inside('sidecar-1')],
+      rebuilt: ['app-1'],
+    },
+    [
+      ...['remove-orphan sidecar-1', 'rebuild sidecar-1', 'start sidecar-1'],
+      ...['await app-1 sidecar-1', 'compare app-1 sidecar-1'],
+    ],
+  ],
+  [
+    'a follower that this process has started, after its container',
+    {
+      moved: [movedService('app'), sidecar],
+      before: [record(inside('app-1')), record(inside('sidecar-1'))],
+      now: [inside('app-1'), inside('sidecar-1')],
+      started: ['app-1', 'sidecar-1'],
+    },
+    ['await app-1 sidecar-1', 'compare app-1 sidecar-1'],
+  ],
+  [
+    'a follower of a container that this process has started',
+    {
+      moved: [movedService('app'), sidecar],
+      before: [record(inside('app-1')), record(inside('sidecar-1'))],
+      now: [inside('app-1'), inside('sidecar-1')],
+      started: ['app-1'],
+    },
+    ['stop-old sidecar-1', 'start sidecar-1', 'await app-1 sidecar-1', 'compare app-1 sidecar-1'],
   ],
 ])('%s', (_, state, expected) => {
   expect(steps(state)).toEqual(expected);
