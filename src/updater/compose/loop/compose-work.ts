@@ -105,19 +105,23 @@ export class ComposeWork {
 
   /** The project as it is now, or was a moment ago. */
   async containers(): Promise<ProjectContainers> {
-    const { data } = this.journal;
     if (this.#seen !== null && performance.now() - this.#seen.at < freshMs) return this.#seen.found;
-    const found = await listProject(this.lasting.engine, data.project.name);
+    const found = await this.#list(this.#seen?.found.containers ?? []);
     await this.saw({ found, at: performance.now() }, null);
     return found;
   }
 
+  /** @param earlier containers of an earlier look, of which those of other services are inspected again only if they differ */
+  #list(earlier: readonly Container[]): Promise<ProjectContainers> {
+    const { changeover, point, project } = this.journal.data;
+    const moved = changeover?.moved.map(({ name }) => name) ?? [];
+    const services = new Set([...moved, ...(point?.services ?? [])]);
+    return listProject(this.lasting.engine, project.name, { containers: earlier, services });
+  }
+
   /** The same after a call of `up`, which may have started containers. @param before the look before the call */
   async lookAfterUp(before: ProjectContainers): Promise<void> {
-    const { changeover, project } = this.journal.data;
-    const services = new Set(changeover?.moved.map(({ name }) => name));
-    const { containers } = before;
-    const found = await listProject(this.lasting.engine, project.name, { containers, services });
+    const found = await this.#list(before.containers);
     await this.saw({ found, at: performance.now() }, performance.now());
   }
 
@@ -183,7 +187,7 @@ export class ComposeWork {
 
   /** Where `execute` leads to another look. */
   forgetLook(): void {
-    this.#seen = null;
+    if (this.#seen !== null) this.#seen = { ...this.#seen, at: Number.NEGATIVE_INFINITY };
   }
 
   close(): void {
