@@ -8,8 +8,9 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { SwarmConfig } from '../../engine/swarm.ts';
 import type { Ending } from '../run/log/ending.ts';
 import {
+  checkTransition,
+  endedState,
   type JournalState,
-  mayFollow,
   type OpenState,
   openOf,
   phaseWord,
@@ -220,15 +221,12 @@ export class StackRecord {
 
   /** How its run has ended, and what that has left. */
   end(ending: Ending): Promise<void> {
-    const isOver = ending.outcome !== 'crashed' && ending.outcome !== 'broken';
-    return this.note({ state: { at: 'ended', ending, left: isOver ? null : openOf(this.state) } });
+    return this.note({ state: endedState(this.state, ending) });
   }
 
   async #write(change: Partial<RecordLabels>): Promise<void> {
     this.check();
-    const { state } = this;
-    if (change.state && !mayFollow(state, change.state))
-      throw new Error(`a run cannot go from ${state.at} to ${change.state.at}`);
+    if (change.state) checkTransition(this.state, change.state);
     const labels = { ...this.#labels, ...change, beat: this.#labels.beat + 1 };
     for (;;) {
       const done = await relabelConfig(this.#engine, this.#config, writeLabels(labels));

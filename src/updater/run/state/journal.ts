@@ -12,10 +12,11 @@ import { type JournalData, journalSchema } from './journal-shape.ts';
 import { runStamp } from './kept-runs.ts';
 import type { Lock } from './lock.ts';
 import {
+  checkTransition,
+  endedState,
   endingOfState,
   isBeforeReplacing,
   isReplacing,
-  mayFollow,
   openOf,
   phaseWord,
   wayBackOf,
@@ -90,20 +91,17 @@ export class Journal {
   }
 
   #changed(changes: Partial<JournalData>): JournalData {
-    const { state } = this.#data;
-    if (changes.state && !mayFollow(state, changes.state))
-      throw new Error(`a run cannot go from ${state.at} to ${changes.state.at}`);
+    if (changes.state) checkTransition(this.#data.state, changes.state);
     return { ...this.#data, ...changes };
   }
 
   /** What it takes to go back holds secrets: it is only kept where a later run may still have to. */
   async end(ending: Ending): Promise<void> {
-    const { state, started } = this.#data;
-    const isOver = ending.outcome !== 'crashed' && ending.outcome !== 'broken';
+    const { state: before, started } = this.#data;
+    const state = endedState(before, ending);
     // The new version has started, and nobody puts the old one back any more; but where its data are being put back.
-    const isForward = started && wayBackOf(state) === null;
-    const ended = { at: 'ended', ending, left: isOver ? null : openOf(state) } as const;
-    await this.write({ ...((isOver || isForward) && { blueprints: [] }), state: ended });
+    const isForward = started && wayBackOf(before) === null;
+    await this.write({ ...((openOf(state) === null || isForward) && { blueprints: [] }), state });
   }
 
   /** Its run was settled by a later one, which begins at its beginning. */

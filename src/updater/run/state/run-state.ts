@@ -44,6 +44,17 @@ export const transitions: Readonly<Record<StateName, readonly StateName[]>> = {
   ended: [],
 };
 
+/** @throws Error if a run never goes from one state to the other */
+export function checkTransition(from: JournalState, to: JournalState): void {
+  if (!mayFollow(from, to)) throw new Error(`a run cannot go from ${from.at} to ${to.at}`);
+}
+
+/** The state of a run that ends. Only after `crashed` and `broken` a later run has something to finish. */
+export const endedState = (state: JournalState, ending: Ending): JournalState => {
+  const isOver = ending.outcome !== 'crashed' && ending.outcome !== 'broken';
+  return { at: 'ended', ending, left: isOver ? null : openOf(state) };
+};
+
 /** Whether a run may go from one state to another. It may stay where it is, and go on with what was left. */
 export function mayFollow(from: JournalState, to: JournalState): boolean {
   const open = openOf(from);
