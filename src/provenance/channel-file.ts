@@ -80,6 +80,9 @@ export const isExpired = ({ expires }: Pick<ChannelFile, 'expires'>, now: number
 export const recallOf = ({ recalled }: Recalls, version: string): Recall | null =>
   recalled.find((recall) => bare(recall.version) === bare(version)) ?? null;
 
+export const recallSentence = ({ version, why }: Recall): string =>
+  `${version} has been recalled by its publisher: ${why.replace(/\.$/, '')}`;
+
 export const isRecalled = (file: Recalls, version: string): boolean => recallOf(file, version) !== null;
 
 /** Whether an instance that runs this version needs a security update. */

@@ -6,6 +6,7 @@ import {
   isUrgentFor,
   type Recall,
   recallOf,
+  recallSentence,
   sharePercent,
 } from '../../provenance/channel-file.ts';
 import type { Reason, Urgent } from '../../wire/status.ts';
@@ -74,7 +75,7 @@ export function recalledReason(
   return (
     recall && {
       code: 'recalled',
-      message: `${recall.version} has been recalled by its publisher: ${recall.why.replace(/\.$/, '')}`,
+      message: recallSentence(recall),
       advice: `Wait until a newer release is available.${recall.url ? ` See ${recall.url}` : ''}`,
     }
   );

@@ -7,6 +7,7 @@ import {
   proveChannel,
   readChannelFileOf,
   recallOf,
+  recallSentence,
 } from '../../provenance/channel-file.ts';
 import { readTrust } from '../../provenance/trust.ts';
 import type { UpdateOptions } from './options.ts';
@@ -46,8 +47,7 @@ export function checkRecalled(recalls: Recalls | null, version: string | null): 
   const recall = recalls === null || version === null ? null : recallOf(recalls, version);
   if (recall === null) return [];
   const page = recall.url === undefined ? '' : ` (${recall.url})`;
-  const why = recall.why.replace(/\.$/, '');
-  const message = `${recall.version} has been recalled by its publisher: ${why}${page}`;
+  const message = `${recallSentence(recall)}${page}`;
   if (recalls?.accepted) return [message];
   throw new UpdateError('recalled', message);
 }
