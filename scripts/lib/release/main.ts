@@ -13,13 +13,12 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type ChannelFile, isRecalled } from '../../../src/provenance/channel-file.ts';
-import { readTrust, type Trust } from '../../../src/provenance/trust.ts';
 import { changeChannel, describeChange, firstChannelFile, usualDays } from './change-channel.ts';
 import { readCurrent, writeChannel } from './channel-files.ts';
 import { checkRelease } from './check-release.ts';
 import { makeRelease, type Recipe } from './make-release.ts';
 import { publisher } from './sign.ts';
-import { type Sign, signAsWorkflow, signerWith } from './signer.ts';
+import { type Sign, signAsWorkflow, signerWith, trustOf } from './signer.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -41,12 +40,7 @@ const recipe: Recipe = JSON.parse(await readFile(recipeFile, 'utf8'));
 for (const image of Object.values(recipe.images)) image.layout = resolve(dirname(recipeFile), image.layout);
 const assets = join(out, 'assets');
 const { sign, key } = await signer();
-const trust: Trust | null =
-  values.trust === undefined
-    ? key === null
-      ? null
-      : { keys: [key] }
-    : readTrust(await readFile(values.trust, 'utf8'));
+const trust = await trustOf(values.trust, key);
 const channelFile = await renewedChannelFile();
 await makeRelease(recipe, assets, sign, { archives: values.bundle });
 // Not in SHA256SUMS, because scripts/publisher makes newer ones for the same release.

@@ -4,7 +4,6 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { channelOf } from '../../../src/core/release/channel.ts';
-import { readTrust, type Trust } from '../../../src/provenance/trust.ts';
 import {
   type ChannelCommand,
   changeChannel,
@@ -14,7 +13,7 @@ import {
 } from './change-channel.ts';
 import { channelBytes, readCurrent, writeChannel } from './channel-files.ts';
 import type { Facts } from './describe.ts';
-import { signAsWorkflow, signerWith } from './signer.ts';
+import { signAsWorkflow, signerWith, trustOf } from './signer.ts';
 
 /** What each command accepts besides the options of all commands. */
 const accepted: Record<ChannelCommand['name'], { words: readonly string[]; options: readonly string[] }> = {
@@ -53,10 +52,7 @@ async function main(): Promise<void> {
     throw new Error('--key and --keyless cannot be used together');
 
   const signer = values.key === undefined ? null : await signerWith(values.key);
-  const trust: Trust | null =
-    values.trust !== undefined
-      ? readTrust(await readFile(values.trust, 'utf8'))
-      : signer && { keys: [signer.key] };
+  const trust = await trustOf(values.trust, signer?.key ?? null);
   const path = join(out, 'channel.json');
   const published = existsSync(path) ? await readCurrent(path, trust) : null;
   const { product, channel } = await productOf(values.recipe, command.version);
