@@ -7,7 +7,7 @@ export class PointRecord {
   readonly place: PointPlace;
   #point: Point;
   #writing: Promise<unknown> = Promise.resolve();
-  #hashing: Promise<void> = Promise.resolve();
+  #hashing: Promise<void> | null = null;
   #stop = new AbortController();
 
   private constructor(place: PointPlace, point: Point) {
@@ -39,24 +39,29 @@ export class PointRecord {
     return write;
   }
 
-  /** Starts computing the hashes of the copies in the background, until the end of the run. */
+  /** Computes the hashes of the copies in the background, until the end of the run; once, however often it is called. */
   hash(doors: DataDoors): void {
-    this.#stop = new AbortController();
-    const { signal } = this.#stop;
-    const work = { ...doors, engine: doors.engine.uncancellable() };
-    this.#hashing = hashCopies(work, this.place, this.#point.mounts, { signal, isIdle: true }).then(
-      (hashes) => this.update({ hashes }),
-    );
-    this.#hashing.catch(() => {});
+    this.#hashing ??= this.#compute(doors);
   }
 
   /** Resolves when the hashes are in the record. Computes them now if that has not been started. @throws UpdateError */
   async hashed(doors: DataDoors): Promise<void> {
-    // What has failed once, as with an engine that was restarted, is begun again.
-    await this.#hashing.catch(() => {});
+    // What has failed once, as with an engine that was restarted, is computed again.
+    await this.#hashing?.catch(() => {});
     if (this.#point.hashes !== null) return;
-    this.hash(doors);
+    this.#hashing = this.#compute(doors);
     await this.#hashing;
+  }
+
+  #compute(doors: DataDoors): Promise<void> {
+    this.#stop = new AbortController();
+    const { signal } = this.#stop;
+    const work = { ...doors, engine: doors.engine.uncancellable() };
+    const hashing = hashCopies(work, this.place, this.#point.mounts, { signal, isIdle: true }).then(
+      (hashes) => this.update({ hashes }),
+    );
+    hashing.catch(() => {});
+    return hashing;
   }
 
   cancel(): void {
