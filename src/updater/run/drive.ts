@@ -32,8 +32,8 @@ export interface Driver<View, Step extends { kind: string }> {
 /** A run that can go back. */
 export interface DrivenRun<View, Step extends { kind: string }> extends Driver<View, Step> {
   /**
-   * After an error on the way to the new version: from here on the run goes back, whoever is killed. Gives what the run ends
-   * with once all is back. @throws the end of a run that cannot go back
+   * After an error on the way to the new version: from here on the run rolls back, also after a kill. Gives what the run ends
+   * with after that. @throws the end of a run that cannot go back
    */
   turnBack(error: unknown): Promise<() => unknown>;
   /** The goal is reached. */

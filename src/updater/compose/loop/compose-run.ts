@@ -6,10 +6,15 @@ import type { RunContext } from '../../run/run-context.ts';
 import type { Journal } from '../../run/state/journal.ts';
 import { isReplacing } from '../../run/state/run-state.ts';
 import { endUpdated } from '../replace/end-updated.ts';
-import { restoreExecutors } from '../replace/rollback/restore-containers.ts';
 import { ComposeWork, type WorkOptions } from './compose-work.ts';
-import { executeStep } from './executors.ts';
-import { type ComposeStep, type ComposeView, nextStep, notRestored, stepName } from './next-step.ts';
+import { executeStep, isRestoreStep } from './executors.ts';
+import {
+  type ComposeStep,
+  type ComposeView,
+  containersNotRestored,
+  nextStep,
+  stepName,
+} from './next-step.ts';
 import { turnBack } from './turn-back.ts';
 import { endUnchanged } from './unchanged.ts';
 
@@ -45,9 +50,8 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
 
   /** On the way back, an engine that does not answer leaves containers down. */
   #containers(goal: Goal): Promise<ProjectContainers> {
-    const { from, state } = this.journal.data;
     return this.#work.containers().catch((error: unknown) => {
-      throw goal === 'rollback' ? notRestored(error, from, state.at === 'restoring') : error;
+      throw goal === 'rollback' ? containersNotRestored(error, this.journal.data) : error;
     });
   }
 
@@ -59,7 +63,7 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
       await executeStep(step, this.#work, view);
     } catch (error) {
       if (error instanceof TryAgain || error instanceof Interrupted) throw error;
-      if (!this.#isOfContainers(step)) throw this.#explained(step, error);
+      if (!isRestoreStep(step)) throw this.#explained(step, error);
       this.#work.memory.failures.set('service' in step ? step.service : null, error);
       return;
     }
@@ -80,15 +84,9 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
     this.#work.close();
   }
 
-  /** A step that brings one service back; if it fails, the others still come back. */
-  #isOfContainers(step: ComposeStep): boolean {
-    return step.kind in restoreExecutors;
-  }
-
   #explained({ kind }: ComposeStep, error: unknown): unknown {
-    const { from, state } = this.journal.data;
     const isStart = kind === 'start-data-services' || kind === 'end-stops';
-    return isStart ? notRestored(error, from, state.at === 'restoring') : error;
+    return isStart ? containersNotRestored(error, this.journal.data) : error;
   }
 }
 

@@ -65,11 +65,7 @@ export class ComposeWork {
   readonly facts: () => EndingFacts;
   /** The restore point that this process has made. */
   record: PointRecord | null = null;
-  /** Its hashes are being computed. */
-  isHashing = false;
   freed: Promise<Freeable | null> = Promise.resolve(null);
-  /** Another version was started before anything was replaced: the old one is not started again. */
-  isOvertaken = false;
   readonly #upTries = new Map<string, UpTries>();
   readonly #starts = new StartTimes();
   /** What was started while data was restored. */
@@ -77,6 +73,10 @@ export class ComposeWork {
   readonly #wasKilled: boolean;
   #watch: ReturnType<typeof watchStops> | null = null;
   #seen: ContainersSeen | null = null;
+  /** How often the new version was started during a restore. */
+  overtakings = 0;
+  /** Ids of containers whose rights were checked. */
+  readonly #agreed = new Set<string>();
   /** What `next` decides by. */
   readonly memory = {
     done: new Set<string>(),
@@ -84,9 +84,7 @@ export class ComposeWork {
     rebuilt: new Set<string>(),
     before: new Set<string>(),
     successors: new Map<string, string>(),
-    agreed: new Set<string>(),
     failures: new Map<string | null, unknown>(),
-    rounds: 0,
   };
 
   constructor(
@@ -125,13 +123,13 @@ export class ComposeWork {
     await this.saw({ found, at: performance.now() }, performance.now());
   }
 
-  /** @param startedAt when containers that nobody has seen running were started; null if they may have run for long */
+  /** @param startedAt when containers were started that were not running at the look before; null if that is not known */
   async saw(seen: ContainersSeen, startedAt: number | null): Promise<void> {
     const { found } = seen;
     this.#seen = seen;
     this.#starts.note(found.containers, startedAt);
     const { state, started, changeover } = this.journal.data;
-    // It is in the journal, because the container may be gone by the time that somebody asks.
+    // It is in the journal, because the container may be gone later.
     const isNews = changeover !== null && !started && newHasStarted(changeover, found.containers);
     if (isNews && isReplacing(state) && wayBackOf(state) === null) await this.journal.note({ started: true });
   }
@@ -141,6 +139,11 @@ export class ComposeWork {
     if (!prepared) return 'nothing';
     if (isUnchanged(prepared)) return 'no change';
     return plan?.point == null ? 'changes' : 'changes, with data to save';
+  }
+
+  /** Another version was started before anything was replaced: the old one is not started again. */
+  get isOvertaken(): boolean {
+    return this.memory.done.has('leave-new-version');
   }
 
   get preparation(): UpdateBegun {
@@ -179,13 +182,20 @@ export class ComposeWork {
   }
 
   restoreWork(): RestoreWork {
-    const { successors, agreed } = this.memory;
+    const { successors } = this.memory;
     const changeover = this.changeover();
     const onRebuilt = (id: string) => this.#rebuilt(id);
-    return { ...this.lasting, journal: this.journal, changeover, successors, agreed, onRebuilt };
+    return {
+      ...this.lasting,
+      journal: this.journal,
+      changeover,
+      successors,
+      agreed: this.#agreed,
+      onRebuilt,
+    };
   }
 
-  /** Where `execute` leads to another look. */
+  /** The next look is a new one. */
   forgetLook(): void {
     if (this.#seen !== null) this.#seen = { ...this.#seen, at: Number.NEGATIVE_INFINITY };
   }
@@ -220,7 +230,7 @@ export class ComposeWork {
     rebuilt.clear();
   }
 
-  /** A container was made again in place of that one: what was done with the other counts no more. */
+  /** A container was recreated: the steps that were done with the one before no longer count. */
   #rebuilt(id: string): void {
     const { done, rebuilt } = this.memory;
     rebuilt.add(id);

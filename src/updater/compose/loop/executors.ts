@@ -86,7 +86,7 @@ const executors: Executors = {
   'await-healthy': async ({ service: name, dependent }, work) => {
     const replacement = work.replacement();
     replacement.log.info(`waiting for ${name}, which ${dependent} depends on`);
-    // It is waited for by its service and not by its id: another call may replace the container meanwhile.
+    // It is waited for by its service and not by its id: another call may replace the container in the meantime.
     const moved = replacement.changeover.moved.filter((each) => each.name === name);
     const changeover = { ...replacement.changeover, moved };
     await awaitServices({ ...replacement, changeover, starts: new StartTimes() }, name);
@@ -99,8 +99,7 @@ const executors: Executors = {
   verify: async (_, work, { now }) => {
     const { lasting, journal, record } = work;
     // They are read beside the new version's start, and not while nothing answers.
-    if (!work.isHashing) record?.hash(await dataDoors(lasting, journal));
-    work.isHashing = true;
+    record?.hash(await dataDoors(lasting, journal));
     // The old image is no longer needed, and the engine has time while the new version starts.
     work.freed = startEarly(freeable(lasting.engine, work.changeover()));
     await verify(work.replacement(), now);
@@ -114,8 +113,8 @@ const executors: Executors = {
     // If this run ends here, the next one restores the data again.
     await writePointState(journal, { state: 'saved' });
     work.restoreAgain([]);
-    work.memory.rounds += 1;
-    if (work.memory.rounds < rounds) {
+    work.overtakings += 1;
+    if (work.overtakings < rounds) {
       lasting.log.warn(
         'the new version was started while the old version was being restored; restoring again',
       );
@@ -141,7 +140,6 @@ const executors: Executors = {
   },
   'leave-new-version': async (_, work) => {
     const { from } = work.journal.data;
-    work.isOvertaken = true;
     work.lasting.log.warn(
       `another version was started in the meantime, so ${from} will not be started again`,
     );
@@ -161,7 +159,8 @@ async function upOnce(step: StepOf<'up'>, work: ComposeWork, { now }: ComposeVie
 
 export const stepKinds = [...Object.keys(executors), ...Object.keys(restoreExecutors)] as readonly StepKind[];
 
-const isRestoreStep = (step: ComposeStep): step is RestoreStep => step.kind in restoreExecutors;
+/** A step that brings one service back; if it fails, the others still come back. */
+export const isRestoreStep = (step: ComposeStep): step is RestoreStep => step.kind in restoreExecutors;
 
 /** Every kind of step has its executor in one of the two tables. */
 export function executeStep(step: ComposeStep, work: ComposeWork, view: ComposeView): Promise<unknown> {

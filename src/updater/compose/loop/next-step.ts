@@ -1,4 +1,3 @@
-import { Interrupted } from '../../../core/progress/stops.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { ProjectContainers } from '../../../engine/api/project-containers.ts';
 import type { Goal, NextStep } from '../../run/drive.ts';
@@ -36,7 +35,7 @@ type RollbackStep =
   /** What the run was stopping has ended. */
   | { kind: 'end-stops' }
   | RestoreStep
-  /** Somebody has removed old containers: they are recreated. */
+  /** Another process has removed old containers: they are recreated. */
   | { kind: 'restore-removed'; names: readonly string[]; failure: unknown }
   /** Another version was started before anything was replaced: the old one is not started on its data. */
   | { kind: 'leave-new-version' }
@@ -56,9 +55,9 @@ export interface Knowledge {
   found: 'nothing' | 'no change' | 'changes' | 'changes, with data to save';
   /** Ids of old containers that were there when the way back began. */
   before: ReadonlySet<string>;
-  /** Containers that were made again: their ids, by those of the old ones. */
+  /** Containers that were recreated: their ids, by those of the old ones. */
   successors: ReadonlyMap<string, string>;
-  /** Ids of the old containers that were made again since the way back began anew. */
+  /** Ids of the old containers that were recreated since the containers were last brought back from the start. */
   rebuilt: ReadonlySet<string>;
   /** Why services do not come back; null for what is about all of them. */
   failures: ReadonlyMap<string | null, unknown>;
@@ -88,9 +87,9 @@ export const nextStep = (view: ComposeView, goal: Goal): NextStep<ComposeStep> =
 const done = { kind: 'done' } as const;
 
 const isDoneOf =
-  ({ done, without }: Knowledge) =>
+  (known: Knowledge) =>
   (step: ComposeStep): boolean =>
-    done.has(stepName(step)) || without.has(step.kind);
+    known.done.has(stepName(step)) || known.without.has(step.kind);
 
 function nextForward({ data, now, known }: ComposeView): NextStep<ComposeStep> {
   const { state, changeover } = data;
@@ -128,7 +127,7 @@ function nextBack(view: ComposeView): NextStep<ComposeStep> {
   const { data, now, known } = view;
   const { state, changeover, point, started } = data;
   const isDone = isDoneOf(known);
-  // What somebody does from here on is no longer the business of this run.
+  // Changes that another process makes from here on are kept.
   if (known.done.has('end-restore-point')) return done;
   const isOfPoint = state.at === 'restoring' && point != null && changeover !== null;
   if (isOfPoint && point.state !== 'restored') return { kind: 'restore-data' };
@@ -148,7 +147,7 @@ function nextBack(view: ComposeView): NextStep<ComposeStep> {
 
 /** The next step that brings old containers back; null if all are back. */
 function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep> | null {
-  const { changeover, blueprints, state } = data;
+  const { changeover, blueprints } = data;
   if (changeover === null) return null;
   const { successors, rebuilt, failures, before } = known;
   const endStops = { kind: 'end-stops' } as const;
@@ -165,17 +164,17 @@ function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep>
   }
   if (failures.size === 0) return null;
   const [first] = failures.values();
-  const failure = notRestored(first, data.from, state.at === 'restoring');
+  const failure = containersNotRestored(first, data);
   const there = new Set([...before, ...successors.keys()]);
   const names = removedContainers(changeover, there, containers);
   return names.length > 0 ? { kind: 'restore-removed', names, failure } : { kind: 'blocked', why: failure };
 }
 
 /** What a run ends with if the old containers do not come back. */
-export function notRestored(error: unknown, from: string, isDataRestored: boolean): unknown {
-  if (!(error instanceof UpdateError) || error instanceof Interrupted) return error;
+export function containersNotRestored(error: unknown, { from, state }: JournalData): unknown {
+  if (!(error instanceof UpdateError)) return error;
   return new UpdateError('containers-not-restored', error.message, {
-    ...(isDataRestored && {
+    ...(state.at === 'restoring' && {
       state: `the data and files of ${from} have been restored, but ${from} could not be started`,
     }),
     detail: error.detail,

@@ -109,10 +109,10 @@ export async function restoreData(
   if (!point || changeover === null) return;
   const place = pointPlace(point.directory, project);
   const found = await PointRecord.open(place).catch((cause: unknown) => {
-    throw cause instanceof UpdateError ? notRestored(cause.message, cause) : cause;
+    throw cause instanceof UpdateError ? dataNotRestored(cause.message, cause) : cause;
   });
   if (found === null)
-    throw notRestored(
+    throw dataNotRestored(
       `there is no restore point in ${point.directory}; mount the directory that the update used, and pass it with --restore-dir`,
     );
   const { mounts, version } = found.point;
@@ -131,11 +131,11 @@ export async function restoreData(
     if (started.length > 0) await stopStarted(context, journal, { started, starts });
     // It had ended before the watch began: a copy that was ended for it is made again.
     if (failure instanceof SomethingStarted)
-      throw new TryAgain('restore after a start', notRestored(failure.message), {
+      throw new TryAgain('restore after a start', dataNotRestored(failure.message), {
         tries: Number.POSITIVE_INFINITY,
       });
     if (failure instanceof UpdateError)
-      throw new TryAgain('restore', notRestored(failure.message, failure), {
+      throw new TryAgain('restore', dataNotRestored(failure.message, failure), {
         sentence: `${failure.message}; trying again`,
         tries,
       });
@@ -159,20 +159,20 @@ async function stopStarted(
   const restless = and(starts.tooOften(started));
   if (restless !== '') {
     await standStill(context, journal);
-    throw notRestored(`${restless} was started repeatedly while the data was being restored`);
+    throw dataNotRestored(`${restless} was started repeatedly while the data was being restored`);
   }
   const names = and(started.map(({ name }) => name));
   const sentence = `${names} was started while the data was being restored; stopping it and restoring again`;
   const ids = started.map(({ id }) => id);
   await stopInOrder(context, [(await inspectContainers(engine, ids)).filter(isUp)]);
   starts.note(started);
-  throw new TryAgain('restore after a start', notRestored(sentence), {
+  throw new TryAgain('restore after a start', dataNotRestored(sentence), {
     sentence,
     tries: Number.POSITIVE_INFINITY,
   });
 }
 
-const notRestored = (message: string, cause?: UpdateError): UpdateError =>
+const dataNotRestored = (message: string, cause?: UpdateError): UpdateError =>
   new UpdateError('data-not-restored', message, { ...(cause && { detail: cause.detail, cause }) });
 
 /** For one rollback: how often a container may be started while data is restored. */

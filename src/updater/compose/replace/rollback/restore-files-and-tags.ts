@@ -8,7 +8,7 @@ import { findLeftAlone } from '../find-saved.ts';
 /** Old texts of files that a run writes, by path. */
 export type OldTexts = ReadonlyMap<string, string>;
 
-/** Files that were edited meanwhile are left alone. @throws UpdateError files-not-restored */
+/** Files that were edited in the meantime are left alone. @throws UpdateError files-not-restored */
 export async function restoreFilesAndTags(
   { engine, log }: RunContext,
   journal: Journal,
