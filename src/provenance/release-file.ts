@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { releaseSettingsSchema } from '../core/release/release-settings.ts';
 import { readJsonFile } from './read-json-file.ts';
 
 const digest = z
@@ -32,11 +33,21 @@ const releaseFileSchema = z.object({
       /** Of the index, or of the one manifest that there is. */
       digest,
       /** By platform, `linux/amd64`: an engine tells one of them for the image that it has. */
-      platforms: z.record(z.string(), z.object({ manifest: digest, config: digest })),
+      platforms: z.record(
+        z.string(),
+        z.object({
+          manifest: digest,
+          config: digest,
+          /** Compressed bytes of each layer by its digest. */
+          layers: z.optional(z.record(digest, z.int().check(z.nonnegative()))),
+        }),
+      ),
     }),
   ),
   /** Of the files that are published with it. */
   files: z.record(fileName, digest),
+  /** What an instance must or may set that an older release does not know. */
+  settings: z.optional(releaseSettingsSchema),
 });
 
 /** The content of `release.json`. */

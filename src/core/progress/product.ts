@@ -135,6 +135,9 @@ export const filesLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix
 /** The label of the app image with the oldest release that can be updated to it, `v1.5.0`. */
 export const requiresLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-requires`;
 
+/** The label of the app image with the settings that are new in the release, as JSON. */
+export const settingsLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.settings`;
+
 /** The default product. */
 export const svc: Product = productOf({
   name: 'svc',

@@ -48,7 +48,10 @@ export async function expectationsOf(options: Asked, platform: string): Promise<
           'not-proven',
           `${fileOf(options.proof)} lists no image of ${name} for ${platform}`,
         );
-      const parts = own.flatMap((each) => Object.values(platforms[each] ?? {}));
+      const parts = own.flatMap((each) => {
+        const { manifest, config } = platforms[each] ?? {};
+        return [manifest ?? [], config ?? []].flat();
+      });
       add(name, [digest, ...parts]);
     }
     for (const [name, digest] of Object.entries(told.files)) files.set(name, digest);

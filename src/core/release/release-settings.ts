@@ -1,0 +1,38 @@
+import * as z from 'zod/mini';
+
+/** How the updater makes the value of a setting. */
+export const generators = ['hex32', 'base64-32', 'uuid'] as const;
+
+/** Variables that change how programs run are no settings of a product. */
+const reserved =
+  /^(?:COMPOSE|DOCKER|LD|NODE|SVC_UPDATER)_|_proxy$|^(?:PATH|HOME|PWD|SHELL|IFS|ENV|BASH_ENV)$/i;
+
+const oneLine = (most: number) =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused
+  z.string().check(z.maxLength(most), z.regex(/^[^\x00-\x1f\x7f]*$/, 'must be a single line of text'));
+
+const settingSchema = z.strictObject({
+  /** A variable of the compose project. */
+  name: z.string().check(
+    z.regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'must be the name of a variable'),
+    z.refine((name) => !reserved.test(name), 'is reserved'),
+  ),
+  description: oneLine(300),
+  required: z._default(z.boolean(), false),
+  default: z.optional(oneLine(4096)),
+  generate: z.optional(z.enum(generators)),
+  /** Never shown. */
+  secret: z._default(z.boolean(), false),
+});
+
+/** The settings that are new in a release, in `release.json` and in the label `svc.settings`. */
+export const releaseSettingsSchema = z.array(settingSchema).check(
+  z.maxLength(50),
+  z.refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'must not list a name twice'),
+);
+
+export type ReleaseSetting = z.infer<typeof settingSchema>;
+
+/** What is wrong with a value, which becomes one line of an env file; null if nothing is. */
+export const mistakeInValue = (value: string): string | null =>
+  oneLine(4096).safeParse(value).error?.issues[0]?.message ?? null;
