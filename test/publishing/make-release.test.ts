@@ -14,14 +14,18 @@ import { writeLayout } from './layouts.ts';
 const anna = publisher();
 
 /** An image for both platforms, each with a layer of its own and one that both have. */
-function imageFor(platforms: readonly string[], said = ''): Image {
-  const images = platforms.map((platform) =>
+function imageFor(
+  platforms: readonly string[],
+  said = '',
+  labels: readonly Readonly<Record<string, string>>[] = [],
+): Image {
+  const images = platforms.map((platform, at) =>
     assemble(
       [
         layer([{ name: 'both', kind: 'file', content: `for all${said}` }]),
         layer([{ name: 'own', kind: 'file', content: platform }]),
       ],
-      {},
+      { Labels: labels[at] ?? {} },
       [platform],
     ),
   );
@@ -76,14 +80,18 @@ test('a release says of its images and files what is so, and is checked as its r
 
   const { root, platforms } = await readLayout(layout);
   expect(Object.keys(platforms)).toEqual(both);
-  const { manifest, config } = platforms['linux/arm64'] ?? {};
+  const { manifest, config, layers = [] } = platforms['linux/arm64'] ?? {};
+  const sizes = Object.fromEntries(layers.map(({ digest, size }) => [digest, size]));
+  expect(Object.keys(sizes)).toHaveLength(2);
   expect(told).toMatchObject({
     ...{ format: 1, ...facts, requires: 'v1.1.0' },
     files: { 'svc.mjs': sha256(Buffer.from('console.log(1)')) },
     images: {
       'ghcr.io/acme/svc': {
         digest: root.digest,
-        platforms: { 'linux/arm64': { manifest: manifest?.digest, config: config?.digest } },
+        platforms: {
+          'linux/arm64': { manifest: manifest?.digest, config: config?.digest, layers: sizes },
+        },
       },
     },
   });
@@ -132,6 +140,42 @@ test.for<[what: string, change: (assets: string) => Promise<unknown>, says: stri
   await makeRelease(recipe, assets, sign, { archives: true });
   await change(assets);
   await expect(checkRelease(assets, trust, facts)).rejects.toThrow(new RegExp(says));
+});
+
+const setting = { name: 'SMTP_HOST', description: 'Mail server', required: true };
+const labelled = (text: string, name = 'svc.settings') => ({ [name]: text });
+
+test.for<[situation: string, labels: Record<string, string>[], labelPrefix: string | undefined]>([
+  ['the label of the product', both.map(() => labelled(JSON.stringify([setting]))), undefined],
+  ['another prefix', both.map(() => labelled(JSON.stringify([setting]), 'org.acme.settings')), 'org.acme'],
+])('a release lists the settings of its images by %s', async ([, labels, labelPrefix]) => {
+  const { assets, recipe } = await prepared({ 'v1.5.0': imageFor(both, '', labels) });
+  const given = { ...recipe, ...(labelPrefix !== undefined && { labelPrefix }) };
+  await makeRelease(given, assets, sign, { archives: false });
+  const { settings } = await checkRelease(assets, trust, facts);
+  expect(settings).toEqual([{ ...setting, secret: false }]);
+});
+
+test.for<[situation: string, labels: Record<string, string>[], says: string]>([
+  [
+    'is no JSON',
+    both.map(() => labelled('SMTP_HOST')),
+    'the label svc.settings is not valid: Unexpected token',
+  ],
+  [
+    'has a reserved name',
+    both.map(() => labelled(JSON.stringify([{ ...setting, name: 'DOCKER_HOST' }]))),
+    'the label svc.settings is not valid: ✖ is reserved',
+  ],
+  [
+    'differs between the platforms',
+    [labelled('[]'), labelled(JSON.stringify([setting]))],
+    'the label svc.settings differs between',
+  ],
+])('nothing is signed if the label of the settings %s', async ([, labels, says]) => {
+  const { assets, recipe } = await prepared({ 'v1.5.0': imageFor(both, '', labels) });
+  const refuse = () => Promise.reject(new Error('it was signed'));
+  await expect(makeRelease(recipe, assets, refuse, { archives: false })).rejects.toThrow(says);
 });
 
 test('nothing is made of what nobody could use', async () => {

@@ -1,8 +1,15 @@
+import * as z from 'zod/mini';
+import { settingsLabelOf, svc } from '../../../src/core/progress/product.ts';
+import { type ReleaseSetting, releaseSettingsSchema } from '../../../src/core/release/release-settings.ts';
 import { type ReleaseFile, readReleaseFile } from '../../../src/provenance/release-file.ts';
 import type { LayoutImage } from './layout.ts';
 
 /** What only its publisher knows of a release. */
-export type Facts = Pick<ReleaseFile, 'product' | 'version' | 'channel' | 'publishedAt' | 'requires'>;
+export interface Facts
+  extends Pick<ReleaseFile, 'product' | 'version' | 'channel' | 'publishedAt' | 'requires'> {
+  /** The prefix of the product's labels; by default its name. */
+  labelPrefix?: string;
+}
 
 export interface DescribedImage {
   /** `ghcr.io/acme/svc:v1.5.0` */
@@ -16,15 +23,17 @@ export interface DescribedImage {
  * @throws Error where a reader would not take it
  */
 export function describe(
-  { product, version, channel, publishedAt, requires }: Facts,
+  facts: Facts,
   images: Readonly<Record<string, DescribedImage>>,
   files: Readonly<Record<string, string>>,
 ): Buffer {
+  const { product, version, channel, publishedAt, requires } = facts;
+  const settings = settingsOf(facts, Object.values(images));
   const told = Object.entries(images).map(([name, { reference, image }]) => {
-    const platforms = Object.entries(image.platforms).map(
-      ([platform, { manifest, config }]) =>
-        [platform, { manifest: manifest.digest, config: config.digest }] as const,
-    );
+    const platforms = Object.entries(image.platforms).map(([platform, { manifest, config, layers }]) => {
+      const sizes = Object.fromEntries(layers.map(({ digest, size }) => [digest, size]));
+      return [platform, { manifest: manifest.digest, config: config.digest, layers: sizes }] as const;
+    });
     return [
       name,
       { reference, digest: image.root.digest, platforms: Object.fromEntries(platforms) },
@@ -33,9 +42,28 @@ export function describe(
   const bytes = canonical({
     ...{ format: 1, product, version, channel, publishedAt, requires: requires ?? null },
     ...{ images: Object.fromEntries(told), files },
+    ...(settings !== null && { settings }),
   });
   readReleaseFile(bytes);
   return bytes;
+}
+
+/** The settings that the label of the images lists; null without one. @throws Error if the label is not valid */
+function settingsOf(
+  { product, labelPrefix = product }: Facts,
+  images: readonly DescribedImage[],
+): ReleaseSetting[] | null {
+  const name = settingsLabelOf({ ...svc, labelPrefix });
+  const all = images.flatMap(({ image }) => Object.values(image.platforms));
+  const [text, other] = new Set(all.flatMap(({ labels }) => labels[name] ?? []));
+  if (text === undefined) return null;
+  if (other !== undefined) throw new Error(`the label ${name} differs between the images or platforms`);
+  try {
+    return z.parse(releaseSettingsSchema, JSON.parse(text));
+  } catch (cause) {
+    const why = cause instanceof z.core.$ZodError ? z.prettifyError(cause) : (cause as Error).message;
+    throw new Error(`the label ${name} is not valid: ${why}`, { cause });
+  }
 }
 
 /** JSON with its keys in order. */

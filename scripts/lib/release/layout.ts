@@ -12,11 +12,18 @@ export interface Descriptor {
   annotations?: Record<string, string>;
 }
 
+interface LayoutPlatform {
+  manifest: Descriptor;
+  config: Descriptor;
+  layers: Descriptor[];
+  labels: Readonly<Record<string, string>>;
+}
+
 /** An image as its layout has it: all that describes it, by what refers to it. */
 export interface LayoutImage {
   root: Descriptor;
   /** By platform, `linux/amd64`. */
-  platforms: Record<string, { manifest: Descriptor; config: Descriptor; layers: Descriptor[] }>;
+  platforms: Record<string, LayoutPlatform>;
   /** The file of a blob. */
   path(digest: string): string;
 }
@@ -47,9 +54,10 @@ export async function readLayout(folder: string, tag?: string): Promise<LayoutIm
     // What is said of an image is for no platform.
     if (manifest.platform?.os === 'unknown') continue;
     const { config, layers } = manifest === root ? content : await read(manifest);
-    const name = platformName(manifest.platform ?? (await read(config)));
+    const told = await read(config);
+    const name = platformName(manifest.platform ?? told);
     if (platforms[name]) throw new Error(`${folder} has several images for ${name}`);
-    platforms[name] = { manifest, config, layers };
+    platforms[name] = { manifest, config, layers, labels: told.config?.Labels ?? {} };
   }
   return { root, platforms, path };
 }

@@ -1,7 +1,7 @@
 // Makes, signs and checks what is attached to a release:
 //   main.ts RECIPE OUT [--key FILE | --keyless] [--trust FILE] [--bundle] [--channel-file FILE]
-//   RECIPE     JSON: product, version, channel, publishedAt, requires; images by service or repository, each with its reference
-//              and its OCI layout, a folder beside the recipe
+//   RECIPE     JSON: product, version, channel, publishedAt, requires, labelPrefix; images by service or repository, each with
+//              its reference and its OCI layout, a folder beside the recipe
 //   OUT        OUT/assets has the release's own files, and gets the others
 //   --key      a private key in PEM; without it and without --keyless, one is made and thrown away
 //   --keyless  cosign signs, as the workflow that calls this

@@ -298,7 +298,7 @@ const table = {
   },
   'no-space': {
     outcome: 'refused',
-    meaning: 'The disk does not have enough free space to save or restore the data.',
+    meaning: 'The disk does not have enough free space for the new images, or to save or restore the data.',
     advice: 'Free up space, or choose another disk with --restore-dir. Then run {command} again.',
   },
   'no-restore-point': {

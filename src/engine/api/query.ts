@@ -14,7 +14,7 @@ import { isVersion } from '../http/api-version.ts';
 import { refusalFault } from '../http/fault.ts';
 import { type Filters, filtered, requestName } from '../http/request.ts';
 import { imageAnswer } from '../image-answer.ts';
-import { type Json, listOf } from '../json.ts';
+import { type Json, listOf, strings } from '../json.ts';
 import { composeLabels } from '../labels.ts';
 import { findOwnContainer, type OwnTraces } from '../own-container.ts';
 import { containerIn } from '../podman.ts';
@@ -32,6 +32,8 @@ export interface NamedMount {
   source: string;
   destination: string;
 }
+
+export type ListedImage = Awaited<ReturnType<typeof listImages>>[number];
 
 /** A project may have hundreds of containers, and a socket takes so many connections at a time. */
 const atATime = 32;
@@ -74,13 +76,21 @@ export async function mountsWith(engine: Engine, path: string): Promise<NamedMou
     });
 }
 
+/** Local images by the engine's filters, each with all its references. @throws UpdateError engine-unavailable */
+export async function listImages(engine: Engine, filters: Filters) {
+  const images = (await get(engine, filtered('/images/json', filters), [])) as Json[];
+  return images.map(({ Id, RepoTags, RepoDigests, Size }) => ({
+    id: String(Id),
+    // The containerd store lists the digest of a pull as a tag, too.
+    ...{ tags: strings(RepoTags).filter((tag) => !tag.includes('@')), digests: strings(RepoDigests) },
+    size: Number(Size ?? 0),
+  }));
+}
+
 /** Tags that begin so. @throws UpdateError engine-unavailable */
 export async function listTags(engine: Engine, prefix: string): Promise<string[]> {
-  const images = (await get(engine, filtered('/images/json', { reference: [`${prefix}*`] }), [])) as {
-    RepoTags?: string[] | null;
-  }[];
-  // An image is listed with all its tags.
-  return images.flatMap(({ RepoTags }) => RepoTags ?? []).filter((tag) => tag.startsWith(prefix));
+  const images = await listImages(engine, { reference: [`${prefix}*`] });
+  return images.flatMap(({ tags }) => tags).filter((tag) => tag.startsWith(prefix));
 }
 
 const listRaw = (engine: Engine, filters: Filters): Promise<unknown> =>

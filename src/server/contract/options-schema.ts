@@ -46,6 +46,7 @@ export function optionsSchema() {
     preparationTimeoutSeconds: z.optional(seconds),
     idleTimeoutSeconds: z.optional(seconds),
     restorePoint: z.optional(z.boolean()),
+    removeOldImages: z.optional(z.boolean()),
     prefetch: z.optional(z.union([z.boolean(), z.strictObject({ from: clock, to: clock })])),
     automatic: z.optional(automaticSchema),
     afterStep: z.optional(callable),

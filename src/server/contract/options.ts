@@ -125,6 +125,8 @@ export interface InstanceOptions {
    * also roll back later. Default: false (docs/server-library.md).
    */
   restorePoint?: boolean;
+  /** Removes old images after each successful update. Default: false (docs/server-library.md). */
+  removeOldImages?: boolean;
   /**
    * Downloads the images of an available release before the update: at any time, or in a time window in the server's time
    * zone. Default: false (docs/server-library.md).
@@ -228,6 +230,7 @@ export function readOptions(given: InstanceOptions, nodeVersion = process.versio
     path: '/api/v1/instance/update',
     preparation: null,
     registryCredentials: null,
+    removeOldImages: false,
     restorePoint: false,
     updaterEnvironment: {},
     updaterPull: 'always',

@@ -44,21 +44,24 @@ interface UpdaterOrder {
 
 type UpdaterSettings = Pick<
   Settings,
-  'product' | 'containerName' | 'updaterImage' | 'updaterEnvironment' | 'restorePoint'
+  'product' | 'containerName' | 'updaterImage' | 'updaterEnvironment' | 'restorePoint' | 'removeOldImages'
 >;
 
 /** The container that carries out an update (docs/contract.md 8.10). */
 export function updaterContainer(
   home: Home,
-  { product, containerName, updaterImage, updaterEnvironment, restorePoint }: UpdaterSettings,
+  settings: UpdaterSettings,
   { command, services, origin }: UpdaterOrder,
 ): ContainerSpec {
+  const { product, containerName, updaterImage, updaterEnvironment, restorePoint, removeOldImages } =
+    settings;
   const environment = {
     // The host application is responsible for its list, so all other services are excluded.
     ...(services !== null && { SVC_UPDATER_EXCLUDE: '*' }),
     // By default the updater uses the name and labels of svc.
     ...(product !== svc && { SVC_UPDATER_PRODUCT: JSON.stringify({ ...product, containerName }) }),
     ...(restorePoint && { SVC_UPDATER_RESTORE_POINT: '1' }),
+    ...(removeOldImages && { SVC_UPDATER_REMOVE_OLD_IMAGES: '1' }),
     ...updaterEnvironment,
     // This id identifies the instance. Labels of other containers are not trusted.
     SVC_UPDATER_CONTAINER: home.containerId,

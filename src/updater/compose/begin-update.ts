@@ -16,6 +16,8 @@ import { type FoundInstance, refuseForeignContainers } from './inspect/find-inst
 import { inspectInstallation } from './inspect/inspect.ts';
 import { ComposeRun } from './loop/compose-run.ts';
 import type { Plan } from './plan/plan.ts';
+import { movesOf } from './plan/plan-update.ts';
+import { checkSpace } from './pull/check-space.ts';
 import { EarlyPull } from './pull/early-pull.ts';
 import { tagsBefore } from './pull/tags.ts';
 import { awaitQuiet } from './replace/await-others.ts';
@@ -68,16 +70,22 @@ export async function planRun(
   refuseForeignContainers(containers, instance, context.options, earlier);
   const expected = await expectationsOf(context.options, instance.platform);
   const recalls = await recallsOf(context);
+  let fits = Promise.resolve();
   const installation = await inspectInstallation(context, instance, {
     containers,
     wasInterrupted: wasInterrupted(earlier, leftovers),
-    onRead: (read) => begun?.begin(read),
+    onRead: (read) => {
+      const moves = movesOf(read, context.options.target);
+      fits = startEarly(checkSpace(context, read, moves, expected));
+      begun?.begin(read, moves, fits);
+    },
   });
   soFar.installation = installation;
   describeInstallation(installation, context.log);
   const checked = startEarly(checkHost(context, instance, installation));
   context.log.enter('plan');
   const { plan, early } = await makePlan(context, instance, { installation, expected, recalls });
+  await fits;
   return { plan, early, checked };
 }
 

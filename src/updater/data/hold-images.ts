@@ -10,8 +10,9 @@ const holderLabel = 'svc-updater.restore-point';
 const ownerOf = (project: string, place: PointPlace): string => `${project}/${pointName(place)}`;
 
 /** Without tags of our own, an image whose tag has moved goes in any clean-up that removes the container. */
+export const holdingTag = 'svc-updater-restore-point:';
 const tagsOf = (project: string, place: PointPlace): string =>
-  `svc-updater-restore-point:${project}-${pointName(place).slice(-16)}-`;
+  `${holdingTag}${project}-${pointName(place).slice(-16)}-`;
 
 /** Protects images while a rollback may need them; an image that is gone is reported elsewhere. */
 export async function holdImages(

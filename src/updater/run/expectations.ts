@@ -14,6 +14,8 @@ export interface Expectations {
   images: ReadonlyMap<string, ReadonlySet<string>>;
   /** `sha256:…` of the files of a release, by name. */
   files: ReadonlyMap<string, string>;
+  /** Compressed bytes of the layers by digest, by service or repository, as far as they are known. */
+  layers: ReadonlyMap<string, Readonly<Record<string, number>>>;
 }
 
 type Asked = Pick<UpdateOptions, 'proof' | 'product' | 'target'>;
@@ -36,6 +38,7 @@ export async function expectationsOf(options: Asked, platform: string): Promise<
   const add = (name: string, digests: readonly string[]) =>
     images.set(name, new Set([...(images.get(name) ?? []), ...digests]));
   const files = new Map(options.proof.expectFiles.map(halves));
+  const layers = new Map<string, Readonly<Record<string, number>>>();
   for (const [name, digest] of options.proof.expect.map(halves)) add(name, [digest]);
   const { release, archive, trust } = options.proof;
   // Without a release, the trust file is only for the channel file.
@@ -53,10 +56,12 @@ export async function expectationsOf(options: Asked, platform: string): Promise<
         return [manifest ?? [], config ?? []].flat();
       });
       add(name, [digest, ...parts]);
+      const known = platforms[own[0] ?? '']?.layers;
+      if (known !== undefined) layers.set(name, known);
     }
     for (const [name, digest] of Object.entries(told.files)) files.set(name, digest);
   }
-  return images.size === 0 && files.size === 0 ? null : { images, files };
+  return images.size === 0 && files.size === 0 ? null : { images, files, layers };
 }
 
 const halves = (text: string): [string, string] => {

@@ -128,6 +128,11 @@ compose directory, repeatable []
     help: `Directory for restore points, as a path inside the container []
 (default: ${stateName}/restore)`,
   },
+  'remove-old-images': {
+    inFile: true,
+    form: switchForm,
+    help: 'After the update, remove all unused images in the repositories of the services []',
+  },
   'no-rollback': { form: switchForm, help: 'Do not roll back version and data after a failed update []' },
   expect: {
     ...proven(/^[\w./:-]+=sha256:[0-9a-f]{64}$/, 'NAME'),

@@ -32,6 +32,7 @@ export function updateOptionsOf({ product, values }: CommandLine) {
     versionVariable: one('version-var') ?? product.versionVariable,
     acceptDrift: isOn('accept-drift'),
     acceptRecalled: isOn('accept-recalled'),
+    removeOldImages: isOn('remove-old-images'),
     /** After a failed update, nothing is rolled back. */
     noRollback: isOn('no-rollback'),
     limits: {

@@ -93,7 +93,9 @@ export function refuseUnfit({ options, log }: RunContext): void {
       },
     );
   }
-  if (options.acceptDrift) log.warn('--accept-drift is ignored, because it applies only to compose projects');
+  const ignored = { 'accept-drift': options.acceptDrift, 'remove-old-images': options.removeOldImages };
+  for (const [name, isOn] of Object.entries(ignored))
+    if (isOn) log.warn(`--${name} is ignored, because it applies only to compose projects`);
 }
 
 /**

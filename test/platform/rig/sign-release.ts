@@ -53,7 +53,7 @@ function describable({ blobs, manifest: { mediaType, bytes } }: Image): LayoutIm
   );
   return {
     root,
-    platforms: { [`${os}/${architecture}`]: { manifest: root, config, layers } },
+    platforms: { [`${os}/${architecture}`]: { manifest: root, config, layers, labels: {} } },
     path: (digest) => {
       throw new Error(`${digest} is in no file`);
     },

@@ -20,6 +20,7 @@ const settings = {
   updaterImage: 'acme/svc-updater:v1.0.0',
   updaterEnvironment: {},
   restorePoint: false,
+  removeOldImages: false,
 };
 
 /** The server's own container, which the updater believes. */
@@ -60,6 +61,11 @@ describe("the updater's container", () => {
     const { Cmd, Env } = updaterContainer(home, { ...settings, restorePoint: true }, order);
     expect(Env).toContain('SVC_UPDATER_RESTORE_POINT=1');
     expect(Cmd?.slice(-2)).toEqual(['--log', 'json']);
+  });
+
+  it('removes old images if the option is set', () => {
+    const { Env } = updaterContainer(home, { ...settings, removeOldImages: true }, order);
+    expect(Env).toContain('SVC_UPDATER_REMOVE_OLD_IMAGES=1');
   });
 
   it('has labels that identify a rollback', () => {

@@ -16,7 +16,9 @@ const release = {
     app: {
       reference: 'ghcr.io/acme/svc:v1.5.0',
       digest: digest('a'),
-      platforms: { 'linux/amd64': { manifest: digest('b'), config: digest('c') } },
+      platforms: {
+        'linux/amd64': { manifest: digest('b'), config: digest('c'), layers: { [digest('e')]: 7 } },
+      },
     },
   },
   files: { 'compose.yaml': digest('d') },
@@ -72,6 +74,7 @@ describe('expectations of a release', () => {
         ['ghcr.io/acme/worker', new Set([digest('c')])],
       ]),
       files: new Map([['compose.yaml', digest('d')]]),
+      layers: new Map(),
     });
   });
 
@@ -81,6 +84,7 @@ describe('expectations of a release', () => {
       expect(await asked([...(await given()), ...target])).toEqual({
         images: new Map([['app', new Set(['a', 'b', 'c'].map(digest))]]),
         files: new Map([['compose.yaml', digest('d')]]),
+        layers: new Map([['app', { [digest('e')]: 7 }]]),
       });
     },
   );

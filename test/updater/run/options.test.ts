@@ -42,6 +42,7 @@ describe('the options of a command line', () => {
       versionVariable: 'SVC_VERSION',
       acceptDrift: false,
       acceptRecalled: false,
+      removeOldImages: false,
       noRollback: false,
       limits: { waitTimeoutMs: 300_000, pullTimeoutMs: 3_600_000 },
       data: { restorePoint: false, restoreDir: null, said: [] },
@@ -70,6 +71,7 @@ describe('the options of a command line', () => {
       SVC_UPDATER_ACCEPT_RECALLED: '1',
       SVC_UPDATER_RESTORE_POINT: '1',
       SVC_UPDATER_RESTORE_DIR: '/backup',
+      SVC_UPDATER_REMOVE_OLD_IMAGES: '1',
       SVC_UPDATER_NO_ROLLBACK: '1',
       SVC_UPDATER_EXPECT: `app=${proven}, ghcr.io/acme/svc=${proven}`,
       SVC_UPDATER_EXPECT_FILE: `compose.yaml=${proven}`,
@@ -93,6 +95,7 @@ describe('the options of a command line', () => {
       acceptDrift: true,
       acceptRecalled: true,
       data: { restorePoint: true, restoreDir: '/backup' },
+      removeOldImages: true,
       noRollback: true,
       proof: {
         expect: [`app=${proven}`, `ghcr.io/acme/svc=${proven}`],

@@ -55,6 +55,15 @@ export function planUpdate(
   return { target, targetName, prefix, moves, app, warnings };
 }
 
+/** The planned update of each service, before the plan is made; none if the plan refuses the update. */
+export function movesOf(project: InspectedProject, asked: Target | null): readonly Move[] {
+  try {
+    return planUpdate(project, asked).moves;
+  } catch {
+    return [];
+  }
+}
+
 /** The requested target, written as the product writes it. */
 function plannedTarget(
   installation: InspectedProject,

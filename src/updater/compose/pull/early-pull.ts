@@ -1,7 +1,7 @@
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import type { InspectedProject } from '../inspect/installation.ts';
-import { planUpdate } from '../plan/plan-update.ts';
+import type { Move } from '../plan/plan.ts';
 import { type PullLog, pullImages } from './pull-images.ts';
 import { localImages } from './tags.ts';
 
@@ -23,16 +23,17 @@ export class EarlyPull {
     this.#context = context;
   }
 
-  /** Begins it, where what is known by now is enough. What forbids the update is told by whoever plans it. */
-  begin(project: InspectedProject): void {
+  /** Begins it, where what is known by now is enough. What forbids the update is told by whoever plans it. @param fits `checkSpace` */
+  begin(project: InspectedProject, moves: readonly Move[], fits: Promise<void>): void {
     const { engine, options } = this.#context;
-    this.#wanted = wantedOf(project, this.#context);
+    this.#wanted = wantedOf(moves, this.#context);
     if (this.#wanted.size === 0) return;
     const own = engine.until(this.#stop.signal);
     const deadline = performance.now() + options.limits.pullTimeoutMs;
     this.#isNew = startEarly(localImages(own, this.#wanted.values()).then((here) => here.size === 0));
     const pull = async () => {
       if (!(await this.#isNew)) return;
+      await fits;
       const { compose, platform, model } = project;
       const doors = { engine: own, log: this.#log };
       await pullImages(doors, compose.by(own), this.#wanted, { deadline, platform, model });
@@ -71,15 +72,10 @@ export class EarlyPull {
 }
 
 /** Empty where a tag stays, is left to what is local, or may not be one at all; where room has to be left for a restore point; and out of an archive. */
-function wantedOf(project: InspectedProject, { options }: RunContext): References {
+function wantedOf(moves: readonly Move[], { options }: RunContext): References {
   if (options.data.restorePoint || options.proof.archive !== null) return new Map();
-  try {
-    const moves = planUpdate(project, options.target).moves;
-    const isNew = moves.every(({ pin, tag, pull }) => pull && tag !== pin.tag.text);
-    return new Map(isNew ? moves.map(({ service, to }) => [service, to]) : []);
-  } catch {
-    return new Map();
-  }
+  const isNew = moves.every(({ pin, tag, pull }) => pull && tag !== pin.tag.text);
+  return new Map(isNew ? moves.map(({ service, to }) => [service, to]) : []);
 }
 
 /** Keeps what a pull says until the run has come to it. */

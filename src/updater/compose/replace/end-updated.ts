@@ -12,25 +12,29 @@ import { and, seconds } from '../../run/log/wording.ts';
 import { type Changeover, recordsOf } from '../../run/state/changeover.ts';
 import { dataDoors } from './data-services.ts';
 import { findSaved } from './find-saved.ts';
+import { removeOldImages } from './remove-old-images.ts';
 import type { Replacement } from './replacement.ts';
 import { completePoint } from './rollback/restore-data.ts';
 
 /** The phase `done`: remaining manual steps, and the last line. */
 export async function endUpdated(
-  { engine, log, beganAt, journal, changeover: { words, moved } }: Replacement,
+  replacement: Replacement,
   freeing: Promise<Freeable | null>,
   record: PointRecord | null,
 ): Promise<Ending> {
+  const { engine, log, options, beganAt, journal, changeover } = replacement;
+  const { words, moved } = changeover;
   const { project } = journal.data;
   const [saved, freed] = await Promise.all([
     findSaved(engine, journal.data).catch(() => null),
-    freeing.catch(() => null),
+    options.removeOldImages ? null : freeing.catch(() => null),
   ]);
   await completeHashes({ engine, log, journal }, record);
   await dropOlderPoints({ engine, log, journal }).catch((error: unknown) => {
     if (!(error instanceof UpdateError)) throw error;
     log.warn(`older restore points could not be removed: ${error.message}`);
   });
+  if (options.removeOldImages) await removeOldImages(replacement);
   log.enter('done');
   for (const name of words.alsoMoved) {
     log.info(

@@ -1,11 +1,15 @@
 import { afterEach, expect, it, vi } from 'vitest';
+import { UpdateError } from '../../../../src/core/progress/update-error.ts';
+import { movesOf } from '../../../../src/updater/compose/plan/plan-update.ts';
 import { EarlyPull } from '../../../../src/updater/compose/pull/early-pull.ts';
+import { startEarly } from '../../../../src/updater/run/start-early.ts';
 import {
   composeText,
   engineWith,
   installed,
   modelOf,
   projectFiles,
+  rememberingLog,
   runContext,
   target,
 } from '../../../build-plan.ts';
@@ -34,6 +38,21 @@ it.each<[situation: string, given: Case, pulled: readonly string[]]>([
   ['an older release than runs', { running: '1.2.0' }, []],
   ['one beside a restore point, which needs room', { restorePoint: true }, []],
 ])('begins before the plan is made with %s', async (_, given, pulled) => {
+  const early = await begun(given);
+  expect([...(await early.references())]).toEqual(pulled);
+  await early.end();
+});
+
+it('pulls nothing that does not fit on the disk', async () => {
+  const early = await begun({}, startEarly(Promise.reject(new UpdateError('no-space', 'full'))));
+  const wanted = new Map([
+    ['app', next[0] ?? ''],
+    ['worker', next[1] ?? ''],
+  ]);
+  await expect(early.has(wanted, rememberingLog().log)).rejects.toMatchObject({ code: 'no-space' });
+});
+
+async function begun(given: Case, fits: Promise<void> = Promise.resolve()): Promise<EarlyPull> {
   // No compose is found: what is pulled fails, and that is told to whoever asks for it.
   vi.stubEnv('PATH', '/nonexistent');
   const { pins = ['acme/svc:v1.0.0', 'acme/worker:v1.0.0'], here = [], never = [], to = 'v1.1.0' } = given;
@@ -44,12 +63,10 @@ it.each<[situation: string, given: Case, pulled: readonly string[]]>([
   const data = { ...context.options.data, restorePoint: given.restorePoint ?? false };
   const options = { ...context.options, target: target(to), data };
   const early = new EarlyPull({ ...context, options });
-  early.begin(
-    installed(texts, {
-      model: modelOf(projectFiles(texts), more),
-      ...(given.running && { runningVersion: given.running }),
-    }),
-  );
-  expect([...(await early.references())]).toEqual(pulled);
-  await early.end();
-});
+  const project = installed(texts, {
+    model: modelOf(projectFiles(texts), more),
+    ...(given.running && { runningVersion: given.running }),
+  });
+  early.begin(project, movesOf(project, options.target), fits);
+  return early;
+}

@@ -23,7 +23,7 @@ const image = (more: Partial<Image>): Image =>
 const held = (found: Image | null, expected: Record<string, string[]>) => () =>
   requireProven(new Map([['app', to]]), new Map(found ? [[to, found]] : []), {
     images: new Map(Object.entries(expected).map(([name, digests]) => [name, new Set(digests)])),
-    files: new Map(),
+    ...{ files: new Map(), layers: new Map() },
   });
 const proven = { app: [index, manifest, config] };
 
@@ -70,7 +70,7 @@ describe('an image', () => {
   });
 
   it('that a service mounts is reported with the name of the service', () => {
-    const none = { images: new Map(), files: new Map() };
+    const none = { images: new Map(), files: new Map(), layers: new Map() };
     expect(() => requireProven(new Map([['app.volume0', to]]), new Map(), none)).toThrow(
       'used by app is not',
     );

@@ -1,0 +1,53 @@
+import { statfs } from 'node:fs/promises';
+import { parseReference } from '../../../core/compose/reference.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { serviceOf } from '../../../engine/container.ts';
+import type { Expectations } from '../../run/expectations.ts';
+import { size } from '../../run/log/wording.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { InspectedProject } from '../inspect/installation.ts';
+import type { Move } from '../plan/plan.ts';
+import { localImages } from './tags.ts';
+
+/** Refuses a pull that does not fit on the engine's disk (docs/contract.md 2.28). @throws UpdateError no-space */
+export async function checkSpace(
+  { engine, options }: Pick<RunContext, 'engine' | 'options'>,
+  { containers }: InspectedProject,
+  moves: readonly Move[],
+  expected: Expectations | null,
+): Promise<void> {
+  if (options.proof.archive !== null) return;
+  const pulled = moves.filter(({ pull }) => pull);
+  const idNow = (service: string) => containers.find((each) => serviceOf(each) === service)?.imageId;
+  const ids = pulled.flatMap(({ service }) => idNow(service) ?? []);
+  const [images, { bavail, bsize }] = await Promise.all([
+    localImages(engine, [...pulled.map(({ to }) => to), ...ids]),
+    // The root of this container is on the same disk as the engine's images.
+    statfs('/'),
+  ]);
+  const missing = pulled.filter(({ to }) => !images.has(to));
+  const sizeNow = (service: string) => images.get(idNow(service) ?? '')?.size ?? 0;
+  const needed = neededBytes(missing, expected?.layers ?? new Map(), sizeNow);
+  const free = bavail * bsize;
+  if (needed <= free) return;
+  const message = `the images to pull need at least ${size(needed)}, but the disk of the engine has only ${size(free)} free`;
+  const advice =
+    'Remove unused images with docker image rm, then run {command} again. With --remove-old-images, each update removes the old images.';
+  throw new UpdateError('no-space', message, { advice });
+}
+
+/**
+ * The bytes of images: their layers, each once, otherwise the size of the running image. An unknown size counts as 0.
+ * @param layers bytes by digest, by service or repository
+ */
+export function neededBytes(
+  images: readonly Pick<Move, 'service' | 'to'>[],
+  layers: Expectations['layers'],
+  sizeNow: (service: string) => number,
+): number {
+  const parts = images.flatMap(({ service, to }): (readonly [string, number])[] => {
+    const told = layers.get(service) ?? layers.get(parseReference(to)?.repository ?? '');
+    return told ? Object.entries(told) : [[to, sizeNow(service)]];
+  });
+  return [...new Map(parts).values()].reduce((sum, bytes) => sum + bytes, 0);
+}
