@@ -14,6 +14,8 @@ export interface Expectations {
   images: ReadonlyMap<string, ReadonlySet<string>>;
   /** `sha256:…` of the files of a release, by name. */
   files: ReadonlyMap<string, string>;
+  /** The new settings of a `release.json`. */
+  settings?: ReleaseFile['settings'];
 }
 
 type Asked = Pick<UpdateOptions, 'proof' | 'product' | 'target'>;
@@ -38,6 +40,7 @@ export async function expectationsOf(options: Asked, platform: string): Promise<
   const files = new Map(options.proof.expectFiles.map(halves));
   for (const [name, digest] of options.proof.expect.map(halves)) add(name, [digest]);
   const { release, archive, trust } = options.proof;
+  let settings: ReleaseFile['settings'];
   // Without a release, the trust file is only for the channel file.
   if (trust !== null && (release !== null || archive !== null)) {
     const told = await provenIn(options);
@@ -55,8 +58,9 @@ export async function expectationsOf(options: Asked, platform: string): Promise<
       add(name, [digest, ...parts]);
     }
     for (const [name, digest] of Object.entries(told.files)) files.set(name, digest);
+    settings = told.settings;
   }
-  return images.size === 0 && files.size === 0 ? null : { images, files };
+  return images.size === 0 && files.size === 0 ? null : { images, files, settings };
 }
 
 const halves = (text: string): [string, string] => {

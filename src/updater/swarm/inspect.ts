@@ -93,6 +93,8 @@ export function refuseUnfit({ options, log }: RunContext): void {
       },
     );
   }
+  if (options.settings?.size)
+    log.warn('--set and --set-file are ignored, because they apply only to compose projects');
   if (options.acceptDrift) log.warn('--accept-drift is ignored, because it applies only to compose projects');
 }
 
