@@ -96,6 +96,7 @@ export const planOf = (from: Installation, asked: Target | null): Plan => ({
   ...planUpdate(from, asked),
   expected: null,
   recalls: null,
+  given: null,
   point: null,
 });
 
@@ -108,6 +109,7 @@ export const preparedPlan = (plan: Plan, changes: Partial<PreparedPlan> = {}): P
   ...plan,
   images: new Map(),
   changes: [],
+  settings: [],
   model: { name: project.name, services: {} },
   references: new Map(),
   migrations: [],

@@ -215,7 +215,9 @@ describe('docs/operating.md', () => {
       codeOf(option)[0],
       codeOf(variable)[0]?.replace(/=.*/, ''),
     ]);
-    expect(listed).toEqual(Object.keys(updateTable).map((name) => [`--${name}`, variableOf(name)]));
+    expect(listed).toEqual(
+      Object.keys(updateTable).map((name) => [`--${name}`, variableOf(name) ?? undefined]),
+    );
   });
 
   it('lists every outcome with its exit code', () => {

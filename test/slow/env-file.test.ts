@@ -55,11 +55,16 @@ describe('an env file and a template mean to us what they mean to compose', () =
 });
 
 test('an edited variable is worth exactly the new value to compose, and no other changes', async () => {
-  const wanted = 'v9.8.7-rc.1+b';
+  const anyLine = fc.string({
+    unit: fc.constantFrom(...'\'"\\$`#= ab{}:-é\u2028nt0'),
+    minLength: 1,
+    maxLength: 12,
+  });
+  const anyValue = fc.oneof(fc.constant('v9.8.7-rc.1+b'), anyLine);
   const edited = fc
-    .sample(anyEnvFiles, { seed: seed + 1, numRuns: 140 * scale })
-    .filter((envFiles) => ours(values(...envFiles)) !== null)
-    .flatMap((envFiles) => {
+    .sample(fc.tuple(anyEnvFiles, anyValue), { seed: seed + 1, numRuns: 140 * scale })
+    .filter(([envFiles]) => ours(values(...envFiles)) !== null)
+    .flatMap(([envFiles, wanted]) => {
       const files = envFiles.map((text, i) => ({ path: `/${i}.env`, text }));
       const edit = setVariableEdit({ envFiles: files, newEnvFile: '/new.env' }, 'V', wanted);
       const holder = files.find(({ path }) => path === edit.file);
@@ -67,15 +72,15 @@ test('an edited variable is worth exactly the new value to compose, and no other
       const text = applyEdits(holder.text, [edit]);
       const after = files.map((file) => (file === holder ? text : file.text));
       // Compose forgives spaces in a name that ends the file, and not once a line follows; then we refuse too.
-      return endsInName(holder.text) && !ours(values(...after)) ? [] : [{ before: envFiles, after }];
+      return endsInName(holder.text) && !ours(values(...after)) ? [] : [{ before: envFiles, after, wanted }];
     });
   expect(edited.length).toBeGreaterThan(60);
   const questions = edited.flatMap(({ before, after }) => [values(...before), values(...after)]);
   const answers = await askCompose(questions, new Set());
-  for (const [i, { before, after }] of edited.entries()) {
+  for (const [i, { before, after, wanted }] of edited.entries()) {
     const [was, is] = [answers[2 * i], answers[2 * i + 1]];
     if (!was || !is) continue;
-    const hint = `seed ${seed}: ${shown({ before, after })}`;
+    const hint = `seed ${seed}: ${shown({ before, after, wanted })}`;
     const free = names.filter((name) => !mentioning('V', after).has(name));
     expect(is.V, hint).toBe(wanted);
     for (const name of free) expect(is[name], `${name}, ${hint}`).toBe(was[name]);

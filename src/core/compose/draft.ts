@@ -59,7 +59,7 @@ export function withVariable(draft: ProjectDraft, variable: string, value: strin
 }
 
 /** `.env line 4: v1.4.2 → v1.5.0`, `.env line 7: added SVC_VERSION=canary` */
-export function describeEdit(files: ProjectFiles, { file, line, before, after }: Edit): string {
-  const change = before === '' ? `added ${after.trim()}` : `${before} → ${after}`;
+export function describeEdit(files: ProjectFiles, { file, line, before, after, words }: Edit): string {
+  const change = words ?? (before === '' ? `added ${after.trim()}` : `${before} → ${after}`);
   return `${nameOf(files, file)} line ${line}: ${change}`;
 }

@@ -15,6 +15,8 @@ export interface Edit {
   after: string;
   /** The variable whose value changes, if any. */
   variable?: string | undefined;
+  /** Describes the edit instead of its texts, which may be secret. */
+  words?: string;
 }
 
 /** The edit of the text between two offsets of a file. */

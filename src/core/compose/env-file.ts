@@ -92,25 +92,31 @@ export function findAssignments(file: TextFile): Assignment[] {
 }
 
 /**
- * The edit that gives a variable its value: in the last place that assigns it, be it nothing; else in a new last line of
- * the last env file.
+ * The edit that gives a variable its value, any line of text: in the last place that assigns it, be it nothing; else in a
+ * new last line of the last env file. Compose reads exactly this value.
  */
 export function setVariableEdit(
   { envFiles, newEnvFile }: Pick<ProjectFiles, 'envFiles' | 'newEnvFile'>,
   key: string,
   value: string,
 ): Edit {
-  // Nothing, or any other character, would need quotes, and which kind depends on what stands around.
-  if (!/^[A-Za-z0-9._/:@+-]+$/.test(value)) throw new RangeError(`${key}: a value that needs quotes`);
+  const isPlain = /^[A-Za-z0-9._/:@+-]+$/.test(value);
+  const written = isPlain ? value : quoted(value);
   for (const file of envFiles.toReversed()) {
     const last = findAssignments(file).findLast((each) => each.key === key);
-    if (last) return editOf(file, last, value, key);
+    if (!last) continue;
+    const quotes = isPlain ? 0 : last.quote.length;
+    return editOf(file, { start: last.start - quotes, end: last.end + quotes }, written, key);
   }
   const file = envFiles.at(-1) ?? { path: newEnvFile, text: '' };
   const { text } = file;
   const lineEnd = text[text.lastIndexOf('\n') - 1] === '\r' ? '\r\n' : '\n';
   const isLineStart = text === '' || text === '\ufeff' || text.endsWith('\n');
-  const added = `${isLineStart ? '' : lineEnd}${key}=${value}${lineEnd}`;
+  const added = `${isLineStart ? '' : lineEnd}${key}=${written}${lineEnd}`;
   const edit = editOf(file, { start: text.length, end: text.length }, added, key);
   return { ...edit, line: edit.line + (isLineStart ? 0 : 1) };
 }
+
+/** In single quotes nothing is special but a backslash in front of the closing one. */
+const quoted = (value: string): string =>
+  /'|\\$/.test(value) ? `"${value.replaceAll(/["\\$]/g, '\\$&')}"` : `'${value}'`;

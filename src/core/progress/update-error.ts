@@ -113,8 +113,8 @@ const table = {
   },
   'settings-invalid': {
     outcome: 'refused',
-    meaning: `The settings file ${settingsName} contains a mistake.`,
-    advice: 'Correct the file or remove it, then run {command} again.',
+    meaning: `The settings file ${settingsName} or a value of --set contains a mistake.`,
+    advice: 'Correct the mistake that the log lists, then run {command} again.',
   },
   'unrelated-service': {
     outcome: 'refused',

@@ -8,8 +8,12 @@ const reserved =
   /^(?:COMPOSE|DOCKER|LD|NODE|SVC_UPDATER)_|_proxy$|^(?:PATH|HOME|PWD|SHELL|IFS|ENV|BASH_ENV)$/i;
 
 const oneLine = (most: number) =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused
-  z.string().check(z.maxLength(most), z.regex(/^[^\x00-\x1f\x7f]*$/, 'must be a single line of text'));
+  z
+    .string()
+    .check(
+      z.maxLength(most, `must have at most ${most} characters`),
+      z.regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must be a single line of text'),
+    );
 
 const settingSchema = z.strictObject({
   /** A variable of the compose project. */
@@ -35,4 +39,10 @@ export type ReleaseSetting = z.infer<typeof settingSchema>;
 
 /** What is wrong with a value, which becomes one line of an env file; null if nothing is. */
 export const mistakeInValue = (value: string): string | null =>
-  oneLine(4096).safeParse(value).error?.issues[0]?.message ?? null;
+  value === '' ? 'must not be empty' : (oneLine(4096).safeParse(value).error?.issues[0]?.message ?? null);
+
+/**
+ * The file with values of settings that the server puts into the updater's container. The updater removes it when its run has
+ * ended.
+ */
+export const givenSettingsPath = '/run/svc-updater-settings.env';

@@ -10,6 +10,7 @@ import { type CommandLine, parseCommandLine, UsageError } from '../run/command-l
 import { prepareConfig } from '../run/credentials.ts';
 import { engineAddress } from '../run/engine-address.ts';
 import { explain } from '../run/explain.ts';
+import { withGivenSettings } from '../run/given-settings.ts';
 import { reportEnding } from '../run/log/ending.ts';
 import { nothingKnown } from '../run/log/ending-facts.ts';
 import { Log, stdoutSink } from '../run/log/log.ts';
@@ -45,7 +46,7 @@ process.exitCode = await main(process.argv.slice(2));
 async function main(argv: readonly string[]): Promise<number> {
   let line: CommandLine;
   try {
-    line = parseCommandLine(argv, process.env);
+    line = await withGivenSettings(parseCommandLine(argv, process.env), process.stdin.isTTY);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     const log = new Log(stdoutSink(process.env.SVC_UPDATER_LOG === 'json' ? 'json' : 'line'));

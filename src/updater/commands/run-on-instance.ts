@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { givenSettingsPath } from '../../core/release/release-settings.ts';
 import { askApi } from '../../engine/api/api.ts';
 import { removeOwnScratches } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
@@ -97,7 +99,10 @@ async function close(context: RunContext, soFar: RunSoFar, ending: Ending): Prom
   const { instance, lock, journal } = soFar;
   const engine = context.engine.uncancellable().quiet();
   // An engine that is away starts this failed container again when it is back; the new start goes on with the journal.
-  if (instance === null || (ending.exitCode !== 0 && !(await engine.answers()))) return;
+  if (ending.exitCode !== 0 && !(await engine.answers())) return;
+  // A run that is killed needs the values again.
+  if (context.options.settingsFile === givenSettingsPath) await rm(givenSettingsPath).catch(() => {});
+  if (instance === null) return;
   // If the outcome cannot be written, the next run finds an open journal and settles it. The log has its last line.
   await journal?.end(ending).catch(() => {});
   if (lock !== null) await removeOwnScratches(engine).catch(() => {});

@@ -69,7 +69,7 @@ export async function showPlan(
     if (context.options.proof.archive === null) await refuseUnpublished(engine, absent);
     if (needsImages(plan)) return finish(log);
   }
-  const { changes, laterWarnings, alsoMoved, changedServices, newServices } = await prepareFiles(
+  const { changes, settings, laterWarnings, alsoMoved, changedServices, newServices } = await prepareFiles(
     engine,
     plan,
     {
@@ -83,7 +83,8 @@ export async function showPlan(
   for (const change of changes) {
     const name = relative(installation.project.directory, change.path);
     const isShipped = installation.kind === 'generated' && isGenerated(change.after, installation.product);
-    for (const line of difference(name, change, installation.files, isShipped)) log.info(line);
+    for (const line of difference(name, change, installation.files, { isShipped, hidden: settings }))
+      log.info(line);
   }
   if (changes.length === 0) log.info('no files will be changed');
   for (const warning of laterWarnings) log.warn(warning);

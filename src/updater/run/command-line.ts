@@ -91,9 +91,11 @@ export function parseCommandLine(
 /** Values that do not have the form of their option, options that are missing, and options that exclude each other. */
 export function mistakesIn(command: Command, values: Values): string[] {
   const mistakes: string[] = [];
-  for (const [name, { form }] of Object.entries({ ...optionsOf[command], data: { form: dataForm } })) {
+  const rows: OptionTable = { ...optionsOf[command], data: { form: dataForm, help: '' } };
+  for (const [name, { form, isSecret }] of Object.entries(rows)) {
     for (const { value, where } of values.get(name) ?? [])
-      if (form?.[0].test(value) === false) mistakes.push(`${where} must be ${form[1]}, not "${value}"`);
+      if (form?.[0].test(value) === false)
+        mistakes.push(`${where} must be ${form[1]}${isSecret ? '' : `, not "${value}"`}`);
   }
   const placeOf = (name: string) => values.get(name)?.[0]?.where;
   const services = values.get('service') ?? [];

@@ -16,6 +16,8 @@ export interface Expectations {
   files: ReadonlyMap<string, string>;
   /** Compressed bytes of the layers by digest, by service or repository, as far as they are known. */
   layers: ReadonlyMap<string, Readonly<Record<string, number>>>;
+  /** The new settings of a `release.json`. */
+  settings?: ReleaseFile['settings'];
 }
 
 type Asked = Pick<UpdateOptions, 'proof' | 'product' | 'target'>;
@@ -41,6 +43,7 @@ export async function expectationsOf(options: Asked, platform: string): Promise<
   const layers = new Map<string, Readonly<Record<string, number>>>();
   for (const [name, digest] of options.proof.expect.map(halves)) add(name, [digest]);
   const { release, archive, trust } = options.proof;
+  let settings: ReleaseFile['settings'];
   // Without a release, the trust file is only for the channel file.
   if (trust !== null && (release !== null || archive !== null)) {
     const told = await provenIn(options);
@@ -60,8 +63,9 @@ export async function expectationsOf(options: Asked, platform: string): Promise<
       if (known !== undefined) layers.set(name, known);
     }
     for (const [name, digest] of Object.entries(told.files)) files.set(name, digest);
+    settings = told.settings;
   }
-  return images.size === 0 && files.size === 0 ? null : { images, files, layers };
+  return images.size === 0 && files.size === 0 ? null : { images, files, layers, settings };
 }
 
 const halves = (text: string): [string, string] => {

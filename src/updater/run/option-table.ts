@@ -10,6 +10,8 @@ interface OptionRow {
   isList?: boolean;
   /** No environment variable sets it, although one sets the option of that name of another command. */
   isTyped?: boolean;
+  /** Its values are never shown. */
+  isSecret?: boolean;
   /** A settings file may set it, because it belongs to the instance and not to a single run. */
   inFile?: boolean;
   /** What every value must match, and its description for people. */
@@ -109,6 +111,19 @@ compose directory, repeatable []
     help: `Time limit for the new version to become healthy [] (default: ${usualSeconds.wait})`,
   },
   'pull-timeout': { ...seconds, help: `Time limit for pulling images [] (default: ${usualSeconds.pull})` },
+  set: {
+    value: 'NAME[=VALUE]',
+    isList: true,
+    isSecret: true,
+    form: [/^[A-Za-z_][A-Za-z0-9_]*(?:=.+)?$/s, 'NAME=VALUE or NAME'],
+    help: `Value for a setting that is new in the release, repeatable; without =VALUE,
+the value is read from the terminal`,
+  },
+  'set-file': {
+    value: 'FILE',
+    form: [/^\//, 'an absolute path'],
+    help: `File with NAME=VALUE lines for new settings, as a path inside the container []`,
+  },
   'accept-drift': {
     form: switchForm,
     help: 'Update even if containers differ from the compose files []',
@@ -249,9 +264,11 @@ export const dataForm = [{ test: isDataWord }, '"save" or "none"'] as const;
 /** The key of an option in a settings file: `services` for `--service`. */
 export const keyOf = (name: string): string => (name === 'service' || name === 'file' ? `${name}s` : name);
 
-/** The environment variable of an option. Options that only `rollback` or `bump` has have no variable. */
+/** The environment variable of an option. `--set`, and options that only `rollback` or `bump` has, have no variable. */
 export const variableOf = (name: string): string | null =>
-  name in updateTable ? `SVC_UPDATER_${keyOf(name).toUpperCase().replaceAll('-', '_')}` : null;
+  name in updateTable && name !== 'set'
+    ? `SVC_UPDATER_${keyOf(name).toUpperCase().replaceAll('-', '_')}`
+    : null;
 
 /** The form of a setting; `pairs` maps each service to a word. */
 export type SettingForm = 'value' | 'list' | 'switch' | 'pairs';

@@ -2,14 +2,14 @@ import { type DataWord, isDataWord } from '../../core/progress/product.ts';
 import { parseTarget, type Target } from '../../core/release/target.ts';
 import type { CommandLine } from './command-line.ts';
 import type { LogFormat } from './log/log.ts';
-import { usualSeconds } from './option-table.ts';
+import { optionsOf, usualSeconds } from './option-table.ts';
 
 export type UpdateOptions = ReturnType<typeof updateOptionsOf>;
 export type DataOptions = UpdateOptions['data'];
 export type ProofOptions = UpdateOptions['proof'];
 
 /** The options of all commands that run on an instance. Options that a command does not have are at their defaults. */
-export function updateOptionsOf({ product, values }: CommandLine) {
+export function updateOptionsOf({ command, product, values }: CommandLine) {
   const { all, one, isOn } = readerOf(values);
   /** The operator listed the services, so a missing one is an error. A missing default worker is not. */
   const servicesNamed = values.has('service');
@@ -59,6 +59,9 @@ export function updateOptionsOf({ product, values }: CommandLine) {
       /** The channel file, which lists recalled releases, as a path inside the container. */
       channelFile: one('channel-file'),
     },
+    /** Values for new settings, by name; undefined: read from the terminal. Null for a command that sets none. */
+    settings: 'set' in optionsOf[command] ? new Map(all('set').map(nameAndValue)) : null,
+    settingsFile: one('set-file'),
     /** A Swarm stack instead of a compose project. */
     stack: {
       name: one('stack'),
@@ -69,6 +72,9 @@ export function updateOptionsOf({ product, values }: CommandLine) {
     },
   };
 }
+
+/** Of `NAME=VALUE` or `NAME`. */
+export const nameAndValue = (text: string) => text.split(/=(.*)/s, 2) as [string, string | undefined];
 
 /** Whether a restore point contains the data of a service, of a mount (`app:/library`) or of a database host outside the project. */
 export interface DataSaid {

@@ -18,7 +18,7 @@ const maxBytes = 64 * 1024;
  * @throws UpdateError settings-invalid, with all mistakes
  */
 export async function withSettings(line: CommandLine, directory: string, log: Log): Promise<CommandLine> {
-  const file = await readSettings(join(directory, settingsName));
+  const file = await readSmallFile(join(directory, settingsName), settingsName);
   if (file === null) return line;
   const settings = settingsOf(file);
   const words = [...settings].map(([flag, said]) => `${keyOf(flag)} ${said.map(wordsOf(flag)).join(', ')}`);
@@ -136,8 +136,11 @@ const textOf = (node: unknown): string | null => {
 const invalid = (mistakes: readonly string[]): UpdateError =>
   new UpdateError('settings-invalid', mistakes.at(-1) ?? '', { detail: mistakes.slice(0, -1) });
 
-/** A symbolic link is not followed, because another user could point it at any file of the host. */
-async function readSettings(path: string): Promise<TextFile | null> {
+/**
+ * A text file of at most 64 KiB; null if it does not exist. A link is not followed: another user could point it at any file of
+ * the host. Refusal: settings-invalid.
+ */
+export async function readSmallFile(path: string, name: string): Promise<TextFile | null> {
   let file: FileHandle;
   try {
     // Without O_NONBLOCK, opening a pipe would block.
@@ -146,17 +149,17 @@ async function readSettings(path: string): Promise<TextFile | null> {
     const { code } = error as NodeJS.ErrnoException;
     // A directory that cannot be read is refused later with a clearer message.
     if (code === 'ENOENT' || (await access(dirname(path), constants.X_OK).catch(() => true))) return null;
-    if (code === 'ELOOP') throw invalid([`${settingsName} is a symbolic link, but must be a regular file`]);
-    throw invalid([`${settingsName} cannot be read (${code ?? (error as Error).message})`]);
+    if (code === 'ELOOP') throw invalid([`${name} is a symbolic link, but must be a regular file`]);
+    throw invalid([`${name} cannot be read (${code ?? (error as Error).message})`]);
   }
   try {
     const found = await file.stat();
-    if (!found.isFile()) throw invalid([`${settingsName} is not a regular file`]);
-    if (found.size > maxBytes) throw invalid([`${settingsName} is larger than 64 KiB`]);
+    if (!found.isFile()) throw invalid([`${name} is not a regular file`]);
+    if (found.size > maxBytes) throw invalid([`${name} is larger than 64 KiB`]);
     const bytes = await file.readFile();
     return { path, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
   } catch (error) {
-    if (error instanceof TypeError) throw invalid([`${settingsName} is not valid UTF-8 text`]);
+    if (error instanceof TypeError) throw invalid([`${name} is not valid UTF-8 text`]);
     throw error;
   } finally {
     await file.close();

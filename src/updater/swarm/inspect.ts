@@ -93,7 +93,11 @@ export function refuseUnfit({ options, log }: RunContext): void {
       },
     );
   }
-  const ignored = { 'accept-drift': options.acceptDrift, 'remove-old-images': options.removeOldImages };
+  const ignored = {
+    'accept-drift': options.acceptDrift,
+    'remove-old-images': options.removeOldImages,
+    set: options.settings !== null && options.settings.size > 0,
+  };
   for (const [name, isOn] of Object.entries(ignored))
     if (isOn) log.warn(`--${name} is ignored, because it applies only to compose projects`);
 }

@@ -115,3 +115,8 @@ it.each([
   const change = { file: at(name), line: 7, start: 0, end: before.length, before, after };
   expect(describeEdit(files, change)).toBe(expected);
 });
+
+it('describeEdit shows no text of an edit that has its own words', () => {
+  const change = { file: at('.env'), line: 7, start: 0, end: 3, before: 'old', after: 'new' };
+  expect(describeEdit(files, { ...change, words: 'set PIN' })).toBe('.env line 7: set PIN');
+});

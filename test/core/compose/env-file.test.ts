@@ -177,9 +177,16 @@ describe('setVariableEdit', () => {
     expect(set(after).after).toBe(after);
   });
 
-  it('writes nothing that needs quotes', () => {
-    expect(() => set('V=1', 'V', 'a b')).toThrow(RangeError);
-    expect(() => set('V=1', 'V', 'a$b')).toThrow(RangeError);
-    expect(() => set('V=1 # c', 'V', '')).toThrow(RangeError);
+  // compose 2.26.1 and 5.4.0 read these texts in the same way, in the env file of the project and in that of a service.
+  it.each([
+    ['a b', '', "V='a b'\n"],
+    ['a$b ${C} # d "e" `f` \\n', 'V=1 # c', 'V=\'a$b ${C} # d "e" `f` \\n\' # c'],
+    ["it's", 'V="1" # c', 'V="it\'s" # c'],
+    ['\'$A\\n"`', "V='1'", 'V="\'\\$A\\\\n\\"`"'],
+    ['ends in \\', 'V=', 'V="ends in \\\\"'],
+    [' \u2028é', 'A=1', "A=1\nV=' \u2028é'\n"],
+  ])('writes %j so that compose reads exactly this value', (wanted, text, after) => {
+    expect(set(text, 'V', wanted).after).toBe(after);
+    expect(value(after, 'V')).toBe(wanted);
   });
 });

@@ -131,6 +131,12 @@ describe('expectations of a release', () => {
     expect(await target()).toMatchObject({ tag: 'v1.5.0' });
   });
 
+  it('have the new settings of the release', async () => {
+    const settings = [{ name: 'MAIL_FROM', description: 'sender', required: true, secret: false }];
+    const file = JSON.stringify({ ...release, settings });
+    expect((await asked(await given({ file })))?.settings).toEqual(settings);
+  });
+
   it('refuse a platform that the release does not have', async () => {
     const message = `${folder}/release.json lists no image of app for linux/arm64`;
     await expect(asked(await given(), 'linux/arm64')).rejects.toMatchObject({ code: 'not-proven', message });

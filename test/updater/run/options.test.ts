@@ -47,6 +47,8 @@ describe('the options of a command line', () => {
       limits: { waitTimeoutMs: 300_000, pullTimeoutMs: 3_600_000 },
       data: { restorePoint: false, restoreDir: null, said: [] },
       proof: { expect: [], expectFiles: [], release: null, archive: null, trust: null, channelFile: null },
+      settings: new Map(),
+      settingsFile: null,
       stack: { name: null, files: [], stopFirst: false },
       yes: false,
       discardCurrent: false,

@@ -1,5 +1,6 @@
 import { checkTargets } from '../../../core/files/check-targets.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
+import { askValues } from '../../run/ask-values.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import { checkDrift } from '../drift/index.ts';
@@ -12,13 +13,14 @@ import { goneImages } from '../plan/gone-images.ts';
 import type { Plan } from '../plan/plan.ts';
 import { planUpdate } from '../plan/plan-update.ts';
 import { askRegistry } from './ask-registry.ts';
+import { newSettings } from './new-settings.ts';
 import { planPoint } from './plan-point.ts';
 import { askModelEarly } from './prepare-files.ts';
 
 /**
  * Makes, checks and logs the plan, before the pull. `early` is compose's model of its files, which is asked for in the
  * meantime.
- * Refusals: those of planUpdate, of each check and of planPoint.
+ * Refusals: those of planUpdate, of newSettings, of each check and of planPoint.
  */
 export async function makePlan(
   context: RunContext,
@@ -31,8 +33,10 @@ export async function makePlan(
     ...planUpdate(installation, options.target),
     expected,
     recalls,
+    given: await askValues(context),
     point: null,
   };
+  newSettings(plan);
   const early = startEarly(askModelEarly(plan));
   await askRegistry(options.proof.archive === null ? engine : null, (published) =>
     checkPublished(plan, published),

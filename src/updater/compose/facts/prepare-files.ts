@@ -1,4 +1,6 @@
-import type { ProjectDraft } from '../../../core/compose/draft.ts';
+import { type ProjectDraft, withEdits } from '../../../core/compose/draft.ts';
+import { setVariableEdit } from '../../../core/compose/env-file.ts';
+import { checkTargets } from '../../../core/files/check-targets.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { parsePinTag } from '../../../core/release/pin-tag.ts';
 import { listNetworks } from '../../../engine/api/query.ts';
@@ -20,7 +22,9 @@ import { planFiles, pulledVersion } from '../plan/plan-files.ts';
 import type { ReleaseText } from '../plan/release-texts.ts';
 import { checkStepping } from '../plan/stepping.ts';
 import { modelWith } from '../proof/proposed-model.ts';
+import { proveSettings } from '../proof/prove-settings.ts';
 import { askRegistry } from './ask-registry.ts';
+import { newSettings } from './new-settings.ts';
 import { warnOthers } from './other-projects.ts';
 import { takeReleaseFiles } from './release-files.ts';
 
@@ -36,7 +40,8 @@ export async function askModelEarly(plan: Plan): Promise<Model | null> {
  * @param pulled the local images of the plan
  *   `backup`: path of the backup directory for use in messages
  *   `log`: gets the secrets that must be masked
- * Refusals: downgrade, recalled, lags, upgrade-step, release-file, no-marker, missing-variable, shared-definition, pin-unsupported.
+ * Refusals: downgrade, recalled, lags, upgrade-step, release-file, no-marker, missing-variable, shared-definition, pin-unsupported,
+ *   settings-invalid.
  * Failure: proof-failed, pull-platform.
  */
 export async function prepareFiles(
@@ -69,17 +74,29 @@ export async function prepareFiles(
     installation.kind === 'generated' && image
       ? await takeReleaseFiles(engine, installation, image, { backup, proven })
       : { texts: [], warnings: [] };
-  const { draft, expected } = draftFiles(plan, { images, release: taken.texts });
+  const { draft: unsetDraft, expected } = draftFiles(plan, { images, release: taken.texts });
+  const { settings, warnings } = newSettings(plan, image);
+  const draft = settings.reduce(
+    (before, { name, value, words }) =>
+      withEdits(before, [{ ...setVariableEdit(before.files, name, value), words }]),
+    unsetDraft,
+  );
   if (draft.changes.length > 0) {
     await learnFiles(log, draft.files, (path) => installation.paths.fromHost(path));
   }
-  const model = (await early) ?? (await modelOf(installation, draft, taken.texts));
+  // Compose may reject the files of a release without its settings.
+  const isWhole = draft !== unsetDraft && installation.kind === 'generated';
+  const unset = isWhole ? null : ((await early) ?? (await modelOf(installation, unsetDraft, taken.texts)));
+  const model = unset && draft === unsetDraft ? unset : await modelOf(installation, draft, taken.texts);
+  if (unset) proveSettings(unset, model);
+  const paths = draft.changes.map(({ path }) => path);
+  if (settings.length > 0) await checkTargets(paths, installation.paths);
   log.addMaskRules(() => maskRulesOfModel(model));
   const platforms = checkPlatforms(plan, model, images);
   if (installation.kind === 'generated') refuseUnsetSecrets(installation, draft, model);
-  const unset = emptyVariables(installation, draft, taken.texts);
-  const hashed = await networksInQuestion(engine, installation, model);
-  const planned = planFiles(plan, { draft, expected, model, hashedNetworks: hashed, images, version });
+  const empty = emptyVariables(installation, draft, taken.texts);
+  const hashedNetworks = await networksInQuestion(engine, installation, model);
+  const planned = planFiles(plan, { draft, expected, model, unset, hashedNetworks, images, version });
   const others = await warnOthers(installation, draft.changes, log);
   const gains =
     installation.kind === 'generated'
@@ -87,16 +104,17 @@ export async function prepareFiles(
       : [];
   const laterWarnings = [
     ...recalled,
+    ...warnings,
     ...unlike,
     ...platforms,
     ...steps,
     ...taken.warnings,
     ...gains,
-    ...unset,
+    ...empty,
     ...planned.laterWarnings,
     ...others,
   ];
-  return { ...planned, laterWarnings };
+  return { ...planned, settings: settings.map(({ name }) => name), laterWarnings };
 }
 
 /** The changed networks that compose would remove and recreate. */

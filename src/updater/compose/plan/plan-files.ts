@@ -16,6 +16,8 @@ import { labelledVersion, majorAdvice } from './plan-update.ts';
 interface Proposal extends NewDefinitions {
   draft: ProjectDraft;
   expected: Expectation;
+  /** The model without the new settings, if it is another. */
+  unset?: Model | null;
   /** Local images by the references of the plan. */
   images: ReadonlyMap<string, Image>;
   /** The result of `pulledVersion`. */
@@ -41,6 +43,7 @@ export function planFiles(plan: Plan, proposal: Proposal): PreparedPlan {
     migrations,
     references: imagesAfter(installation, model, expected.images, migrations),
     changes: draft.changes,
+    settings: [],
     version,
     laterWarnings: [...floatingMajorWarnings(plan, installation.runningVersion, version), ...proof.warnings],
     alsoMoved: others(proof.alsoMoved),
@@ -53,9 +56,9 @@ export function planFiles(plan: Plan, proposal: Proposal): PreparedPlan {
 
 function proven(
   { installation, moves }: Plan,
-  { expected, ...definitions }: Proposal,
+  { expected, unset, ...definitions }: Proposal,
 ): { alsoMoved: string[]; warnings: string[] } {
-  const proof = prove(installation.model, definitions.model, expected);
+  const proof = prove(installation.model, unset ?? definitions.model, expected);
   const { alsoMoved } = proof;
   if (installation.kind === 'generated') {
     return { alsoMoved, warnings: checkGenerated(installation, definitions, expected, moves) };

@@ -40,6 +40,8 @@ export interface Plan {
   expected: Expectations | null;
   /** The recalled releases; null without a channel file. */
   recalls: Recalls | null;
+  /** Values for new settings, by name; null for a command that neither checks nor writes them. */
+  given: ReadonlyMap<string, string> | null;
   /** The restore point; null if none was asked for. */
   point: PlannedPoint | null;
 }
@@ -51,6 +53,8 @@ export interface PreparedPlan extends Plan {
   /** `1.5.0`, from the label of the new app image. */
   version: string | null;
   changes: readonly Change[];
+  /** The names of the new settings that they contain. */
+  settings: readonly string[];
   /** The model of the new files. */
   model: Model;
   /** The migrations of that model. */

@@ -141,7 +141,7 @@ interface Difference {
   to: unknown;
 }
 
-function differences(before: unknown, after: unknown, path: string[]): Difference[] {
+export function differences(before: unknown, after: unknown, path: string[]): Difference[] {
   if (before === after) return [];
   if (isObject(before) && isObject(after)) {
     const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
@@ -161,7 +161,7 @@ const isImageVolume = ({ services }: Model, path: readonly string[]): boolean =>
 const isContent = ([section, , key]: readonly string[]): boolean =>
   section === 'configs' && key === 'content';
 
-const isExtension = (key: string): boolean => key.startsWith('x-');
+export const isExtension = (key: string): boolean => key.startsWith('x-');
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null;

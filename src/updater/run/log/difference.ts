@@ -6,16 +6,16 @@ import { unifiedDiff } from '../../../core/files/unified-diff.ts';
 /**
  * The changes in a file, for people. For files that a person edits, only the changed lines are shown, without comments:
  * an unchanged line or a comment may contain an old password. With `isShipped`, the new text comes from a release,
- * so the lines around a change contain no secrets and are shown, too.
+ * so the lines around a change contain no secrets and are shown, too. The values of the variables in `hidden` are not shown.
  */
 export function difference(
   name: string,
   { path, before, after }: Pick<Change, 'path' | 'before' | 'after'>,
   files: ProjectFiles,
-  isShipped = false,
+  { isShipped = false, hidden = [] }: { isShipped?: boolean; hidden?: readonly string[] } = {},
 ): string[] {
   const isEnvFile = path === files.newEnvFile || allEnvFiles(files).some((file) => file.path === path);
-  const hide = isEnvFile ? withoutEnvComment : withoutYamlComment;
+  const hide = isEnvFile ? (line: string) => withoutEnvComment(line, hidden) : withoutYamlComment;
   return unifiedDiff(name, before, after, isShipped ? 3 : 0).map((line, index) =>
     index < 2 || (isShipped && !line.startsWith('-')) ? line : hide(line),
   );
@@ -26,12 +26,13 @@ const withoutYamlComment = (line: string): string =>
   /^[-+]/.test(line) ? line.replace(/(?<=[-+\s])#.*?(\r?)$/s, '# …$1') : line;
 
 /** `+SVC_VERSION=v1.5.0 # …` */
-function withoutEnvComment(line: string): string {
+function withoutEnvComment(line: string, hidden: readonly string[]): string {
   const sign = line.charAt(0);
   if (sign !== '+' && sign !== '-') return line;
   const text = line.slice(1);
   const [assignment] = assignmentsIn(text);
   if (!assignment) return `${sign}…`;
+  if (hidden.includes(assignment.key)) return `${sign}${assignment.key}=…`;
   const valueEnd = assignment.end + assignment.quote.length;
   return `${sign}${text.slice(0, valueEnd)}${text.slice(valueEnd).replace(/#.*?(\r?)$/s, '# …$1')}`;
 }

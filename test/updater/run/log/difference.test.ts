@@ -37,6 +37,17 @@ describe('the difference of an env file', () => {
   });
 });
 
+it('the difference of an env file hides the values of some variables', () => {
+  const change = { path: '/opt/svc/.env', before: 'A=1\nPIN=1\n', after: "A=2\nPIN='2 3'\nKEY=4\n" };
+  expect(difference('.env', change, files, { hidden: ['PIN', 'KEY'] }).slice(3)).toEqual([
+    '-A=1',
+    '-PIN=…',
+    '+A=2',
+    '+PIN=…',
+    '+KEY=…',
+  ]);
+});
+
 describe('the difference of a compose file', () => {
   const compose = (version: string, comment: string) =>
     `app:\n  # hunter2hunter2\n  image: svc:${version} # was hunter2hunter2\n  # ${comment}\n  command: --pin x\n`;
@@ -59,7 +70,7 @@ describe('the difference of a compose file', () => {
   });
 
   it("a release's: with what stands round the change, and without the comments that go", () => {
-    expect(difference('compose.yaml', change, files, true).slice(3)).toEqual([
+    expect(difference('compose.yaml', change, files, { isShipped: true }).slice(3)).toEqual([
       ' app:',
       '   # hunter2hunter2',
       '-  image: svc:v1.4.2 # …',

@@ -1,0 +1,61 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { variablesOf } from '../../../core/compose/variables.ts';
+import { settingsLabelOf } from '../../../core/progress/product.ts';
+import { type ReleaseSetting, releaseSettingsSchema } from '../../../core/release/release-settings.ts';
+import type { Image } from '../../../engine/container.ts';
+import { runsImage } from '../../../engine/same-image.ts';
+import { and } from '../../run/log/wording.ts';
+import type { Installation } from '../inspect/installation.ts';
+import type { Plan } from '../plan/plan.ts';
+import { type NewSetting, planSettings } from '../plan/plan-settings.ts';
+import { releaseLabel } from '../plan/release-label.ts';
+
+const generators = {
+  hex32: () => randomBytes(32).toString('hex'),
+  'base64-32': () => randomBytes(32).toString('base64'),
+  uuid: randomUUID,
+};
+
+/**
+ * The new settings of a release: of its `release.json`, or of the label of its app image, which is only known after the pull.
+ * Refusals: settings-invalid, missing-variable.
+ */
+export function newSettings(plan: Plan, image?: Image): { settings: NewSetting[]; warnings: string[] } {
+  const { installation, expected, given, app } = plan;
+  const { containers } = installation.app;
+  const isKnown = image !== undefined || (expected?.settings && app.tag !== app.pin.reference.tag);
+  if (given === null || !isKnown) return { settings: [], warnings: [] };
+  if (containers.every((container) => runsImage(container, image))) {
+    const ignored = `${app.to} is installed already, so the given settings are not written`;
+    return { settings: [], warnings: given.size > 0 ? [ignored] : [] };
+  }
+  const label = settingsLabelOf(installation.product);
+  const listed = expected?.settings ?? settingsIn(releaseLabel(plan, image, label) ?? '[]');
+  const variables = variablesOf(installation.files.envFiles);
+  const settings = planSettings({
+    listed: (listed ?? []).filter(({ name }) => name !== installation.versionVariable),
+    given,
+    isSet: (name) => [variables(name)?.text, ...containers.map(({ env }) => env.get(name))].some(Boolean),
+    generate: (generator) => generators[generator](),
+  });
+  const malformed = `the label ${label} on ${app.to} is malformed, so it is ignored`;
+  return { settings, warnings: [...(listed === null ? [malformed] : []), ...unused(installation, settings)] };
+}
+
+/** Warns of settings that a user-written compose file does not pass to any service. */
+function unused({ kind, files }: Installation, settings: readonly NewSetting[]): string[] {
+  const texts = [...files.composeFiles, ...(files.linkedFiles ?? [])].map(({ text }) => text);
+  const isUsed = (name: string) => texts.some((text) => text.includes(name) || text.includes('env_file'));
+  const names = settings.flatMap(({ name }) => (kind === 'generated' || isUsed(name) ? [] : [name]));
+  if (names.length === 0) return [];
+  return [`your compose files do not use ${and(names)}: add the new settings to the environment of the app`];
+}
+
+/** Null if the label is malformed. */
+function settingsIn(label: string): readonly ReleaseSetting[] | null {
+  try {
+    return label.length > 64 * 1024 ? null : releaseSettingsSchema.parse(JSON.parse(label));
+  } catch {
+    return null;
+  }
+}

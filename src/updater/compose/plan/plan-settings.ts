@@ -1,0 +1,42 @@
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { ReleaseSetting } from '../../../core/release/release-settings.ts';
+import { and } from '../../run/log/wording.ts';
+
+/** A setting that the update writes; `words` describe the change without the value. */
+export type NewSetting = Record<'name' | 'value' | 'words', string>;
+
+interface SettingsFacts {
+  /** The settings that are new in the release. */
+  listed: readonly ReleaseSetting[];
+  given: ReadonlyMap<string, string>;
+  /** Whether a setting has a value already. */
+  isSet: (name: string) => boolean;
+  generate: (generator: NonNullable<ReleaseSetting['generate']>) => string;
+}
+
+/**
+ * Chooses the values of new settings: given, generated, or default. Without a given value, a setting that is set is not changed.
+ * Refusals: settings-invalid, missing-variable.
+ */
+export function planSettings({ listed, given, isSet, generate }: SettingsFacts): NewSetting[] {
+  const unknown = [...given.keys()].filter((name) => !listed.some((setting) => setting.name === name));
+  if (unknown.length > 0)
+    throw new UpdateError('settings-invalid', `the release does not list ${and(unknown)} as a new setting`);
+  const missing = listed.filter(
+    (each) => each.required && !each.generate && !each.default && !given.has(each.name) && !isSet(each.name),
+  );
+  if (missing.length > 0) {
+    const names = missing.map(({ name }) => name);
+    throw new UpdateError('missing-variable', `the release requires a value for ${and(names)}`, {
+      advice: `Run {command} again with ${names.map((name) => `--set ${name}=…`).join(' ')}.`,
+      detail: missing.map(({ name, description }) => `${name}: ${description}`),
+    });
+  }
+  return listed.flatMap(({ name, generate: generator, default: usual }) => {
+    const value = given.get(name);
+    if (value !== undefined) return [{ name, value, words: `set ${name}` }];
+    if (isSet(name)) return [];
+    if (generator) return [{ name, value: generate(generator), words: `set ${name} to a generated value` }];
+    return usual ? [{ name, value: usual, words: `set ${name} to its default` }] : [];
+  });
+}

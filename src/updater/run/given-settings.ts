@@ -1,0 +1,40 @@
+import { parse } from 'dotenv';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { givenSettingsPath, mistakeInValue } from '../../core/release/release-settings.ts';
+import { type CommandLine, type GivenValue, UsageError } from './command-line.ts';
+import { nameAndValue } from './options.ts';
+import { readSmallFile } from './settings-file.ts';
+
+/**
+ * The command line with the values of `--set-file` as further `--set`; a typed one wins. No message contains a value.
+ * @throws UsageError with all mistakes
+ */
+export async function withGivenSettings(line: CommandLine, isTerminal: boolean): Promise<CommandLine> {
+  const path = line.values.get('set-file')?.[0]?.value;
+  const all = [...(path === undefined ? [] : await settingsIn(path)), ...(line.values.get('set') ?? [])];
+  const mistakes = all.flatMap(({ value: text, where }) => {
+    const [name, value] = nameAndValue(text);
+    const mistake = value === undefined ? null : mistakeInValue(value);
+    if (mistake !== null) return [`${where}: the value of ${name} ${mistake}`];
+    return value === undefined && !isTerminal ? [`${where} ${name} needs a terminal, or ${name}=VALUE`] : [];
+  });
+  if (mistakes.length > 0) throw new UsageError(mistakes);
+  return all.length === 0 ? line : { ...line, values: new Map(line.values).set('set', all) };
+}
+
+const lineForm = /^\s*(?:#.*|(?:export\s+)?[A-Za-z_][A-Za-z0-9_]*\s*=.*)?$/;
+
+async function settingsIn(path: string): Promise<GivenValue[]> {
+  const file = await readSmallFile(path, path).catch((error: unknown) => {
+    throw error instanceof UpdateError ? new UsageError([error.message]) : error;
+  });
+  // The run of a restarted container may have ended.
+  if (file === null && path === givenSettingsPath) return [];
+  if (file === null) throw new UsageError([`${path} does not exist`]);
+  const wrong = file.text.split(/\r?\n/).flatMap((line, at) => (lineForm.test(line) ? [] : [at + 1]));
+  if (wrong.length > 0) throw new UsageError(wrong.map((at) => `${path} line ${at} must be NAME=VALUE`));
+  return Object.entries(parse(file.text)).map(([name, value]) => ({
+    value: `${name}=${value}`,
+    where: path,
+  }));
+}
