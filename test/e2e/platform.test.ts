@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { execa } from 'execa';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import type { RollbackOffer, Run, Status } from '../../src/wire/status.ts';
@@ -71,6 +72,17 @@ const post = (path: string, body: object): Promise<Response> =>
 const update = '/api/v1/instance/update';
 const lastRun = async (): Promise<Run | null> => (await ask<Status>(update)).run;
 const isHeld = async (): Promise<boolean> => (await ask<{ held: boolean }>('/api/v1/jobs')).held;
+
+/** Publishes a release and opens the dialog that offers it. */
+async function offer(version: string): Promise<void> {
+  forge.publish(version);
+  const next = async () => (await ask<Status>(`${update}?refresh=1`).catch(() => null))?.next?.version;
+  await expect.poll(next, { timeout: 120_000, interval: 500 }).toBe(version);
+  await anna.page.reload();
+  await anna.press(`Update to ${version}`);
+}
+
+const containers = () => platform.compose('ps', '--quiet', '--no-trunc');
 
 /** Waits until the updater container has exited. */
 async function updaterEnded(): Promise<void> {
@@ -203,6 +215,56 @@ it('rolls back automatically and restores the data if the app does not start', a
     'rollback updated',
     'update updated',
   ]);
+});
+
+it('rolls back a release whose health check succeeds although users cannot log in', async () => {
+  await offer('v1.3.2');
+  await anna.press('Update now');
+  await anna.sees('svc is restarting');
+  await anna.sees('Rolled back to v1.0.0 with the data saved at');
+  await anna.sees(/users cannot log in: HTTP status 500/, { picture: '12-not-ready' });
+  expect(await lastRun()).toMatchObject({
+    outcome: 'failed',
+    to: 'v1.3.2',
+    rolledBack: { version: 'v1.0.0' },
+  });
+  await anna.close();
+});
+
+it('refuses a release whose preflight fails before anything is changed', async () => {
+  const before = await Promise.all([platform.read('.env'), platform.read('compose.yaml'), containers()]);
+  await offer('v1.3.3');
+  await anna.press('Update now');
+  await anna.sees(/svc v1.3.3 requires PostgreSQL 99, but PostgreSQL \d+ is running/, {
+    picture: '13-preflight',
+  });
+  expect(await lastRun()).toMatchObject({ outcome: 'refused', code: 'preflight-failed' });
+  expect(await Promise.all([platform.read('.env'), platform.read('compose.yaml'), containers()])).toEqual(
+    before,
+  );
+  await anna.close();
+});
+
+it('asks for a new setting in the dialog, and shows its value nowhere', async () => {
+  await offer('v1.5.0');
+  const value = 'svc mail "robot" <svc@example.org>';
+  await anna.page.getByLabel(/MAIL_FROM/).fill(value);
+  await anna.picture('14-setting');
+  await anna.press('Update now');
+  await anna.sees('Updated to v1.5.0', { picture: '15-updated' });
+  await updaterEnded();
+  const app = await inspect(`${platform.project}-app-1`);
+  expect(app?.Config.Env).toContain(`MAIL_FROM=${value}`);
+  expect(app?.Config.Env).toContainEqual(expect.stringMatching(/^MAIL_KEY=[0-9a-f]{32,}$/));
+  const key = app?.Config.Env.find((line: string) => line.startsWith('MAIL_KEY='))?.slice(9) ?? '';
+  const shown = [
+    JSON.stringify(await ask(`${update}/history`)),
+    JSON.stringify(await ask(update)),
+    JSON.stringify(await inspect(`${platform.name}-svc-updater`)),
+    await platform.sql('SELECT string_agg(t::text, chr(10)) FROM update_store t'),
+    (await execa('docker', ['logs', `${platform.name}-svc-updater`], { all: true })).all,
+  ].join('\n');
+  for (const secret of [value, 'svc@example.org', key]) expect(shown).not.toContain(secret);
 });
 
 it('keeps data and logins through every restart, without browser errors', async () => {

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { ReleaseSetting } from '../../src/core/release/release-settings.ts';
 
 /** A release of the platform: its image and its entry on the forge. */
 export interface PlatformRelease {
@@ -11,6 +12,12 @@ export interface PlatformRelease {
   requires?: string;
   /** A required setting, by role: `app:MAIL_FROM`. */
   needs?: string;
+  /** Settings that are new in it. */
+  settings?: readonly Partial<ReleaseSetting>[];
+  /** Whether nobody can log in, although the health check succeeds. */
+  hasBrokenLogin?: true;
+  /** The oldest major version of PostgreSQL that its preflight accepts; without it, the release has no preflight. */
+  postgres?: number;
   /** How many seconds the app takes to start; default 2. */
   bootSeconds?: number;
   /** Extra bytes in its image that no other release has. */
@@ -61,12 +68,34 @@ const later: readonly PlatformRelease[] = [
     needs: 'worker:WORKER_SLOTS',
   },
   {
+    version: 'v1.3.2',
+    notes:
+      'A new login page. (Users cannot log in, although the health check succeeds, so an update is rolled back.)',
+    hasBrokenLogin: true,
+  },
+  {
+    version: 'v1.3.3',
+    notes:
+      'Faster queries. (It requires a newer PostgreSQL, so an update is refused before anything is changed.)',
+    postgres: 99,
+  },
+  {
     version: 'v1.4.0',
     notes: 'Faster backups. (The demo rolls it out to 10 % of all instances, and then recalls it.)',
   },
   {
     version: 'v1.4.1',
     notes: 'Sessions end when a password changes. (The demo marks it as a security update.)',
+  },
+  {
+    version: 'v1.5.0',
+    notes: 'Mail with a sender. (It needs the new setting `MAIL_FROM`, which the dialog asks for.)',
+    needs: 'app:MAIL_FROM',
+    postgres: 13,
+    settings: [
+      { name: 'MAIL_FROM', description: 'Sender of all mail, such as svc@example.org', required: true },
+      { name: 'MAIL_KEY', description: 'Key that signs mail', generate: 'hex32', secret: true },
+    ],
   },
   {
     version: 'v2.0.0',
@@ -85,13 +114,17 @@ export function releaseOf(version: string): PlatformRelease {
 
 /** The compose file of a release. From the release on that introduces a setting, it passes the setting to the service that needs it. */
 export async function composeOf({ version }: PlatformRelease): Promise<string> {
-  let text = await readFile(new URL('deploy/compose.yaml', import.meta.url), 'utf8');
+  const text = await readFile(new URL('deploy/compose.yaml', import.meta.url), 'utf8');
   const at = platformReleases.findIndex((release) => release.version === version);
-  for (const { needs } of platformReleases.slice(0, at + 1)) {
-    const [role, name] = needs?.split(':') ?? [];
-    // The last shared setting, or the first setting of the worker.
-    const place = role === 'app' ? /^ {6}API_TOKEN: .*\n/m : /^ {6}<<: .*\n/m;
-    if (name !== undefined) text = text.replace(place, (line) => `${line}      ${name}: \${${name}:-}\n`);
-  }
-  return text.replace('v0.0.0', version);
+  const passed = platformReleases
+    .slice(0, at + 1)
+    .flatMap(({ needs, settings = [] }) => [needs ?? [], settings.map(({ name }) => `app:${name}`)].flat());
+  return [...new Set(passed)]
+    .reduce((before, setting) => {
+      const [role, name] = setting.split(':');
+      // The last shared setting, or the first setting of the worker.
+      const place = role === 'app' ? /^ {6}API_TOKEN: .*\n/m : /^ {6}<<: .*\n/m;
+      return before.replace(place, (line) => `${line}      ${name}: \${${name}:-}\n`);
+    }, text)
+    .replace('v0.0.0', version);
 }

@@ -17,7 +17,7 @@ const here = new URL('../', import.meta.url);
  * @param key the public key of its publisher
  */
 export async function buildRelease(release: PlatformRelease, key: string): Promise<Image> {
-  const { version, requires, needs = '', bootSeconds = 2, ballast = 0 } = release;
+  const { version, requires, needs = '', bootSeconds = 2, ballast = 0, postgres, settings } = release;
   const own: TarEntry[] = [
     { name: 'etc/svc-version', kind: 'file', content: `${version}\n` },
     { name: 'etc/svc-publisher.pem', kind: 'file', content: key },
@@ -25,12 +25,20 @@ export async function buildRelease(release: PlatformRelease, key: string): Promi
     { name: 'srv/ballast', kind: 'file', content: randomBytes(ballast) },
   ];
   return assemble([...(await svcLayers()), layer(own)], {
-    Env: [`PATH=${path}`, `NEEDS=${needs}`, `BOOT_SECONDS=${bootSeconds}`, 'NODE_ENV=production'],
+    Env: [
+      ...[`PATH=${path}`, `NEEDS=${needs}`, `BOOT_SECONDS=${bootSeconds}`, 'NODE_ENV=production'],
+      ...(release.hasBrokenLogin ? ['BROKEN_LOGIN=1'] : []),
+    ],
     Entrypoint: ['/bin/node', '/srv/svc.mjs'],
     Cmd: ['app'],
     Labels: {
       'org.opencontainers.image.version': version.replace(/^v/, ''),
       ...(requires === undefined ? {} : { 'svc.release-requires': requires }),
+      'svc.ready': JSON.stringify(['/bin/node', '/srv/svc.mjs', 'ready']),
+      ...(postgres !== undefined && {
+        'svc.preflight': JSON.stringify(['/bin/node', '/srv/svc.mjs', 'preflight', String(postgres)]),
+      }),
+      ...(settings !== undefined && { 'svc.settings': JSON.stringify(settings) }),
     },
   });
 }

@@ -32,10 +32,10 @@ export async function signRelease(
   const compose = await composeOf(release);
   await writeFile(join(assets, 'compose.yaml'), compose);
   if (release.signedBy === null) return;
-  const { version, requires } = release;
+  const { version, requires, settings } = release;
   const channel = version.includes('-') ? 'canary' : 'stable';
   const file = describe(
-    { product: 'svc', version, channel, publishedAt: publishedAt(release), requires },
+    { product: 'svc', version, channel, publishedAt: publishedAt(release), requires, settings },
     { [reference.replace(/:[^:/]+$/, '')]: { reference, image: describable(image) } },
     { 'compose.yaml': sha256(Buffer.from(compose)) },
   );

@@ -21,6 +21,8 @@ export interface Settings {
   bootMs: number;
   /** Required settings of this release, by role: `app:MAIL_FROM`. */
   needs: readonly string[];
+  /** For a release whose health check succeeds although nobody can log in. */
+  hasBrokenLogin: boolean;
   /** The host name, unique among all processes of the instance. */
   host: string;
 }
@@ -40,6 +42,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     assets: text('ASSETS') ?? '/srv/assets',
     bootMs: Number(text('BOOT_SECONDS') ?? 0) * 1000,
     needs: (text('NEEDS') ?? '').split(' ').filter((name) => name !== ''),
+    hasBrokenLogin: env.BROKEN_LOGIN === '1',
     host: hostname(),
   };
 }
