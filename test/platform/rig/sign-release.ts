@@ -32,10 +32,10 @@ export async function signRelease(
   const compose = await composeOf(release);
   await writeFile(join(assets, 'compose.yaml'), compose);
   if (release.signedBy === null) return;
-  const { version, requires, settings } = release;
+  const { version, requires } = release;
   const channel = version.includes('-') ? 'canary' : 'stable';
   const file = describe(
-    { product: 'svc', version, channel, publishedAt: publishedAt(release), requires, settings },
+    { product: 'svc', version, channel, publishedAt: publishedAt(release), requires },
     { [reference.replace(/:[^:/]+$/, '')]: { reference, image: describable(image) } },
     { 'compose.yaml': sha256(Buffer.from(compose)) },
   );
@@ -48,12 +48,14 @@ export async function signRelease(
 function describable({ blobs, manifest: { mediaType, bytes } }: Image): LayoutImage {
   const root = { mediaType, digest: sha256(bytes), size: bytes.length };
   const { config, layers } = JSON.parse(String(bytes));
-  const { os, architecture } = JSON.parse(
-    String(blobs.find(({ digest }) => digest === config.digest)?.bytes),
-  );
+  const {
+    os,
+    architecture,
+    config: run,
+  } = JSON.parse(String(blobs.find(({ digest }) => digest === config.digest)?.bytes));
   return {
     root,
-    platforms: { [`${os}/${architecture}`]: { manifest: root, config, layers, labels: {} } },
+    platforms: { [`${os}/${architecture}`]: { manifest: root, config, layers, labels: run.Labels ?? {} } },
     path: (digest) => {
       throw new Error(`${digest} is in no file`);
     },

@@ -37,6 +37,7 @@ const namesOf = (plan: Plan, of?: Image) => newSettings(plan, of).settings.map((
 const expected = (...names: string[]) => ({
   images: new Map(),
   files: new Map(),
+  layers: new Map(),
   settings: releaseSettingsSchema.parse(listed(...names)),
 });
 
