@@ -102,6 +102,7 @@ test('new settings are written with the version, and only those that the release
   });
   expect(existsSync(given.file)).toBe(false);
   const { stdout: inspected } = await execa('docker', ['inspect', run.name]);
+  await execa('docker', ['rm', run.name]);
   const records = await execa(
     'grep',
     ['-rlE', `me@home|${generated}`, join(instance.directory, '.svc-updater')],
