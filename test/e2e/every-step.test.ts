@@ -64,7 +64,9 @@ volumes:
 describe.concurrent('killed before every step, and run again', () => {
   test('a good release is there', async () => {
     const up = [...alone.up, '--scale', 'worker=2'];
-    const instance = await createInstance({ ...alone, up, layout: waiting, publish: ['v1.1.0'] });
+    const instance = await createInstance({ ...alone, up, layout: waiting, publish: [] });
+    const ready = ['sh', '-c', 'cat /etc/svc-version >>/data/ready'];
+    await instance.publish('v1.1.0', { labels: { 'svc.ready': JSON.stringify(ready) } });
     const stopped = `${instance.project}-worker-2`;
     await execa('docker', ['stop', stopped]);
     await instance.write('data/migrate', '0\n');
@@ -74,6 +76,7 @@ describe.concurrent('killed before every step, and run again', () => {
     expect(await instance.version()).toBe('v1.1.0');
     expect((await instance.containers())[stopped]).toMatchObject({ status: 'exited' });
     expect(killed).toEqual(expect.arrayContaining(['update pull', 'update up', 'update verify']));
+    expect(await instance.read('data/ready')).toBe('v1.1.0\n');
   });
 
   test('a release that cannot be started leaves the old one', async () => {

@@ -26,6 +26,8 @@ describe('a product', () => {
       labelPrefix: 'org.example.larder',
       feed: 'https://forge.example.org/releases',
       data: { db: 'save', cache: 'none' },
+      ready: ['/srv/ready', '--quick'],
+      preflight: ['/srv/preflight'],
     } as const;
     expect(productOf(given)).toEqual(given);
     expect(productOf(productOf(given))).toEqual(given);
@@ -38,6 +40,12 @@ describe('a product', () => {
   ])('saves or excludes the data of a service, and does not take %j', (data, shown) => {
     expect(() => productOf({ name: 'larder', data } as never)).toThrow(
       `invalid product: data must be save or none for each service, such as { db: 'save' }, not ${shown}`,
+    );
+  });
+
+  it.each([[[]], ['/srv/ready'], [['a\0']]])('takes a command as a list, and not %j', (ready) => {
+    expect(() => productOf({ name: 'larder', ready } as never)).toThrow(
+      'ready must be a list of 1 to 64 strings',
     );
   });
 

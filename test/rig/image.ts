@@ -32,7 +32,7 @@ const machine: Record<string, string> = { x64: 'amd64', arm64: 'arm64' };
 /** The platform of this machine, as an index names it. */
 export const machinePlatform = `linux/${machine[arch] ?? arch}`;
 
-const programs = ['sh', 'httpd', 'wget', 'sleep', 'cat', 'mv', 'test', 'ls'];
+const programs = ['sh', 'httpd', 'wget', 'sleep', 'cat', 'mv', 'test', 'ls', 'timeout'];
 const defaultReleaseDirectory = '/usr/share/svc/release';
 
 /**

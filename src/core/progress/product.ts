@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { jsonText } from './json-text.ts';
 
 /** Everything that differs from product to product: its names and where its parts are. */
 export interface Product {
@@ -20,6 +21,10 @@ export interface Product {
   readonly feed: string | null;
   /** Services whose data restore points save or exclude, unless the instance's settings or a label decide it. */
   readonly data?: Readonly<Record<string, DataWord>>;
+  /** Checks a new app container, unless a label of the image sets another command. */
+  readonly ready?: readonly string[];
+  /** Checks an instance before an update, unless a label of the image sets another command. */
+  readonly preflight?: readonly string[];
 }
 
 /** Whether restore points contain the data of a service. */
@@ -41,6 +46,13 @@ const serviceForm = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 const listOfServices = 'a list of service names, the app first';
 const saveOrNone = "must be save or none for each service, such as { db: 'save' }";
 const webAddress = 'must be a web address';
+
+const listOfWords = 'must be a list of 1 to 64 strings without NUL, each of at most 4,096 characters';
+const commandSchema = z.readonly(
+  z
+    .array(z.string(listOfWords).check(z.regex(/^[^\0]{0,4096}$/, listOfWords)), listOfWords)
+    .check(z.minLength(1, listOfWords), z.maxLength(64, listOfWords)),
+);
 
 const productSchema = z.strictObject(
   {
@@ -67,6 +79,8 @@ const productSchema = z.strictObject(
     data: z.optional(
       z.record(z.string().check(z.regex(serviceForm)), z.enum(dataWords, saveOrNone), saveOrNone),
     ),
+    ready: z.optional(commandSchema),
+    preflight: z.optional(commandSchema),
   },
   'it must be an object',
 );
@@ -89,8 +103,10 @@ export function productOf(given: ProductOptions): Product {
     containerName: given.containerName ?? `${name}-updater`,
     labelPrefix: given.labelPrefix ?? name,
     feed: given.feed ?? null,
-    // An older updater rejects this key, so it is only passed on if it is set.
+    // An older updater rejects these keys, so they are only passed on if they are set.
     ...(given.data !== undefined && { data: given.data }),
+    ...(given.ready !== undefined && { ready: given.ready }),
+    ...(given.preflight !== undefined && { preflight: given.preflight }),
   };
 }
 
@@ -137,6 +153,14 @@ export const requiresLabelOf = ({ labelPrefix }: Product): string => `${labelPre
 
 /** The label of the app image with the settings that are new in the release, as JSON. */
 export const settingsLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.settings`;
+
+/** A program and its arguments in JSON; undefined for any other text. */
+export const commandOf = (text: string): readonly string[] | undefined =>
+  jsonText(commandSchema).safeParse(text).data;
+
+/** The label of the app image with a command of the release, as JSON. */
+export const commandLabelOf = ({ labelPrefix }: Product, kind: 'ready' | 'preflight'): string =>
+  `${labelPrefix}.${kind}`;
 
 /** The default product. */
 export const svc: Product = productOf({

@@ -171,6 +171,11 @@ const table = {
     why: 'The target needs the migrations from the required intermediate release.',
     advice: 'Update to the required intermediate release first, then run {command} again.',
   },
+  'preflight-failed': {
+    outcome: 'refused',
+    meaning: "The release's preflight checks found a problem, so the update was not started.",
+    advice: 'Fix the problem reported in the log, then run {command} again.',
+  },
   'no-target': {
     outcome: 'refused',
     meaning: 'The compose file pins a release, but no target was specified.',

@@ -3,6 +3,7 @@ import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { refusal } from '../http/fault.ts';
 import type { EngineAnswer } from '../http/request.ts';
+import { object } from '../json.ts';
 import { askApi, notDone } from './api.ts';
 import type { Blueprint } from './blueprint.ts';
 import { mendArchives } from './container-file.ts';
@@ -47,7 +48,11 @@ export async function createScratch(
       // The engine creates no container without a command, and an image may have none.
       Cmd: ['-'],
       ...config,
-      Labels: { [label]: madeFor, ...(label === scratchLabel && { [makerLabel]: maker }) },
+      Labels: {
+        ...object(config.Labels),
+        [label]: madeFor,
+        ...(label === scratchLabel && { [makerLabel]: maker }),
+      },
       HostConfig: { NetworkMode: 'none', ...hostConfig },
     },
   });

@@ -11,6 +11,7 @@ import { isUp } from '../../engine/container.ts';
 import { planRun } from '../compose/begin-update.ts';
 import { dataFacts } from '../compose/facts/plan-point.ts';
 import { prepareFiles } from '../compose/facts/prepare-files.ts';
+import { runPreflight } from '../compose/facts/run-preflight.ts';
 import type { FoundInstance } from '../compose/inspect/find-instance.ts';
 import { isGenerated } from '../compose/inspect/installation.ts';
 import { settingsLines } from '../compose/inspect/services/choices.ts';
@@ -69,17 +70,14 @@ export async function showPlan(
     if (context.options.proof.archive === null) await refuseUnpublished(engine, absent);
     if (needsImages(plan)) return finish(log);
   }
-  const { changes, settings, laterWarnings, alsoMoved, changedServices, newServices } = await prepareFiles(
-    engine,
-    plan,
-    {
-      images,
-      skipLag: true,
-      backup: `${stateName}/backup`,
-      early,
-      log,
-    },
-  );
+  const prepared = await prepareFiles(engine, plan, {
+    images,
+    skipLag: true,
+    backup: `${stateName}/backup`,
+    early,
+    log,
+  });
+  const { changes, settings, laterWarnings, alsoMoved, changedServices, newServices } = prepared;
   for (const change of changes) {
     const name = relative(installation.project.directory, change.path);
     const isShipped = installation.kind === 'generated' && isGenerated(change.after, installation.product);
@@ -96,6 +94,7 @@ export async function showPlan(
     );
   if (newServices.length > 0)
     log.info(`new services in this release that the update will not start: ${newServices.join(', ')}`);
+  await runPreflight(context, prepared);
   return finish(log);
 }
 

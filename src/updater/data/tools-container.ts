@@ -1,13 +1,14 @@
 // A container of the updater's own image that runs `tools.ts` on the mounts of other containers. It has no network, its root is
 // read-only, and of root's capabilities it only has those over files. It exits when its standard input closes, which the updater holds.
 
-import { PassThrough, Writable } from 'node:stream';
+import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jsonText, mistakeIn } from '../../core/progress/json-text.ts';
 import { type ErrorCode, UpdateError } from '../../core/progress/update-error.ts';
 import { notDone, readApi } from '../../engine/api/api.ts';
 import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
+import { byLine } from '../../engine/cli/run-attached.ts';
 import { lastLine } from '../../engine/cli/unreachable.ts';
 import { type Json, object } from '../../engine/json.ts';
 import type { DataDoors } from './data-doors.ts';
@@ -159,16 +160,4 @@ async function remove(engine: Engine, id: string): Promise<void> {
     await removeScratch(engine, id);
     while ((await readApi(engine, `/containers/${id}/json`)).status === 200) await sleep(pauseMs);
   } catch {}
-}
-
-function byLine(onLine: (line: string) => void): Writable {
-  let rest = '';
-  return new Writable({
-    write(chunk: Buffer, _, done) {
-      const lines = (rest + chunk.toString('latin1')).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) onLine(Buffer.from(line, 'latin1').toString());
-      done();
-    },
-  });
 }

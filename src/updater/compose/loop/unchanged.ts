@@ -6,6 +6,7 @@ import type { RunContext } from '../../run/run-context.ts';
 import type { Journal } from '../../run/state/journal.ts';
 import { movedServices } from '../inspect/installation.ts';
 import type { PreparedPlan } from '../plan/plan.ts';
+import { releaseCommand } from '../plan/release-commands.ts';
 import { versionWarnings, whatRuns } from '../plan/version-sentences.ts';
 import { verifyUnchanged } from '../replace/verify.ts';
 
@@ -30,7 +31,8 @@ export async function endUnchanged(
 ): Promise<Ending> {
   const { log, beganAt } = context;
   const services = movedServices(plan.installation);
-  await verifyUnchanged(context, journal, services);
+  const ready = releaseCommand(plan, plan.images.get(plan.app.to), 'ready');
+  await verifyUnchanged(context, journal, services, ready);
   log.enter('done');
   for (const warning of versionWarnings(plan)) log.warn(warning);
   const lasting = services.filter(({ name }) => !plan.migrations.includes(name));

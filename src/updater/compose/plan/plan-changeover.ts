@@ -13,6 +13,7 @@ import {
 } from '../inspect/installation.ts';
 import { affectedBy, knownAddresses } from './affected.ts';
 import type { PreparedPlan } from './plan.ts';
+import { releaseCommand } from './release-commands.ts';
 import { nameReached, versionWarnings, whatRuns } from './version-sentences.ts';
 
 /**
@@ -41,12 +42,14 @@ export function planChangeover(plan: PreparedPlan, containers: readonly Containe
   const running = new Set(containers.flatMap(({ service, runs }) => (runs ? [service] : [])));
   const stoppedWorkers = installation.workers.map(nameOf).filter((name) => !running.has(name));
   const toRunManually = manualMigrations(plan, running);
+  const ready = releaseCommand(plan, images.get(plan.app.to), 'ready');
   return {
     moved: [...inOrder(movedServices(installation).map(nameOf), plan), ...following].map(moved),
     // A rollback never starts migrations: they would run on data of another version.
     containers: containers.map((each) =>
       migrations.includes(each.service) ? { ...each, runs: false, well: false } : each,
     ),
+    ...(ready !== null && { ready }),
     words: {
       from: fromWord(installation),
       goal: plan.targetName,

@@ -2,6 +2,7 @@ import { stateName } from '../../../core/progress/state-name.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { prepareFiles } from '../facts/prepare-files.ts';
+import { runPreflight } from '../facts/run-preflight.ts';
 import type { Plan, PreparedPlan } from '../plan/plan.ts';
 import type { EarlyPull } from './early-pull.ts';
 import {
@@ -51,5 +52,7 @@ export async function pullAndPrepare(
   const more = await pullAdded(context, plan, added, { journal, keepTags, deadline });
   await pullHookImages(context, installation, model, { names, deadline });
   for (const warning of prepared.laterWarnings) log.warn(warning);
-  return { ...prepared, images: new Map([...images, ...more]) };
+  const result = { ...prepared, images: new Map([...images, ...more]) };
+  if (journal !== null) await runPreflight(context, result);
+  return result;
 }

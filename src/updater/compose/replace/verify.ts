@@ -2,12 +2,14 @@ import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { ProjectContainers } from '../../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { runsImage } from '../../../engine/same-image.ts';
+import { untilDone } from '../../run/drive.ts';
 import { and } from '../../run/log/wording.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
 import type { Journal } from '../../run/state/journal.ts';
 import { awaitHealthy } from './await-healthy.ts';
 import { awaitServices, watchedServices } from './await-services.ts';
+import { runReady } from './ready.ts';
 import type { Replacement } from './replacement.ts';
 import { startAbandoned } from './start-abandoned.ts';
 
@@ -49,14 +51,20 @@ export async function verifyUnchanged(
   context: RunContext,
   journal: Journal,
   services: readonly { name: string; containers: readonly Container[] }[],
+  ready: readonly string[] | null,
 ): Promise<void> {
+  const verifyBy = performance.now() + context.options.limits.waitTimeoutMs;
   context.log.enter('verify');
   // No later run takes these for containers that an update has stopped: it has not touched them.
   await journal.note({ containers: [] });
   const up = services.flatMap(({ name: service, containers }) =>
     containers.filter(isUp).map(({ id }) => ({ service, id })),
   );
-  await awaitHealthy(context, up, context.options.app).catch((error: unknown) => {
+  const check = async () => {
+    await awaitHealthy(context, up, context.options.app);
+    if (ready !== null) await runReady(context, journal, ready, verifyBy);
+  };
+  await untilDone(context.log, check).catch((error: unknown) => {
     if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
     throw new UpdateError('unhealthy', error.message, { detail: error.detail, cause: error });
   });

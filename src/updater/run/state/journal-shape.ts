@@ -88,6 +88,8 @@ const changeover = z.object({
   moved: list(movedService),
   /** Every container of the project before, compose's leftovers left out. */
   containers: list(container),
+  /** Run in a new container of the app once it is healthy. */
+  ready: z.exactOptional(list(text)),
   /** What the log says about it. */
   words: z.object({
     /** `v1.4.2` */

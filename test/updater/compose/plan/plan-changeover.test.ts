@@ -46,6 +46,13 @@ const worker = moved('worker', { reference: 'acme/worker:v1.1.0', id: 'sha256:wo
 const tail = moved('tail', null, { follows: true });
 
 describe('planChangeover', () => {
+  it('has the ready command of the release', () => {
+    const labels = { 'svc.ready': '["/check"]' };
+    const labelled = new Map([['acme/svc:v1.1.0', imageOf('sha256:app', undefined, { labels })]]);
+    const plan = preparedPlan(planTo('v1.1.0', from), { images: labelled });
+    expect(planChangeover(plan, containers).ready).toEqual(['/check']);
+  });
+
   it('puts the app first and followers last, with all containers and the log sentences', () => {
     expect(changeoverOf(goals)).toEqual({
       moved: [app, worker, tail],

@@ -1,0 +1,48 @@
+import { Writable } from 'node:stream';
+import type { Engine } from './engine.ts';
+
+/** How a command in a container ended. */
+export interface CommandEnd {
+  /** Null if it did not end in time. */
+  exitCode: number | null;
+  /** Its standard output, then its standard error. */
+  lines: readonly string[];
+}
+
+const maxOutput = 1024 ** 2;
+const longestLine = 16 * maxOutput;
+
+/** Runs a `docker` command that prints what a command in a container prints; after 1 MB, nothing more is read of it. */
+export async function runAttached(
+  engine: Engine,
+  asked: readonly string[],
+  deadlineMs: number,
+): Promise<CommandEnd> {
+  const output: string[] = [];
+  const errors: string[] = [];
+  let left = maxOutput;
+  const noteIn = (lines: string[]) => (line: string) => {
+    left -= line.length + 1;
+    if (left >= 0) lines.push(line);
+  };
+  const read = { output: byLine(noteIn(output)), onStderrLine: noteIn(errors) };
+  const { exitCode, timedOut } = await engine.call(asked, { deadlineMs, repeatable: false, ...read });
+  return { exitCode: timedOut ? null : exitCode, lines: [...output, ...errors] };
+}
+
+/** A stream that gives the lines of the text written to it, also a last one without its end. */
+export function byLine(onLine: (line: string) => void): Writable {
+  let rest = '';
+  return new Writable({
+    write(chunk: Buffer, _, done) {
+      const lines = (rest + chunk.toString('latin1')).split('\n');
+      rest = (lines.pop() ?? '').slice(0, longestLine);
+      for (const line of lines) onLine(Buffer.from(line, 'latin1').toString());
+      done();
+    },
+    final(done) {
+      if (rest !== '') onLine(Buffer.from(rest, 'latin1').toString());
+      done();
+    },
+  });
+}

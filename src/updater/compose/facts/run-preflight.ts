@@ -1,0 +1,58 @@
+import { mapTexts, writtenOut } from '../../../core/progress/plain-text.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { notDone } from '../../../engine/api/api.ts';
+import { connectNetwork } from '../../../engine/api/rebuild-container.ts';
+import { createScratch, removeScratch } from '../../../engine/api/scratch.ts';
+import { type CommandEnd, runAttached } from '../../../engine/cli/run-attached.ts';
+import { runsImage } from '../../../engine/same-image.ts';
+import { withHeartbeat } from '../../run/log/heartbeat.ts';
+import { secretsOfBody } from '../../run/log/mask-rules.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { PreparedPlan } from '../plan/plan.ts';
+import { preflightContainer } from '../plan/preflight-container.ts';
+import { judgePreflight } from '../plan/preflight-results.ts';
+import { releaseCommand } from '../plan/release-commands.ts';
+
+const limitMs = 60_000;
+const longestText = 500;
+const logLevels = { pass: 'info', warn: 'warn', fail: 'error' } as const;
+
+/**
+ * Runs the release's own check of the instance (docs/contract.md 2.27) if its image is here and is not installed yet.
+ * @throws UpdateError preflight-failed; Cancelled
+ */
+export async function runPreflight({ engine, log }: RunContext, plan: PreparedPlan): Promise<void> {
+  const { app, installation, images, changes } = plan;
+  const image = images.get(app.to);
+  const command = releaseCommand(plan, image, 'preflight');
+  const isInstalled = installation.app.containers.every((each) => runsImage(each, image));
+  if (image === undefined || command === null || (isInstalled && changes.length === 0)) return;
+  const container = preflightContainer(plan, image, command);
+  log.addMaskRules(() => ({ secrets: secretsOfBody(container.config) }));
+  log.info(`running the preflight command of ${plan.targetName}`);
+  const waiting = withHeartbeat(log, 'waiting for the preflight command', run());
+  const end = await waiting.catch((cause) => {
+    if (!(cause instanceof UpdateError)) throw cause;
+    throw new UpdateError('preflight-failed', cause.message, { detail: cause.detail, cause });
+  });
+  const shown = (text: string) => writtenOut(log.masked(text)).slice(0, longestText);
+  const { rows, failure } = judgePreflight(end);
+  for (const { level, text } of rows) log[logLevels[level]](shown(text));
+  if (failure !== null)
+    throw new UpdateError('preflight-failed', shown(failure.message), mapTexts(failure, shown));
+
+  async function run(): Promise<CommandEnd> {
+    const id = await createScratch(engine, image?.id ?? '', installation.project.name, container);
+    if (id === null) throw new UpdateError('engine-unavailable', `${app.to} was removed`);
+    try {
+      for (const network of container.moreNetworks) {
+        const answer = await connectNetwork(engine, network, id, {});
+        if (answer.status !== 200) throw notDone(`connect a container to ${network}`, answer);
+      }
+      const asked = ['start', '--attach', id];
+      return await runAttached(engine, asked, limitMs);
+    } finally {
+      await removeScratch(engine.uncancellable(), id).catch(() => {});
+    }
+  }
+}

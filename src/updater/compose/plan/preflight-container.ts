@@ -1,0 +1,81 @@
+import { servicesReading } from '../../../core/compose/layers.ts';
+import { variablesOf, writtenValues } from '../../../core/compose/variables.ts';
+import { isWithin } from '../../../core/files/host-paths.ts';
+import { environment, type Image, type StorageMount } from '../../../engine/container.ts';
+import { type Json, object, strings } from '../../../engine/json.ts';
+import type { PreparedPlan } from './plan.ts';
+
+const memory = 512 * 1024 ** 2;
+
+/**
+ * The container of a preflight command, in the engine's own form: it sees the environment, the networks and the data of
+ * the app, but cannot change files, and no proxy takes it for the app. Holds the values of its environment: never log it.
+ */
+export function preflightContainer(plan: PreparedPlan, image: Image, command: readonly string[]) {
+  const { name, containers } = plan.installation.app;
+  const { storage = [], networks = [], networkMode = '', extraHosts = [] } = containers[0] ?? {};
+  const { user, group_add, platform } = object(plan.model.services[name]);
+  const isShared = /^(?:host$|none$|container:)/.test(networkMode);
+  const [first = networkMode, ...moreNetworks] = networks;
+  return {
+    platform: platform == null ? null : String(platform),
+    config: {
+      Entrypoint: command,
+      Cmd: [],
+      Env: [...environmentOf(plan)].map(([key, value]) => `${key}=${value}`),
+      ...(user != null && { User: String(user) }),
+      Healthcheck: { Test: ['NONE'] },
+      Labels: Object.fromEntries(Object.keys(image.labels).map((label) => [label, ''])),
+      AttachStdout: true,
+      AttachStderr: true,
+    },
+    hostConfig: {
+      NetworkMode: first,
+      ...(!isShared && { ExtraHosts: extraHosts }),
+      Mounts: storage.filter(isData).map(readOnly),
+      Tmpfs: { '/tmp': '' },
+      GroupAdd: strings(group_add),
+      ReadonlyRootfs: true,
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges'],
+      Memory: memory,
+      MemorySwap: memory,
+      PidsLimit: 256,
+      LogConfig: { Type: 'none' },
+    },
+    moreNetworks,
+  };
+}
+
+const isOfRun = (path: string): boolean => isWithin(path, '/run') || isWithin(path, '/var/run');
+
+/** No socket, and no directory of the host with sockets: it could be used although its mount is read-only. */
+const isData = ({ type, source, destination }: StorageMount): boolean =>
+  (type === 'volume' || (type === 'bind' && !['/', '/var'].includes(source) && !isOfRun(source))) &&
+  (!isOfRun(destination) || isWithin(destination, '/run/secrets')) &&
+  destination !== '/tmp' &&
+  !source.endsWith('.sock');
+
+const readOnly = ({ type, source, destination, subpath }: StorageMount): Json => ({
+  ...{ Type: type, Source: source, Target: destination, ReadOnly: true },
+  // An empty volume is not filled from the image.
+  ...(type === 'volume' && { VolumeOptions: { NoCopy: true, ...(subpath && { Subpath: subpath }) } }),
+});
+
+/** Variables of the app's next container. Compose's model lacks the values of env files that the update changes. */
+function environmentOf({ installation, model, changes }: PreparedPlan): Map<string, string> {
+  const { app, sent, files, model: before } = installation;
+  const values = environment(strings(sent.get(app.name)?.body.Env));
+  for (const key of Object.keys(before.services[app.name]?.environment ?? {})) values.delete(key);
+  for (const [key, value] of Object.entries(model.services[app.name]?.environment ?? {}))
+    values.set(key, (value ?? '').replaceAll('$$', '$'));
+  for (const { path, before: text, after } of changes) {
+    if (!servicesReading(files, [path]).includes(app.name)) continue;
+    const [old, now] = [text ?? '', after].map((each) => variablesOf([{ path, text: each }]));
+    for (const { key } of writtenValues([{ path, text: after }]))
+      if ([undefined, old?.(key)?.text].includes(values.get(key))) values.set(key, now?.(key)?.text ?? '');
+  }
+  // By these, proxies find the containers that they send visitors to.
+  for (const key of values.keys()) if (/^(?:VIRTUAL_|LETSENCRYPT_)/.test(key)) values.delete(key);
+  return values;
+}

@@ -1,0 +1,69 @@
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { listProject } from '../../../engine/api/project-containers.ts';
+import { runAttached } from '../../../engine/cli/run-attached.ts';
+import { byNumber, serviceOf } from '../../../engine/container.ts';
+import { TryAgain } from '../../run/drive.ts';
+import { withHeartbeat } from '../../run/log/heartbeat.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { Journal } from '../../run/state/journal.ts';
+
+const keptLines = 20;
+const longestLine = 500;
+/** The engine's own time for the start and the end of a command. */
+const spareMs = 10_500;
+const killed = 137;
+const connectionLost = /^(?:error during connect|Cannot connect to the Docker daemon)/;
+/** As container runtimes report it. */
+const noTimeout = /exec: "timeout"|executable file [`'"]?timeout/;
+
+/**
+ * Runs the release's own check in a container of the app (docs/contract.md 2.27). Only a program in the container can end
+ * it: a docker command that is killed leaves it running.
+ * @param verifyBy when `--wait-timeout` ends, by `performance.now()`
+ * @throws UpdateError broken; TryAgain if the container was restarted
+ */
+export async function runReady(
+  { engine, log, options: { app } }: RunContext,
+  { data }: Journal,
+  command: readonly string[],
+  verifyBy: number,
+): Promise<void> {
+  const look = async () =>
+    (await listProject(engine, data.project.name)).containers
+      .filter((each) => serviceOf(each) === app && each.status === 'running')
+      .sort(byNumber);
+  const restarted = new TryAgain('restarted', new UpdateError('broken', `${app} was restarted repeatedly`), {
+    sentence: `${app} was restarted before its ready command succeeded; verifying it again`,
+    tries: 10,
+  });
+  const [container] = await look();
+  if (container === undefined) throw restarted;
+  const { id, name, startedAt } = container;
+  const beganAt = performance.now();
+  const limit = Math.ceil(Math.min(Math.max((verifyBy - beganAt) / 1000, 10), 60));
+  const run = (words: readonly string[], deadlineMs: number) => {
+    const asked = ['exec', id, ...words];
+    const waiting = runAttached(engine, asked, deadlineMs);
+    return withHeartbeat(log, `waiting for the ready command in ${name}`, waiting);
+  };
+  log.info(`running the ready command in ${name}`);
+  const limited = await run(['timeout', '-s', 'KILL', `${limit}`, ...command], limit * 1000 + spareMs);
+  const isEndless = [126, 127].includes(limited.exitCode ?? 0) && noTimeout.test(limited.lines.join());
+  const { exitCode, lines: printed } = isEndless ? await run(command, limit * 1000 + 1) : limited;
+  if (exitCode === 0) return;
+  const isSame = (await look()).some((each) => each.id === id && each.startedAt === startedAt);
+  if (!isSame) throw restarted;
+  const lines = printed
+    .map((line) => log.masked(line).trim().slice(0, longestLine))
+    .filter((line) => line !== '')
+    .slice(-keptLines);
+  const isKilled = exitCode === killed;
+  const isLate = exitCode === null || (isKilled && performance.now() - beganAt >= limit * 1000);
+  const still = isEndless ? ' and may still be running, because the image has no timeout program' : '';
+  const how = isLate ? `did not finish within ${limit} s${still}` : `failed with exit code ${exitCode}`;
+  const message = [`the ready command in ${name} ${how}`, ...lines.slice(-1)].join(': ');
+  const failure = new UpdateError('broken', message, { detail: lines });
+  // The engine may report the end of the command before the end of its container, or may have been restarted.
+  const isUnclear = (isKilled && !isLate) || connectionLost.test(lines.at(-1) ?? '');
+  throw isUnclear ? new TryAgain('unclear', failure) : failure;
+}
