@@ -143,6 +143,13 @@ export class EngineSocket {
     return understood(objectOf(made.toString()), ({ Id }) => textOf(Id));
   }
 
+  /** Unpacks a tar archive into a folder of a container. */
+  async putArchive(id: string, folder: string, body: Buffer): Promise<void> {
+    const query = new URLSearchParams({ path: folder });
+    const deadlineMs = this.#patience.work;
+    await this.#ask({ method: 'PUT', path: `/containers/${id}/archive?${query}`, body, deadlineMs });
+  }
+
   /** A container that runs already is none that has to be started. */
   async start(id: string): Promise<void> {
     const deadlineMs = this.#patience.work;

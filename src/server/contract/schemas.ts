@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { channels, isTarget } from '../../core/release/channel.ts';
+import { settingLine } from '../../core/release/setting-line.ts';
 import { clockForm, dayWords } from '../../wire/codes.ts';
 import { isTimeZone } from './automatic.ts';
 
@@ -17,6 +18,15 @@ const target = z.string().check(
   }),
 );
 
+const settings = z
+  .record(z.string(), z.string())
+  .check(
+    z.refine(
+      (all) => Object.entries(all).every((each) => settingLine(...each) !== null),
+      'must have values of one line, of 1 to 4,096 characters that an env file can hold',
+    ),
+  );
+
 const when = about(z.optional(z.enum(['now', 'idle'])), '`idle` waits until running jobs have finished');
 const force = about(z.optional(z.boolean()), 'Start even if jobs are running, and interrupt them.');
 
@@ -31,6 +41,10 @@ export const startSchema = z.strictObject({
   allSteps: about(
     z.optional(z.boolean()),
     'Install all required intermediate releases, then the target. Without a target, `latest` is the target.',
+  ),
+  settings: about(
+    z.optional(settings),
+    'Values for new settings of the release, by name. With `allSteps`, of the first release.',
   ),
 });
 

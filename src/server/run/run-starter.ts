@@ -6,6 +6,7 @@ import { HostFailure } from '../host/ask-host.ts';
 import { askJobs } from '../host/ask-jobs.ts';
 import { type Destination, destinationOf, verifiedDestination } from '../offer/offer.ts';
 import { recalledReason } from '../offer/publisher-word.ts';
+import { checkSettings } from './check-settings.ts';
 import { noStoreReason, type Observation } from './observation.ts';
 import type { RunPlan } from './prepare-run.ts';
 import { beingStarted, noPoint, otherPoint } from './reasons.ts';
@@ -82,7 +83,7 @@ export class RunStarter {
     const { observations, offers, runs, settings, timing } = this.#parts;
     const observation = await this.#observe();
     if ('reason' in observation) return observation;
-    const destination = await find();
+    const destination = await this.#withSettings(await find(), order);
     const { home } = observation;
     if ('reason' in destination || home === null) {
       const jobs = order.force ? [] : await askJobs(settings, timing).catch(unavailable);
@@ -104,6 +105,16 @@ export class RunStarter {
         return { reason: noStoreReason(settings.product) };
       return unavailable(error);
     }
+  }
+
+  /** The same, unless its new settings need other values. @throws UnknownSetting */
+  async #withSettings(
+    found: Destination | { reason: Reason },
+    { settings }: RunPlan['order'],
+  ): Promise<Destination | { reason: Reason }> {
+    if ('reason' in found) return found;
+    const reason = checkSettings(found.to, await this.#parts.offers.settings(found.proof), settings);
+    return reason ? { reason } : found;
   }
 
   /** The current state, or the reason why no run can start, apart from jobs and the offer. */

@@ -17,6 +17,7 @@ import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts'
 import { Listeners } from '../host/listeners.ts';
 import { findReason, judgeJobs, runningJobs } from '../offer/find-reason.ts';
 import { noWord } from '../offer/publisher-word.ts';
+import { checkSettings } from '../run/check-settings.ts';
 import { noPoint, notRunning, otherPoint, runningReason, tooLateToCancel } from '../run/reasons.ts';
 import { freshRun, isLaunchState, RunRecord } from '../run/run-record.ts';
 import type { UpdateService } from '../run/update-service.ts';
@@ -113,10 +114,18 @@ export class ScriptedService implements UpdateService {
     return this.#open() !== null;
   }
 
-  async start({ target, by, allSteps, ...order }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
+  async start({
+    target,
+    by,
+    allSteps,
+    settings,
+    ...order
+  }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
     const { reason, jobs } = this.#admit(order);
     if (reason) return { reason };
     const next = whole(this.#pieces.next);
+    const missing = checkSettings(next?.version ?? '', next?.settings ?? [], settings);
+    if (missing) return { reason: missing };
     const upgradePath = allSteps && next && next.upgradePath.length > 1 ? next.upgradePath : [];
     const named = target === 'canary' ? null : target;
     const to = upgradePath[0] ?? named ?? next?.version ?? null;
@@ -322,4 +331,4 @@ const entry = <T>(list: readonly T[] | undefined, at: number, usual: T): T =>
   list?.[Math.min(at, list.length - 1)] ?? usual;
 
 const whole = (next: StatusPieces['next']): NextRelease | null =>
-  next && { downloaded: null, estimatedSeconds: null, upgradePath: [next.version], ...next };
+  next && { downloaded: null, estimatedSeconds: null, upgradePath: [next.version], settings: [], ...next };

@@ -5,6 +5,7 @@ export interface ServerOptions {
   /** Of its container, and of its door. */
   name?: string;
   labels?: Record<string, string>;
+  env?: string[];
   isRunning?: boolean;
 }
 
@@ -18,11 +19,12 @@ export interface ServerDouble {
 }
 
 /** As compose has made it. */
-export function serverSpec({ name = 'svc-app-1', labels = {} }: ServerOptions): ContainerSpec {
+export function serverSpec({ name = 'svc-app-1', labels = {}, env = [] }: ServerOptions): ContainerSpec {
   const compose = 'com.docker.compose';
   return {
     name,
     Image: 'acme/svc:v1.4.2',
+    Env: env,
     Labels: {
       [`${compose}.project`]: 'svc',
       [`${compose}.service`]: 'app',
