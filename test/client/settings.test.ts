@@ -31,7 +31,7 @@ describe.concurrent('new settings of a release', () => {
     const { out, exitCode } = await svc(url, 'instance update --set SMTP_HOST=mail');
     expect([exitCode, out]).toEqual([
       3,
-      'Cannot update now: v1.5.0 needs a value for SMTP_PASSWORD.\n  Next: Add --set NAME=VALUE, or --set NAME to type the value.\n',
+      'Cannot update now: v1.5.0 needs a value for SMTP_PASSWORD.\n  Next: Add --set NAME=VALUE or --set NAME.\n',
     ]);
     const json = await svc(url, 'instance update --json');
     expect([json.exitCode, JSON.parse(json.out)]).toMatchObject([

@@ -47,11 +47,8 @@ export async function askYesNo(question: string, context: Context): Promise<bool
 }
 
 /** The answer to the question; empty at the end of the input. A secret is not shown. */
-export async function readLine(
-  question: string,
-  { stdin: input, stderr, signal }: Context,
-  isSecret = false,
-): Promise<string> {
+export async function readLine(question: string, context: Context, isSecret = false): Promise<string> {
+  const { stdin: input, stderr, signal } = context;
   const { createInterface } = await import('node:readline');
   const output = new Writable({ write: (_, __, done) => done() });
   const lines = createInterface(isSecret ? { input, output, terminal: true } : { input });

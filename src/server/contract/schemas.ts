@@ -18,14 +18,7 @@ const target = z.string().check(
   }),
 );
 
-const settings = z
-  .record(z.string(), z.string())
-  .check(
-    z.refine(
-      (all) => Object.entries(all).every((each) => settingLine(...each) !== null),
-      'must have values of one line, of 1 to 4,096 characters that an env file can hold',
-    ),
-  );
+const value = z.string().check(z.refine((it) => settingLine('', it) !== null, 'must be one line of text'));
 
 const when = about(z.optional(z.enum(['now', 'idle'])), '`idle` waits until running jobs have finished');
 const force = about(z.optional(z.boolean()), 'Start even if jobs are running, and interrupt them.');
@@ -42,10 +35,7 @@ export const startSchema = z.strictObject({
     z.optional(z.boolean()),
     'Install all required intermediate releases, then the target. Without a target, `latest` is the target.',
   ),
-  settings: about(
-    z.optional(settings),
-    'Values for new settings of the release, by name. With `allSteps`, of the first release.',
-  ),
+  settings: about(z.optional(z.record(z.string(), value)), 'Values for new settings of the release, by name'),
 });
 
 export const rollbackSchema = z.strictObject({

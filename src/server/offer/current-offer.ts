@@ -143,12 +143,11 @@ export class CurrentOffer {
 
   async #appVariables() {
     const { engine, place, settings } = this.#context;
-    const { containerId, project, service } = await place.findHome();
-    const app = settings.app ?? service;
-    const label = [`${composeLabels.project}=${project}`, `${composeLabels.service}=${app}`];
-    const isOwn = app === service;
-    const id = isOwn ? containerId : (await engine.list({ label, status: ['running'] }))[0]?.id;
-    return (await engine.inspect(id ?? ''))?.env;
+    const { project, service } = await place.findHome();
+    const which = { project, service: settings.app ?? service, oneOff: 'False' };
+    const label = Object.entries(which).map(([key, value]) => `${composeLabels[key as 'oneOff']}=${value}`);
+    const [app] = await engine.list({ label, status: ['running'] });
+    return app && (await engine.inspect(app.id))?.env;
   }
 
   /** @param last the last run, if the caller has read it already */
@@ -180,11 +179,8 @@ export class CurrentOffer {
     };
     const offered = offer(known);
     const listed = await this.settings(known.proofs?.get(offered.next?.version ?? ''));
-    return {
-      known,
-      offered,
-      fields: { ...offerFields(offered, known, listed), ...this.#wordFields(word) },
-    };
+    const fields = { ...offerFields(offered, known, listed), ...this.#wordFields(word) };
+    return { known, offered, fields };
   }
 
   /** What the publisher says about this instance. Never rejects. */

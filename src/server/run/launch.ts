@@ -49,14 +49,11 @@ export async function launch(
     signal.throwIfAborted();
     await endPrefetch(context, home);
     record.prepare('launching', 'starting the updater');
+    const setFile = values ? ['--set-file', givenSettingsPath] : [];
     const command =
       record.run.kind === 'rollback'
         ? (['rollback', '--yes'] as const)
-        : ([
-            ...['update', '--target', target],
-            ...(await expectOptions(proof, engine)),
-            ...(values ? ['--set-file', givenSettingsPath] : []),
-          ] as const);
+        : (['update', '--target', target, ...(await expectOptions(proof, engine)), ...setFile] as const);
     await clearName(engine, home, settings.containerName);
     const spec = updaterContainer(home, settings, { command, services, origin: record.run });
     if (!(await mayLaunch())) return null;

@@ -6,12 +6,12 @@ import { HostFailure } from '../host/ask-host.ts';
 import { askJobs } from '../host/ask-jobs.ts';
 import { type Destination, destinationOf, verifiedDestination } from '../offer/offer.ts';
 import { recalledReason } from '../offer/publisher-word.ts';
-import { checkSettings } from './check-settings.ts';
 import { noStoreReason, type Observation } from './observation.ts';
 import type { RunPlan } from './prepare-run.ts';
 import { beingStarted, noPoint, otherPoint } from './reasons.ts';
 import { RollbackOffers } from './rollback-offers.ts';
 import type { ServerParts } from './server-parts.ts';
+import { settingsReason } from './settings-reason.ts';
 import { Unavailable, unavailable } from './update-service.ts';
 
 type Started = Promise<{ run: Run } | { reason: Reason }>;
@@ -74,7 +74,7 @@ export class RunStarter {
     if (this.#parts.closing.aborted) throw new Unavailable('the server is shutting down');
   }
 
-  /** @param find returns the target */
+  /** @param find returns the target. @throws UnknownSetting */
   async #begin(
     kind: RunPlan['kind'],
     order: RunPlan['order'],
@@ -83,7 +83,10 @@ export class RunStarter {
     const { observations, offers, runs, settings, timing } = this.#parts;
     const observation = await this.#observe();
     if ('reason' in observation) return observation;
-    const destination = await this.#withSettings(await find(), order);
+    const found = await find();
+    const listed = 'to' in found ? await offers.settings(found.proof) : [];
+    const reason = 'to' in found ? settingsReason(found.to, listed, order.settings) : null;
+    const destination = reason ? { reason } : found;
     const { home } = observation;
     if ('reason' in destination || home === null) {
       const jobs = order.force ? [] : await askJobs(settings, timing).catch(unavailable);
@@ -105,16 +108,6 @@ export class RunStarter {
         return { reason: noStoreReason(settings.product) };
       return unavailable(error);
     }
-  }
-
-  /** The same, unless its new settings need other values. @throws UnknownSetting */
-  async #withSettings(
-    found: Destination | { reason: Reason },
-    { settings }: RunPlan['order'],
-  ): Promise<Destination | { reason: Reason }> {
-    if ('reason' in found) return found;
-    const reason = checkSettings(found.to, await this.#parts.offers.settings(found.proof), settings);
-    return reason ? { reason } : found;
   }
 
   /** The current state, or the reason why no run can start, apart from jobs and the offer. */

@@ -9,9 +9,6 @@ export class Unavailable extends Error {
   override readonly name = 'Unavailable';
 }
 
-/** A value was given for a setting that the release does not list. */
-export class UnknownSetting extends TypeError {}
-
 /** Converts failures of the host application or engine to Unavailable, so that clients try again. */
 export function unavailable(error: unknown): never {
   if (!(error instanceof HostFailure) && !(error instanceof EngineFault)) throw error;

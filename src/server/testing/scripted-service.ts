@@ -17,9 +17,9 @@ import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts'
 import { Listeners } from '../host/listeners.ts';
 import { findReason, judgeJobs, runningJobs } from '../offer/find-reason.ts';
 import { noWord } from '../offer/publisher-word.ts';
-import { checkSettings } from '../run/check-settings.ts';
 import { noPoint, notRunning, otherPoint, runningReason, tooLateToCancel } from '../run/reasons.ts';
 import { freshRun, isLaunchState, RunRecord } from '../run/run-record.ts';
+import { settingsReason } from '../run/settings-reason.ts';
 import type { UpdateService } from '../run/update-service.ts';
 import { decide } from '../schedule/decide.ts';
 import { stepAfter } from '../schedule/path-updates.ts';
@@ -114,17 +114,11 @@ export class ScriptedService implements UpdateService {
     return this.#open() !== null;
   }
 
-  async start({
-    target,
-    by,
-    allSteps,
-    settings,
-    ...order
-  }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
+  async start({ target, by, allSteps, ...order }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
     const { reason, jobs } = this.#admit(order);
     if (reason) return { reason };
     const next = whole(this.#pieces.next);
-    const missing = checkSettings(next?.version ?? '', next?.settings ?? [], settings);
+    const missing = settingsReason(next?.version ?? '', next?.settings ?? [], order.settings);
     if (missing) return { reason: missing };
     const upgradePath = allSteps && next && next.upgradePath.length > 1 ? next.upgradePath : [];
     const named = target === 'canary' ? null : target;

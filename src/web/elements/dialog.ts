@@ -212,9 +212,9 @@ export class SvcUpdateDialog extends UpdateElement {
   #start(order: Order): void {
     const { values } = this.#local;
     const listed = this.store.state.status?.next?.settings ?? [];
-    const lacking = missingSettings(listed, values)[0]?.name;
-    if (lacking !== undefined) {
-      this.#set({ lacking, isConfirming: false });
+    const [lacking] = missingSettings(listed, values);
+    if (lacking) {
+      this.#set({ lacking: lacking.name, isConfirming: false });
       this.#content.querySelector<HTMLElement>('[aria-invalid]')?.focus();
       return;
     }

@@ -29,6 +29,7 @@ export function serverSpec({ name = 'svc-app-1', labels = {}, env = [] }: Server
       [`${compose}.project`]: 'svc',
       [`${compose}.service`]: 'app',
       [`${compose}.container-number`]: '1',
+      [`${compose}.oneoff`]: 'False',
       [`${compose}.project.working_dir`]: '/srv/svc',
       [`${compose}.project.config_files`]: '/srv/svc/compose.yaml',
       ...labels,
