@@ -143,11 +143,10 @@ export class EngineSocket {
     return understood(objectOf(made.toString()), ({ Id }) => textOf(Id));
   }
 
-  /** Unpacks a tar archive into a folder of a container. */
-  async putArchive(id: string, folder: string, body: Buffer): Promise<void> {
-    const query = new URLSearchParams({ path: folder });
+  /** Unpacks a tar archive at the root of a container. */
+  async putArchive(id: string, body: Buffer): Promise<void> {
     const deadlineMs = this.#patience.work;
-    await this.#ask({ method: 'PUT', path: `/containers/${id}/archive?${query}`, body, deadlineMs });
+    await this.#ask({ method: 'PUT', path: `/containers/${id}/archive?path=/`, body, deadlineMs });
   }
 
   /** A container that runs already is none that has to be started. */

@@ -19,7 +19,7 @@ test('only root in the container of an updater can read the values for new setti
     HostConfig: { NetworkMode: 'none', CapDrop: ['ALL'], UsernsMode: 'host' },
   });
   const values = { SMTP_PASSWORD: 'hunter2 "ü" $HOME', SMTP_HOST: 'mail' };
-  await engine.putArchive(id, '/run', settingsArchive(values));
+  await engine.putArchive(id, settingsArchive(values));
   const { stdout } = await execa('docker', ['inspect', id]);
   expect(stdout).not.toContain('hunter2');
   await engine.start(id);

@@ -1,4 +1,3 @@
-import { basename, dirname } from 'node:path';
 import { parseReference } from '../../core/compose/reference.ts';
 import { archiveHeader, blockSize, paddingOf } from '../../core/files/archive-header.ts';
 import { givenSettingsPath } from '../../core/release/release-settings.ts';
@@ -78,7 +77,7 @@ async function startContainer(
     throw error;
   });
   try {
-    if (values) await engine.putArchive(id, dirname(givenSettingsPath), settingsArchive(values));
+    if (values) await engine.putArchive(id, settingsArchive(values));
     signal.throwIfAborted();
     await engine.start(id);
   } catch (error) {
@@ -95,7 +94,7 @@ async function startContainer(
 export function settingsArchive(values: Readonly<Record<string, string>>): Buffer {
   const lines = Object.entries(values).map((each) => settingLine(...each));
   const file = Buffer.from(lines.join('\n'));
-  const head = archiveHeader(basename(givenSettingsPath), file.length, { mode: 0o600 });
+  const head = archiveHeader(givenSettingsPath.slice(1), file.length, { mode: 0o600 });
   return Buffer.concat([head, file, Buffer.alloc(paddingOf(file.length) + 2 * blockSize)]);
 }
 

@@ -79,6 +79,7 @@ header h2 { font-size: 1.07em; font-weight: 600 }
 .body { flex: 1 1 auto; min-height: 5em; overflow: auto; overscroll-behavior: contain; padding: 4px var(--space) 20px; display: grid; grid-template-columns: minmax(0, 1fr); gap: 16px; align-content: start }
 .body > * { min-width: 0 }
 .body, .past { overflow-wrap: anywhere }
+.body .fields { padding: 0 }
 .lead h3 { font-size: 1.57em; line-height: 1.25; font-weight: 600; letter-spacing: -.01em }
 .lead h3 span { color: var(--muted); font-weight: 400 }
 .lead p { margin-top: 4px; font-size: .93em; color: var(--muted) }

@@ -63,9 +63,9 @@ describe('new settings of a release', () => {
     await until(async () => (await run(one))?.outcome);
     expect(updater()?.spec.Cmd).toEqual(expect.arrayContaining(['--set-file', givenSettingsPath]));
     const [file, ...others] = updater()?.archives ?? [];
-    expect([file?.folder, file?.status, others]).toEqual(['/run', 'created', []]);
+    expect([file?.folder, file?.status, others]).toEqual(['/', 'created', []]);
     const text = `SMTP_HOST='mail'\nSMTP_PASSWORD='${password}'`;
-    expect(file?.body.slice(0, 24)).toBe('svc-updater-settings.env');
+    expect(file?.body.slice(0, 28)).toBe('run/svc-updater-settings.env');
     // Mode, user and group.
     expect(file?.body.slice(100, 124)).toBe('0000600\u00000000000\u00000000000\u0000');
     expect(file?.body.slice(512)).toBe(text.padEnd(3 * 512, '\u0000'));

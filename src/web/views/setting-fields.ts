@@ -4,13 +4,10 @@ import { texts } from '../texts.ts';
 import type { DialogContext } from './components.ts';
 
 /** The new settings of a release that have no value yet. */
-export function newSettings(
-  { next }: Status,
-  { local: { values = {}, lacking }, set }: DialogContext,
-): Child {
+export function settingFields({ next }: Status, { local, set }: DialogContext): Child {
+  const { values = {}, lacking } = local;
   const t = texts();
   const asked = (next?.settings ?? []).filter(({ isSet, generated }) => !isSet && !generated);
-  if (asked.length === 0) return null;
   const fields = asked.map(({ name, description, required, secret, default: usual }) => {
     const oninput = ({ target }: Event) =>
       set({ values: { ...values, [name]: Object(target).value }, lacking: undefined });
@@ -27,5 +24,5 @@ export function newSettings(
     );
   });
   const alert = lacking !== undefined && h('p.bad', { role: 'alert' }, t.valueMissing(lacking));
-  return h('div.fields', { key: 'settings' }, t.newSettings, ...fields, alert);
+  return asked.length > 0 && h('div.fields', { key: 'settings' }, t.newSettings, ...fields, alert);
 }
