@@ -14,6 +14,8 @@ export interface Argument {
 export interface Option extends Argument {
   /** The placeholder of its value, in capitals: `SECONDS`. Left out for a flag. */
   value?: string;
+  /** It can be given several times. Only one option of a command can be a list. */
+  isList?: true;
   /** A phrase in the imperative, without a full stop. */
   help: string;
 }
@@ -40,6 +42,8 @@ export interface ClientCommand {
 export interface Args {
   /** By name without dashes; an option without a value is `true`. */
   options: Readonly<Record<string, string | true>>;
+  /** The values of the option that is a list. */
+  list: readonly string[];
   words: readonly string[];
 }
 

@@ -67,6 +67,7 @@ function readArgs(
   });
   const options: Record<string, string | true> = {};
   const given: string[] = [];
+  const list: string[] = [];
   const mistakes: string[] = [];
   const wantsHelp = tokens.some((token) => token.kind === 'option' && token.name === 'help');
   for (const token of tokens) {
@@ -83,11 +84,12 @@ function readArgs(
       mistakes.push(`--${option.name} requires a value (${option.value}).`);
     } else if (option.choices?.includes(value) === false) {
       mistakes.push(`--${option.name} must be ${option.choices.join(' or ')}, not "${value}".`);
-    } else options[option.name] = value;
+    } else if (option.isList) list.push(value);
+    else options[option.name] = value;
   }
   mistakes.push(...wordMistakes(given, command));
   if (end >= 0 && end < words.length - 1) mistakes.push('No arguments are allowed after --.');
-  return { args: { options, words: given }, mistakes, wantsHelp };
+  return { args: { options, list, words: given }, mistakes, wantsHelp };
 }
 
 function wordMistakes(given: readonly string[], { arguments: wanted = [] }: ClientCommand): string[] {

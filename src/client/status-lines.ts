@@ -168,6 +168,7 @@ export function refusalLines(
   if (!['not-compose', 'swarm', 'no-directory', 'no-engine'].includes(code))
     return [
       `${cannot} now${refusal === undefined ? '' : ` (${refusal})`}: ${why}.`,
+      ...(code === 'settings-missing' ? ['  Next: Add --set NAME=VALUE or --set NAME.'] : []),
       ...(advice === undefined ? [] : [`  Next: ${advice}`]),
     ];
   const commands =

@@ -143,6 +143,12 @@ export class EngineSocket {
     return understood(objectOf(made.toString()), ({ Id }) => textOf(Id));
   }
 
+  /** Unpacks a tar archive at the root of a container. */
+  async putArchive(id: string, body: Buffer): Promise<void> {
+    const deadlineMs = this.#patience.work;
+    await this.#ask({ method: 'PUT', path: `/containers/${id}/archive?path=/`, body, deadlineMs });
+  }
+
   /** A container that runs already is none that has to be started. */
   async start(id: string): Promise<void> {
     const deadlineMs = this.#patience.work;

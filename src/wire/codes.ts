@@ -18,6 +18,8 @@ export const reasonCodes = [
   'unproven',
   /** The publisher has recalled the release. */
   'recalled',
+  /** The release needs values for new settings. */
+  'settings-missing',
   /** Only for a rollback: there is no restore point, or the updater refuses. */
   'no-restore-point',
   'rollback-refused',
@@ -58,6 +60,7 @@ export const blockedByCodes = [
   'rolled-back',
   'skipped',
   'major',
+  'settings-missing',
   /** The publication date is unknown. */
   'age-unknown',
   /** The release is not yet rolled out to this instance. It is offered because an admin checked again. */

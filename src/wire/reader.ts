@@ -32,13 +32,15 @@ export interface Order {
   force?: true;
   /** Installs all steps of the upgrade path to the target. */
   allSteps?: true;
+  /** Values for new settings of the release, by name. */
+  settings?: Readonly<Record<string, string>>;
 }
 
 /** Changes to the settings of automatic updates. Omitted settings remain unchanged. */
 export type AutomaticChoice = Partial<Omit<Automatic, 'nextAt' | 'blockedBy'>>;
 
 /** The request for a rollback that the user has confirmed. */
-export interface RollbackOrder extends Omit<Order, 'target' | 'allSteps'> {
+export interface RollbackOrder extends Omit<Order, 'target' | 'allSteps' | 'settings'> {
   /** The version to roll back to, `to` of the offer. */
   confirm: string;
 }

@@ -59,6 +59,17 @@ export const releaseShape = shape('Release', null, {
   publishedAt: nullable(time()),
 });
 
+export interface OfferedSetting extends TypeOf<typeof settingShape> {}
+export const settingShape = shape('OfferedSetting', 'A setting that is new in a release', {
+  name: needed(text('The name of the variable')),
+  description: text(),
+  required: flag('Whether the update needs a value'),
+  secret: flag('Whether the value must never be shown'),
+  default: nullable(text(), 'The value if none is given'),
+  generated: flag('Whether the updater generates a value if none is given'),
+  isSet: flag('Whether the app already has a value'),
+});
+
 export interface NextRelease extends TypeOf<typeof nextShape> {}
 export const nextShape = shape(
   'Next',
@@ -72,6 +83,7 @@ export const nextShape = shape(
       text(),
       'All steps up to `latest`, as far as known from the feed. The first is `version`.',
     ),
+    settings: listField(settingShape, 'Its new settings, if its content is verified'),
   },
 );
 

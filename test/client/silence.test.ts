@@ -26,7 +26,7 @@ function follow(timeout: number, asleep = () => 0) {
   const session: Session = {
     reader: new Reader({ address: 'http://svc', fetch }),
     config,
-    args: { options: {}, words: [] },
+    args: { options: {}, list: [], words: [] },
     env: {},
     stdout: output,
     stderr: output,

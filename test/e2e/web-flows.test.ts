@@ -79,6 +79,80 @@ describe.concurrent('a rollback', () => {
   });
 });
 
+describe.concurrent('new settings of a release', () => {
+  const usual = {
+    description: '',
+    required: true,
+    secret: false,
+    default: null,
+    generated: false,
+    isSet: false,
+  };
+  const settings = [
+    { ...usual, name: 'SMTP_HOST', description: 'Mail server' },
+    { ...usual, name: 'SMTP_PASSWORD', secret: true },
+    { ...usual, name: 'SMTP_PORT', required: false, default: '25' },
+  ];
+  const next = { version: 'v1.5.0', major: false, settings };
+
+  it('are filled in before the update, survive new answers and a refusal, and are sent', async ({
+    expect,
+  }) => {
+    const posts: string[] = [];
+    const job = { kind: 'backup', state: 'running', title: 'nightly', since: null, stuck: false } as const;
+    const script = {
+      ...standing,
+      speed: 4,
+      status: { latest, next },
+      runs: [staysIn('pull')],
+      // The job begins at the moment of the first start.
+      jobs: [
+        {
+          ...job,
+          get seconds() {
+            return posts.length > 0 ? Number.POSITIVE_INFINITY : 0;
+          },
+        },
+      ],
+      intercept: async (request: Request) => {
+        if (request.method === 'POST') posts.push(await request.clone().text());
+        return undefined;
+      },
+    };
+    await visit(browser, script, {}, async ({ page, complaints }) => {
+      const field = (name: string) => dialog(page).locator(`input[name=${name}]`);
+      await notice(page).getByRole('button').first().click();
+      expect(await field('SMTP_PORT').inputValue()).toBe('25');
+      await field('SMTP_HOST').fill('mail');
+      await button(page, 'Update now').click();
+      await dialog(page).getByRole('alert').getByText('Enter a value for SMTP_PASSWORD.').waitFor();
+      expect(
+        await page.evaluate(`document.querySelector('svc-update-dialog').shadowRoot.activeElement.name`),
+      ).toBe('SMTP_PASSWORD');
+      expect(posts).toEqual([]);
+      await page.keyboard.type('hunter2');
+      expect(await dialog(page).getByText('Enter a value').count()).toBe(0);
+      expect(await dialog(page).innerHTML()).not.toContain('hunter2');
+      expect(await axeFindings(page)).toEqual([]);
+      // The server refuses, and the values stay.
+      await button(page, 'Update now').click();
+      await button(page, 'Update when idle').waitFor();
+      expect(await field('SMTP_HOST').inputValue()).toBe('mail');
+      expect(await field('SMTP_PASSWORD').inputValue()).toBe('hunter2');
+      await button(page, 'Update anyway…').click();
+      await button(page, 'Interrupt jobs and update').click();
+      await heading(page, 'v1.4.2 → v1.5.0').waitFor();
+      expect(await dialog(page).locator('input').count()).toBe(0);
+      const values = { SMTP_HOST: 'mail', SMTP_PASSWORD: 'hunter2' };
+      expect(posts).toEqual([
+        JSON.stringify({ target: 'v1.5.0', settings: values }),
+        JSON.stringify({ target: 'v1.5.0', force: true, settings: values }),
+      ]);
+      expect(complaints).toEqual([]);
+    });
+  });
+});
+
 describe.concurrent('a notice', () => {
   it('leads out of a recalled version by a rollback', async ({ expect }) => {
     const script = scenes.find(({ name }) => name === 'recalled')?.script() ?? {};

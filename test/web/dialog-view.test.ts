@@ -223,6 +223,7 @@ describe('the first view of a dialog', () => {
             downloaded: null,
             estimatedSeconds: null,
             upgradePath: ['v2.8.0'],
+            settings: [],
           },
         }),
       ]),

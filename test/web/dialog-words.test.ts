@@ -5,7 +5,7 @@ import type { Action } from '../../src/web/model/page-state.ts';
 import type { DialogContext, LocalState } from '../../src/web/views/components.ts';
 import { contentOf } from '../../src/web/views/content.ts';
 import { pastNode } from '../../src/web/views/past.ts';
-import type { BlockingJob, Run } from '../../src/wire/status.ts';
+import type { BlockingJob, OfferedSetting, Run, Status } from '../../src/wire/status.ts';
 import {
   begin,
   endedRun,
@@ -18,6 +18,7 @@ import {
   runOf,
   stateAfter,
   status,
+  statusOf,
 } from './state.ts';
 
 // The texts and buttons of each dialog state. test/slow/web-states.test.ts covers its appearance.
@@ -446,6 +447,45 @@ it.each<
   },
 );
 
+const settings = [
+  setting('SMTP_HOST', { description: 'Mail server' }),
+  setting('SMTP_PASSWORD', { secret: true, default: 'secret' }),
+  setting('SMTP_PORT', { required: false, default: '25' }),
+  setting('TOKEN', { generated: true }),
+  setting('DOMAIN', { isSet: true }),
+];
+const withSettings = { next: { ...statusOf().next, version: 'v1.5.0', settings } as Status['next'] };
+
+it.each<[string, Action, string]>([
+  ['an update that is available', status(withSettings), offer],
+  [
+    'an update that waits for jobs',
+    status({ ...withSettings, reason: { code: 'job-running', message: 'jobs', jobs: [...jobs] } }),
+    'Update when idle | Check again | Update anyway…',
+  ],
+])('%s has fields for the new settings without a value', (_, told, buttons) => {
+  const changes: LocalState[] = [];
+  const local: LocalState = { values: { SMTP_HOST: 'mail', SMTP_PORT: '' }, lacking: 'SMTP_HOST' };
+  const context = { ...contextOf(local), set: (change: LocalState) => void changes.push(change) };
+  const { body, actions = [] } = contentOf(dialogView(stateAfter(told), 0, new Set()), context);
+  expect(found('button', actions).map(textOf).join(' | ')).toBe(buttons);
+  expect(found('label', body).map(textOf)).toEqual([
+    'SMTP_HOST (required) Mail server',
+    'SMTP_PASSWORD (required)',
+    'SMTP_PORT',
+  ]);
+  expect(textOf(body)).toContain('Enter a value for SMTP_HOST.');
+  const fields = found('input', body).map(({ attributes }) => attributes);
+  const shown = { spellcheck: 'false', autocomplete: 'off', 'aria-invalid': false, required: false };
+  expect(fields).toMatchObject([
+    { ...shown, name: 'SMTP_HOST', type: 'text', value: 'mail', 'aria-invalid': 'true', required: true },
+    { name: 'SMTP_PASSWORD', type: 'password', value: undefined, autocomplete: 'new-password' },
+    { ...shown, name: 'SMTP_PORT', type: 'text', value: '', placeholder: '25' },
+  ]);
+  (fields[2] as { oninput(event: object): void } | undefined)?.oninput({ target: { value: '587' } });
+  expect(changes).toEqual([{ values: { SMTP_HOST: 'mail', SMTP_PORT: '587' }, lacking: undefined }]);
+});
+
 it('the title of a dialog matches the operation', () => {
   const titleOf = (...told: Action[]) =>
     contentOf(dialogView(stateAfter(...told), told.length * 1000, new Set()), contextOf({})).title;
@@ -470,6 +510,11 @@ it('a dialog has no start or rollback button while a request is pending', () => 
   expect(buttonsAfter(pressed, status())).toEqual([]);
   expect(buttonsAfter(pressed, { kind: 'closed' })).toEqual([]);
 });
+
+function setting(name: string, more: Partial<OfferedSetting>): OfferedSetting {
+  const usual = { required: true, secret: false, default: null, generated: false, isSet: false };
+  return { name, description: '', ...usual, ...more };
+}
 
 const ignore = () => {};
 const contextOf = (local: LocalState): DialogContext => ({

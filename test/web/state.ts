@@ -32,6 +32,7 @@ export const statusOf = (change: Partial<Status> = {}): Status => ({
     downloaded: null,
     estimatedSeconds: null,
     upgradePath: ['v1.5.0'],
+    settings: [],
   },
   prefetch: null,
   skipped: null,
@@ -76,6 +77,7 @@ export const onTheWay: Partial<Status> = {
     downloaded: null,
     estimatedSeconds: null,
     upgradePath: ['v1.5.0', 'v2.0.0'],
+    settings: [],
   },
 };
 export const path = ['v1.5.0', 'v2.0.0'];
@@ -87,6 +89,7 @@ export const halfway = (change: Partial<Status> = {}): Action => {
     downloaded: null,
     estimatedSeconds: null,
     upgradePath: ['v2.0.0'],
+    settings: [],
   };
   const pendingStep = { to: 'v2.0.0', reason: 'not yet', since: begin, until: '2026-11-20T11:00:00.000Z' };
   const run = endedRun('updated', { upgradePath: path });

@@ -15,12 +15,17 @@ const reason = {
   advice: 'See to it.',
 };
 const release = { version: 'v1.5.0', url: 'https://x.test', notes: 'New.', publishedAt: at };
+const setting = {
+  ...{ name: 'SMTP_HOST', description: 'Mail server', required: true, secret: true },
+  ...{ default: 'localhost', generated: true, isSet: true },
+};
 const next = {
   version: 'v1.5.0',
   major: true,
   downloaded: true,
   estimatedSeconds: 12,
   upgradePath: ['v1.5.0', 'v2.0.0'],
+  settings: [setting],
 };
 const blockedBy = { code: 'paused', message: 'The update to v1.4.1 ended badly.', since: at };
 const automatic = {
@@ -102,6 +107,7 @@ const table: Record<string, [whole: object, needed: string]> = {
   Reason: [reason, 'code'],
   CancelReason: [{ code: 'too-late', message: 'Too late.' }, 'code'],
   Release: [release, 'version'],
+  OfferedSetting: [setting, 'name'],
   Next: [next, 'version'],
   BlockedBy: [blockedBy, 'code'],
   Automatic: [automatic, 'minAgeHours'],

@@ -1,9 +1,11 @@
 import { channelOf } from '../../core/release/channel.ts';
+import { missingReason } from '../../wire/missing-settings.ts';
 import { isForAdmins, type Problem } from '../../wire/reader-shapes.ts';
 import type { Status } from '../../wire/status.ts';
 import { type ClientCommand, CommandUsageError, type Context } from '../command.ts';
 import { type Session, statusForAdmins } from '../connect.ts';
 import { agree } from '../start/agree.ts';
+import { askSettings } from '../start/ask-settings.ts';
 import { decideStart, reasonIn, type Stay, stayFor, type Wish } from '../start/decide.ts';
 import { openStart, startAndFollow, startOptions, tellStay } from '../start/start-run.ts';
 import { pathLine, restorePointLine } from '../status-lines.ts';
@@ -13,13 +15,14 @@ export const instanceUpdate: ClientCommand = {
   name: 'instance update',
   summary: 'Update {product} and follow the update until the new version responds',
   usage:
-    '[--target VERSION] [--all-steps] [--when-idle | --force] [--yes] [--no-follow] [--timeout SECONDS] [--json]',
+    '[--target VERSION] [--set NAME[=VALUE]]... [--all-steps] [--when-idle | --force] [--yes] [--no-follow] [--timeout SECONDS] [--json]',
   options: [
     {
       name: 'target',
       value: 'VERSION',
       help: 'Version to install, e.g. v1.5.0, or canary (default: the offered version)',
     },
+    { name: 'set', value: 'NAME[=VALUE]', isList: true, help: 'Set a new setting; asks for a missing VALUE' },
     { name: 'all-steps', help: 'Install all releases on the upgrade path, one after the other' },
     ...startOptions(
       'update',
@@ -56,6 +59,11 @@ async function run(context: Context): Promise<number> {
     );
   const saved = restorePointLine(status, steps[0] ?? target);
   if (saved !== null) tell(clean(saved));
+  const { version, settings } = clean(status.next) ?? {};
+  const listed = (steps[0] === version && settings) || [];
+  const given = await askSettings(context, listed);
+  const missing = missingReason(version ?? target, listed, given);
+  if (missing) return tellStay(session, stayFor(missing, status));
   if (!(await agree(context, clean(status), { force, steps: clean(steps) }))) {
     tell('The update was not started.');
     return 3;
@@ -65,6 +73,7 @@ async function run(context: Context): Promise<number> {
     ...(whenIdle && { when: 'idle' as const }),
     ...(force && { force: true as const }),
     ...(wish.allSteps && target !== status.next?.version && { allSteps: true as const }),
+    ...(Object.keys(given).length > 0 && { settings: given }),
   };
   return startAndFollow(session, {
     before: status.run?.id ?? null,

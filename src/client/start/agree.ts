@@ -1,3 +1,4 @@
+import { Writable } from 'node:stream';
 import { channelOf } from '../../core/release/channel.ts';
 import { isMajorChange } from '../../core/release/order.ts';
 import type { Status } from '../../wire/status.ts';
@@ -45,11 +46,15 @@ export async function askYesNo(question: string, context: Context): Promise<bool
   return /^\s*y(?:es)?\s*$/i.test(await readLine(`${question} [y/N] `, context));
 }
 
-/** The answer to the question; empty at the end of the input. */
-export async function readLine(question: string, { stdin, stderr, signal }: Context): Promise<string> {
+/** The answer to the question; empty at the end of the input. A secret is not shown. */
+export async function readLine(question: string, context: Context, isSecret = false): Promise<string> {
+  const { stdin: input, stderr, signal } = context;
   const { createInterface } = await import('node:readline');
+  const output = new Writable({ write: (_, __, done) => done() });
+  const lines = createInterface(isSecret ? { input, output, terminal: true } : { input });
+  // The terminal does not send the signal while the client shows nothing.
+  lines.once('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   stderr.write(question);
-  const lines = createInterface({ input: stdin });
   const answer = await new Promise<string>((resolve) => {
     lines.once('line', resolve);
     lines.once('close', () => resolve(''));
@@ -57,9 +62,7 @@ export async function readLine(question: string, { stdin, stderr, signal }: Cont
     if (signal.aborted) resolve('');
   });
   lines.close();
-  if (signal.aborted) {
-    stderr.write('\n');
-    throw interrupted();
-  }
+  if (signal.aborted || isSecret) stderr.write('\n');
+  if (signal.aborted) throw interrupted();
   return answer;
 }

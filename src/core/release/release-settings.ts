@@ -1,5 +1,8 @@
 import * as z from 'zod/mini';
 
+/** The file in the container of an updater in which the server gives it values; the updater removes it. */
+export const givenSettingsPath = '/run/svc-updater-settings.env';
+
 /** How the updater makes the value of a setting. */
 export const generators = ['hex32', 'base64-32', 'uuid'] as const;
 

@@ -19,21 +19,21 @@ export interface UpdateOrder {
    * false.
    */
   allSteps?: boolean;
+  /** Values for new settings of the release, by name. They are passed to the updater and not stored. */
+  settings?: Readonly<Record<string, string>>;
   /** Name of the person or program that starts the run. Default: name of the product. */
   by?: string;
 }
 
 /** A rollback that the host application starts. */
-export interface RollbackOrder extends Omit<UpdateOrder, 'target' | 'allSteps'> {
+export interface RollbackOrder extends Omit<UpdateOrder, 'target' | 'allSteps' | 'settings'> {
   /** Version to roll back to. It must equal `to` of the offer, to confirm that the caller has read it. */
   confirm: string;
 }
 
 /** The same with defaults; a target of null means `next` from the status. */
-export type StartOrder = Required<Omit<UpdateOrder, 'target' | 'allSteps'>> & {
-  target: string | null;
-  allSteps?: boolean;
-};
+export type StartOrder = Required<Omit<UpdateOrder, 'target' | 'allSteps' | 'settings'>> &
+  Pick<UpdateOrder, 'allSteps' | 'settings'> & { target: string | null };
 
 export type RollbackStart = Required<RollbackOrder>;
 

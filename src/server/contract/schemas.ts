@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { channels, isTarget } from '../../core/release/channel.ts';
+import { settingLine } from '../../core/release/setting-line.ts';
 import { clockForm, dayWords } from '../../wire/codes.ts';
 import { isTimeZone } from './automatic.ts';
 
@@ -17,6 +18,8 @@ const target = z.string().check(
   }),
 );
 
+const value = z.string().check(z.refine((it) => settingLine('', it) !== null, 'must be one line of text'));
+
 const when = about(z.optional(z.enum(['now', 'idle'])), '`idle` waits until running jobs have finished');
 const force = about(z.optional(z.boolean()), 'Start even if jobs are running, and interrupt them.');
 
@@ -32,6 +35,7 @@ export const startSchema = z.strictObject({
     z.optional(z.boolean()),
     'Install all required intermediate releases, then the target. Without a target, `latest` is the target.',
   ),
+  settings: about(z.optional(z.record(z.string(), value)), 'Values for new settings of the release, by name'),
 });
 
 export const rollbackSchema = z.strictObject({

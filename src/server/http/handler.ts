@@ -2,6 +2,7 @@ import { writtenOut } from '../../core/progress/plain-text.ts';
 import { byItself } from '../../wire/codes.ts';
 import type { Caller, Settings } from '../contract/options.ts';
 import { inHostTime } from '../host/ask-host.ts';
+import { UnknownSetting } from '../run/settings-reason.ts';
 import { Unavailable, type UpdateService } from '../run/update-service.ts';
 import { wantsEventStream } from './event-stream.ts';
 import { type Endpoint, endpoints } from './operations.ts';
@@ -53,6 +54,7 @@ export function createHandler(
 
   function refusalOf(error: unknown): Refusal {
     if (error instanceof Refusal) return error;
+    if (error instanceof UnknownSetting) return new Refusal(400, error.message);
     if (error instanceof Unavailable) {
       if (!service.closing.aborted) tell(log, 'warn', error);
       return comeBack('The server is temporarily unavailable. Try again in a moment.');

@@ -153,9 +153,11 @@ const update = operation({
 const requestedDestination = ({
   target,
   allSteps = false,
-}: Pick<z.infer<typeof startSchema>, 'target' | 'allSteps'>): Pick<StartOrder, 'target' | 'allSteps'> => ({
+  settings,
+}: Omit<z.infer<typeof startSchema>, 'when' | 'force'>): Omit<StartOrder, 'when' | 'force' | 'by'> => ({
   target: target === undefined ? null : allSteps ? target : targetFor(target),
   ...(allSteps && { allSteps }),
+  ...(settings && { settings }),
 });
 
 const getProgress: Endpoint = {

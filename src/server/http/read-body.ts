@@ -57,7 +57,7 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** In words of our own, as zod's may repeat what was sent. The path is made of names that the schema knows. */
+/** In words of our own, as zod's may repeat what was sent. The path is made of names that the schema knows, and of those of settings. */
 function describe(issue: z.core.$ZodIssue): string {
   const where = issue.path.length === 0 ? 'it' : issue.path.join('.');
   switch (issue.code) {

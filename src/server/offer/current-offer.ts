@@ -1,8 +1,10 @@
 import type { Channel, Release } from '../../core/release/channel.ts';
+import { composeLabels } from '../../engine/labels.ts';
 import type { EngineSocket } from '../../engine/socket.ts';
 import { createFeed, type Feed, type Judgement } from '../../feed/feed.ts';
 import { recallOf } from '../../provenance/channel-file.ts';
-import type { Reason, Run, Skipped, Status } from '../../wire/status.ts';
+import type { ReleaseFile } from '../../provenance/release-file.ts';
+import type { OfferedSetting, Reason, Run, Skipped, Status } from '../../wire/status.ts';
 import type { StartOrder } from '../contract/instance-updates.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
@@ -127,6 +129,27 @@ export class CurrentOffer {
     return verifiedDestination((allSteps ? firstStepTo : destinationOf)(target, known), known);
   }
 
+  /** The new settings in the verified content of a release. If the engine does not respond, none has a value. */
+  async settings(proof: ReleaseFile | string | undefined): Promise<OfferedSetting[]> {
+    const listed = (typeof proof === 'object' && proof.settings) || [];
+    const values = listed.length > 0 ? await this.#appVariables().catch(() => null) : null;
+    return listed.map(({ default: usual = null, generate, ...setting }) => ({
+      ...setting,
+      default: usual,
+      generated: generate !== undefined,
+      isSet: !!values?.get(setting.name),
+    }));
+  }
+
+  async #appVariables() {
+    const { engine, place, settings } = this.#context;
+    const { project, service } = await place.findHome();
+    const which = { project, service: settings.app ?? service, oneOff: 'False' };
+    const label = Object.entries(which).map(([key, value]) => `${composeLabels[key as 'oneOff']}=${value}`);
+    const [app] = await engine.list({ label, status: ['running'] });
+    return app && (await engine.inspect(app.id))?.env;
+  }
+
   /** @param last the last run, if the caller has read it already */
   async now(last?: Run | null): Promise<OfferNow> {
     const { ledger, settings } = this.#context;
@@ -155,7 +178,9 @@ export class CurrentOffer {
       withHeld: held && withHeld,
     };
     const offered = offer(known);
-    return { known, offered, fields: { ...offerFields(offered, known), ...this.#wordFields(word) } };
+    const listed = await this.settings(known.proofs?.get(offered.next?.version ?? ''));
+    const fields = { ...offerFields(offered, known, listed), ...this.#wordFields(word) };
+    return { known, offered, fields };
   }
 
   /** What the publisher says about this instance. Never rejects. */

@@ -10,6 +10,7 @@ import {
 import { isMajorChange } from '../../core/release/order.ts';
 import type { ReleaseFile } from '../../provenance/release-file.ts';
 import type { UpToDateCode } from '../../wire/codes.ts';
+import { missingReason } from '../../wire/missing-settings.ts';
 import type { PublishedRelease, Reason, Run, Skipped, Status, UpToDate } from '../../wire/status.ts';
 import type { Proof } from './proven-releases.ts';
 import { type PublisherWord, recalledReason } from './publisher-word.ts';
@@ -102,6 +103,7 @@ function offerAmong(known: OfferFacts): Offer {
 export function offerFields(
   { latest, next, upToDate }: Offer,
   known: OfferFacts,
+  settings: NonNullable<Status['next']>['settings'] = [],
 ): Pick<Status, 'latest' | 'next' | 'upToDate' | 'updateAvailable' | 'skipped'> {
   const { version, skipped } = known;
   // A newer release ends the skip.
@@ -114,6 +116,7 @@ export function offerFields(
       downloaded: null,
       estimatedSeconds: null,
       upgradePath: latest === null ? [] : pathTo(latest.version, known),
+      settings,
     },
     upToDate,
     updateAvailable: next !== null && !isSkipped,
@@ -127,12 +130,17 @@ export interface Offered {
   major: boolean;
   publishedAt: string | null;
   isSkipped: boolean;
+  /** Why it needs values first; null if it needs none. */
+  missing: ReturnType<typeof missingReason>;
 }
 
 /** Null if no update is available. */
 export function offeredOf(offered: Offer, { next, skipped }: ReturnType<typeof offerFields>): Offered | null {
+  if (next === null) return null;
+  const { version, major, settings } = next;
   const { publishedAt = null } = offered.next ?? {};
-  return next && { version: next.version, major: next.major, publishedAt, isSkipped: skipped !== null };
+  const missing = missingReason(version, settings);
+  return { version, major, publishedAt, isSkipped: skipped !== null, missing };
 }
 
 const mostReleases = 20;

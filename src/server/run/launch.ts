@@ -1,10 +1,14 @@
 import { parseReference } from '../../core/compose/reference.ts';
+import { archiveHeader, blockSize, paddingOf } from '../../core/files/archive-header.ts';
+import { givenSettingsPath } from '../../core/release/release-settings.ts';
+import { settingLine } from '../../core/release/setting-line.ts';
 import { type Container, isUp } from '../../engine/container.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
 import { classifyPullFailure } from '../../engine/pull-failure.ts';
 import type { PullProgress } from '../../engine/pull-progress.ts';
 import { loginFor } from '../../engine/registry-login.ts';
 import type { ContainerSpec, EngineSocket } from '../../engine/socket.ts';
+import type { StartOrder } from '../contract/instance-updates.ts';
 import type { Destination } from '../offer/offer.ts';
 import type { Home } from '../place/home.ts';
 import { chooseUpdatedServices } from '../place/services.ts';
@@ -21,6 +25,8 @@ import type { RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
 import type { LaunchContext } from './server-context.ts';
 
+type Launch = Pick<Destination, 'target' | 'proof'> & { home: Home; order: Pick<StartOrder, 'settings'> };
+
 /** More than any pull of the updater image needs on a working connection. */
 const pullLimitMs = 30 * 60_000;
 
@@ -31,7 +37,7 @@ const pullLimitMs = 30 * 60_000;
  */
 export async function launch(
   record: RunRecord,
-  { home, target, proof }: Pick<Destination, 'target' | 'proof'> & { home: Home },
+  { home, target, proof, order: { settings: values } }: Launch,
   context: LaunchContext,
   mayLaunch: () => Promise<boolean>,
 ): Promise<string | null> {
@@ -42,15 +48,16 @@ export async function launch(
     signal.throwIfAborted();
     await endPrefetch(context, home);
     record.prepare('launching', 'starting the updater');
+    const setFile = values ? ['--set-file', givenSettingsPath] : [];
     const command =
       record.run.kind === 'rollback'
         ? (['rollback', '--yes'] as const)
-        : (['update', '--target', target, ...(await expectOptions(proof, engine))] as const);
+        : (['update', '--target', target, ...(await expectOptions(proof, engine)), ...setFile] as const);
     await clearName(engine, home, settings.containerName);
     const spec = updaterContainer(home, settings, { command, services, origin: record.run });
     if (!(await mayLaunch())) return null;
     signal.throwIfAborted();
-    return await startContainer(engine, spec, signal);
+    return await startContainer(engine, spec, { values, signal });
   } catch (error) {
     if (!(error instanceof EngineFault)) throw error;
     // The engine's own words name what is missing, such as a directory to mount.
@@ -61,7 +68,7 @@ export async function launch(
 async function startContainer(
   engine: EngineSocket,
   spec: ContainerSpec,
-  signal: AbortSignal,
+  { values, signal }: { values: StartOrder['settings']; signal: AbortSignal },
 ): Promise<string> {
   const id = await engine.create(spec).catch(async (error) => {
     if (error instanceof EngineFault && error.status === 409) throw takenName(error);
@@ -70,6 +77,7 @@ async function startContainer(
     throw error;
   });
   try {
+    if (values) await engine.putArchive(id, settingsArchive(values));
     signal.throwIfAborted();
     await engine.start(id);
   } catch (error) {
@@ -80,6 +88,14 @@ async function startContainer(
     throw error;
   }
   return id;
+}
+
+/** The file that the updater reads, in a tar archive. */
+export function settingsArchive(values: Readonly<Record<string, string>>): Buffer {
+  const lines = Object.entries(values).map((each) => settingLine(...each));
+  const file = Buffer.from(lines.join('\n'));
+  const head = archiveHeader(givenSettingsPath.slice(1), file.length, { mode: 0o600 });
+  return Buffer.concat([head, file, Buffer.alloc(paddingOf(file.length) + 2 * blockSize)]);
 }
 
 const hasRun = ({ status }: Container): boolean => status !== 'created';

@@ -18,7 +18,7 @@ import type { LaunchContext } from './server-context.ts';
 /** A requested run and its target. */
 export interface RunPlan extends Destination {
   kind: RunKind;
-  order: Pick<StartOrder, 'when' | 'force' | 'by'>;
+  order: Pick<StartOrder, 'when' | 'force' | 'by' | 'settings'>;
   home: Home;
   /** Asked right before the updater is launched: why it must not be launched anymore, or null. */
   whyNot(): Promise<Reason | null>;

@@ -11,6 +11,7 @@ import type { RunPlan } from './prepare-run.ts';
 import { beingStarted, noPoint, otherPoint } from './reasons.ts';
 import { RollbackOffers } from './rollback-offers.ts';
 import type { ServerParts } from './server-parts.ts';
+import { settingsReason } from './settings-reason.ts';
 import { Unavailable, unavailable } from './update-service.ts';
 
 type Started = Promise<{ run: Run } | { reason: Reason }>;
@@ -73,7 +74,7 @@ export class RunStarter {
     if (this.#parts.closing.aborted) throw new Unavailable('the server is shutting down');
   }
 
-  /** @param find returns the target */
+  /** @param find returns the target. @throws UnknownSetting */
   async #begin(
     kind: RunPlan['kind'],
     order: RunPlan['order'],
@@ -82,7 +83,10 @@ export class RunStarter {
     const { observations, offers, runs, settings, timing } = this.#parts;
     const observation = await this.#observe();
     if ('reason' in observation) return observation;
-    const destination = await find();
+    const found = await find();
+    const listed = 'to' in found ? await offers.settings(found.proof) : [];
+    const reason = 'to' in found ? settingsReason(found.to, listed, order.settings) : null;
+    const destination = reason ? { reason } : found;
     const { home } = observation;
     if ('reason' in destination || home === null) {
       const jobs = order.force ? [] : await askJobs(settings, timing).catch(unavailable);

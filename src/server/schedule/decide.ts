@@ -63,7 +63,7 @@ const stalenessOf = ({ staleSince: since }: Pick<PublisherWord, 'staleSince'>): 
 const isBad = (outcome: Run['outcome']): boolean => outcome === 'broken' || outcome === 'crashed';
 
 function whyBlocked(
-  { version, major, publishedAt, isSkipped }: Offered,
+  { version, major, publishedAt, isSkipped, missing }: Offered,
   { minAgeHours, includeMajors, held }: AutomaticSettings & Pick<PublisherWord, 'held'>,
   past: readonly Run[],
 ): BlockedBy | null {
@@ -76,6 +76,7 @@ function whyBlocked(
     return { code: 'rolled-back', message: `${version} was rolled back` };
   if (isSkipped) return { code: 'skipped', message: `${version} is skipped` };
   if (major && !includeMajors) return { code: 'major', message: `${version} is a major version` };
+  if (missing) return missing;
   if (minAgeHours > 0 && Number.isNaN(Date.parse(publishedAt ?? '')))
     return { code: 'age-unknown', message: `the publication date of ${version} is unknown` };
   if (version === held?.version)

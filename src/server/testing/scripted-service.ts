@@ -19,6 +19,7 @@ import { findReason, judgeJobs, runningJobs } from '../offer/find-reason.ts';
 import { noWord } from '../offer/publisher-word.ts';
 import { noPoint, notRunning, otherPoint, runningReason, tooLateToCancel } from '../run/reasons.ts';
 import { freshRun, isLaunchState, RunRecord } from '../run/run-record.ts';
+import { settingsReason } from '../run/settings-reason.ts';
 import type { UpdateService } from '../run/update-service.ts';
 import { decide } from '../schedule/decide.ts';
 import { stepAfter } from '../schedule/path-updates.ts';
@@ -117,6 +118,8 @@ export class ScriptedService implements UpdateService {
     const { reason, jobs } = this.#admit(order);
     if (reason) return { reason };
     const next = whole(this.#pieces.next);
+    const missing = settingsReason(next?.version ?? '', next?.settings ?? [], order.settings);
+    if (missing) return { reason: missing };
     const upgradePath = allSteps && next && next.upgradePath.length > 1 ? next.upgradePath : [];
     const named = target === 'canary' ? null : target;
     const to = upgradePath[0] ?? named ?? next?.version ?? null;
@@ -322,4 +325,4 @@ const entry = <T>(list: readonly T[] | undefined, at: number, usual: T): T =>
   list?.[Math.min(at, list.length - 1)] ?? usual;
 
 const whole = (next: StatusPieces['next']): NextRelease | null =>
-  next && { downloaded: null, estimatedSeconds: null, upgradePath: [next.version], ...next };
+  next && { downloaded: null, estimatedSeconds: null, upgradePath: [next.version], settings: [], ...next };

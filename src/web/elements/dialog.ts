@@ -1,3 +1,5 @@
+import { missingSettings } from '../../wire/missing-settings.ts';
+import type { Order } from '../../wire/reader.ts';
 import type { Run } from '../../wire/status.ts';
 import { serverTime } from '../model/ages.ts';
 import { type DialogView, dialogView } from '../model/dialog-view.ts';
@@ -135,6 +137,7 @@ export class SvcUpdateDialog extends UpdateElement {
   /** Requests the log lines of a failed run, and schedules the reload after a successful one. */
   #prepare(view: DialogView): void {
     const { store } = this;
+    if (store.state.isUpdating) this.#local = { ...this.#local, values: undefined };
     if ((view.kind === 'failed' || view.kind === 'broken') && this.#isFirst(`lines ${view.run.id}`))
       void store.lines.of(view.run.id);
     const run = reloadFor(store.state);
@@ -174,10 +177,7 @@ export class SvcUpdateDialog extends UpdateElement {
       dumpUrl: this.getAttribute('dump-url'),
       settingsUrl: this.getAttribute('settings-url'),
       set: (change) => this.#set(change),
-      start: (order) => {
-        this.#local = {};
-        void store.start(order);
-      },
+      start: (order) => this.#start(order),
       cancel: () => {
         this.#set({ isCancelSent: true });
         // The state now contains the answer. After a refusal or a lost answer, the button can be pressed again.
@@ -206,6 +206,22 @@ export class SvcUpdateDialog extends UpdateElement {
       copy: (event, id) => void this.#copy(event, id),
       copyReport: (run) => void this.#copyReport(run),
     };
+  }
+
+  /** Starts an update, if all new settings that need a value have one. */
+  #start(order: Order): void {
+    const { values } = this.#local;
+    const listed = this.store.state.status?.next?.settings ?? [];
+    const [lacking] = missingSettings(listed, values);
+    if (lacking) {
+      this.#set({ lacking: lacking.name, isConfirming: false });
+      this.#content.querySelector<HTMLElement>('[aria-invalid]')?.focus();
+      return;
+    }
+    // Until the update has started, it may be refused.
+    this.#local = { values };
+    const given = listed.flatMap(({ name }) => (values?.[name] ? [[name, values[name]]] : []));
+    void this.store.start(given.length === 0 ? order : { ...order, settings: Object.fromEntries(given) });
   }
 
   async #copy(event: Event, id: string): Promise<void> {

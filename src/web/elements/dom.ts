@@ -48,7 +48,8 @@ function dress(element: Element, wanted: VNode): void {
   for (const name of Object.keys({ ...before, ...wanted.attributes })) {
     const value = wanted.attributes[name] ?? false;
     const text = value === true ? '' : String(value);
-    if (name.startsWith('on')) Object.assign(element, { [name]: value || null });
+    // The attribute is only the first value of a field, and would show a secret.
+    if (name.startsWith('on') || name === 'value') Object.assign(element, { [name]: value || null });
     else if (value === false) element.removeAttribute(name);
     else if (element.getAttribute(name) !== text) element.setAttribute(name, text);
   }

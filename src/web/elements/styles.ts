@@ -51,6 +51,12 @@ b { font-weight: 600 }
 .b[aria-disabled=true] { cursor: default; opacity: .65 }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
 h2:focus-visible, h3:focus-visible { outline: none }
+.fields { display: grid; grid-template-columns: minmax(0, 1fr); gap: 12px; padding: 4px 12px }
+.field { flex: 0 1 9em; display: grid; grid-template-columns: minmax(0, 1fr); gap: 2px }
+input { margin: 0; font: inherit; accent-color: var(--accent) }
+:is(.field, .plain) input:not([type=checkbox]) { min-width: 0; padding: .3em .6em; color: inherit; background: var(--surface); border: 1px solid var(--edge); border-radius: var(--radius) }
+.field span { color: var(--muted); font-size: .93em }
+p.bad { color: var(--bad) }
 .box { border-radius: var(--radius); padding: 10px 12px; font-size: .93em; background: var(--sunken); display: grid; grid-template-columns: minmax(0, 1fr); gap: 4px }
 .box.bad { background: var(--bad-tint) }
 .box.bad b { color: var(--bad) }
@@ -73,6 +79,7 @@ header h2 { font-size: 1.07em; font-weight: 600 }
 .body { flex: 1 1 auto; min-height: 5em; overflow: auto; overscroll-behavior: contain; padding: 4px var(--space) 20px; display: grid; grid-template-columns: minmax(0, 1fr); gap: 16px; align-content: start }
 .body > * { min-width: 0 }
 .body, .past { overflow-wrap: anywhere }
+.body .fields { padding: 0 }
 .lead h3 { font-size: 1.57em; line-height: 1.25; font-weight: 600; letter-spacing: -.01em }
 .lead h3 span { color: var(--muted); font-weight: 400 }
 .lead p { margin-top: 4px; font-size: .93em; color: var(--muted) }
@@ -167,12 +174,8 @@ fieldset { margin: 0; padding: 0; border: 0; min-width: 0; display: grid; grid-t
 .choice { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 2px 10px; padding: 10px 12px; border: 1px solid var(--line); border-radius: var(--radius); cursor: pointer }
 .choice:has(:checked) { border-color: var(--accent); background: var(--accent-tint) }
 .choice b, .choice span { grid-column: 2 }
-.choice span, .field span { color: var(--muted); font-size: .93em }
+.choice span { color: var(--muted); font-size: .93em }
 .choice input { grid-row: 1; margin: .25em 0 }
-.fields { display: grid; grid-template-columns: minmax(0, 1fr); gap: 12px; padding: 4px 12px }
-.field { flex: 0 1 9em; display: grid; grid-template-columns: minmax(0, 1fr); gap: 2px }
-input { margin: 0; font: inherit; accent-color: var(--accent) }
-:is(.field, .plain) input:not([type=checkbox]) { min-width: 0; padding: .3em .6em; color: inherit; background: var(--surface); border: 1px solid var(--edge); border-radius: var(--radius) }
 [type=number] { width: 5em }
 .row { display: flex; flex-wrap: wrap; gap: 12px; align-items: center }
 .bad { color: var(--bad) }

@@ -302,6 +302,7 @@ const blocking: Record<ReasonCode, Blocking> = {
   'up-to-date': 'none',
   unproven: 'none',
   recalled: 'none',
+  'settings-missing': 'none',
   'no-restore-point': 'none',
   'rollback-refused': 'none',
 };

@@ -51,6 +51,10 @@ export interface DialogContext {
 export interface LocalState {
   /** The user must confirm that jobs are interrupted or data is replaced. */
   isConfirming?: boolean;
+  /** The values for new settings that the user has typed. */
+  values?: Readonly<Record<string, string>> | undefined;
+  /** The setting without which the update was not started. */
+  lacking?: string | undefined;
   /** All release notes are shown. */
   isUnfolded?: boolean;
   /** A cancellation is pending. */

@@ -20,6 +20,7 @@ import {
 } from './components.ts';
 import { age, channelName, durationOfSeconds, fromTo, joined, sentence, sentences } from './format.ts';
 import { notesNodes } from './notes.ts';
+import { settingFields } from './setting-fields.ts';
 import { stationList } from './stations.ts';
 
 export function renderOffer(view: OfferView, context: DialogContext): Content {
@@ -74,6 +75,7 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
         box('warn', t.intermediateRelease(before, to), h('span', t.intermediateReleaseAbout(before, to))),
       major && box('warn', t.majorWarning, dumpNode(sentences(preparation, saved), context)),
       notesNodes(view.releases, context),
+      settingFields(status, context),
       muted(
         sentences(
           !major && preparation,
@@ -149,7 +151,11 @@ export function renderJobs(
   return {
     announcement: heading,
     ticks: true,
-    body: [...top, muted(isStuck ? t.stuckJobs : t.canWaitForJobs(t.product))],
+    body: [
+      ...top,
+      settingFields(status, context),
+      muted(isStuck ? t.stuckJobs : t.canWaitForJobs(t.product)),
+    ],
     actions: [
       !isStuck && button('idle', t.updateWhenIdle, whenIdle, 'primary'),
       checkAgain(context, isStuck ? 'primary' : ''),

@@ -35,6 +35,8 @@ export class ContainerDouble {
   readonly imageId: string;
   readonly mounts: readonly { Source: string; Destination: string; RW: boolean }[];
   readonly log: LogEntry[] = [];
+  /** Archives that were unpacked in it, with its status at that moment. */
+  readonly archives: { folder: string; body: string; status: string }[] = [];
   name: string;
   status: 'created' | 'running' | 'restarting' | 'exited' = 'created';
   exitCode = 0;

@@ -36,6 +36,7 @@ const routes: readonly [method: string, path: RegExp, handler: Handler][] = [
   ['GET', /^\/containers\/([^/]+)\/json$/, ofContainer(inspect)],
   ['GET', /^\/containers\/([^/]+)\/logs$/, ofContainer(logs)],
   ['POST', /^\/containers\/([^/]+)\/start$/, ofContainer(start)],
+  ['PUT', /^\/containers\/([^/]+)\/archive$/, ofContainer(unpack)],
   ['POST', /^\/containers\/([^/]+)\/kill$/, ofContainer(kill, 'cannot kill container: %: ')],
   ['POST', /^\/containers\/([^/]+)\/rename$/, ofContainer(rename)],
   ['DELETE', /^\/containers\/([^/]+)$/, ofContainer(remove)],
@@ -63,7 +64,9 @@ function carryOut(state: EngineState, asked: Asked, reply: Reply): void {
 
 /** What stands in the path between the kind of thing and what is asked of it. */
 const nameIn = ({ path }: Asked): string =>
-  decodeURIComponent(path.replace(/^\/[^/]+\//, '').replace(/\/(?:json|logs|start|kill|rename)$/, ''));
+  decodeURIComponent(
+    path.replace(/^\/[^/]+\//, '').replace(/\/(?:json|logs|start|archive|kill|rename)$/, ''),
+  );
 
 function ofContainer(handler: ContainerHandler, before = ''): Handler {
   return (state, asked, reply) => {
@@ -120,6 +123,11 @@ function start(container: ContainerDouble, _: Asked, reply: Reply): void {
   const isUp = container.isUp;
   if (!isUp) container.start();
   reply.empty(isUp ? 304 : 204);
+}
+
+function unpack(container: ContainerDouble, { query, body }: Asked, reply: Reply): void {
+  container.archives.push({ folder: query.get('path') ?? '', body, status: container.status });
+  reply.empty(200);
 }
 
 function kill(container: ContainerDouble, { query }: Asked, reply: Reply): void {

@@ -5,6 +5,7 @@ export interface ServerOptions {
   /** Of its container, and of its door. */
   name?: string;
   labels?: Record<string, string>;
+  env?: string[];
   isRunning?: boolean;
 }
 
@@ -18,15 +19,17 @@ export interface ServerDouble {
 }
 
 /** As compose has made it. */
-export function serverSpec({ name = 'svc-app-1', labels = {} }: ServerOptions): ContainerSpec {
+export function serverSpec({ name = 'svc-app-1', labels = {}, env = [] }: ServerOptions): ContainerSpec {
   const compose = 'com.docker.compose';
   return {
     name,
     Image: 'acme/svc:v1.4.2',
+    Env: env,
     Labels: {
       [`${compose}.project`]: 'svc',
       [`${compose}.service`]: 'app',
       [`${compose}.container-number`]: '1',
+      [`${compose}.oneoff`]: 'False',
       [`${compose}.project.working_dir`]: '/srv/svc',
       [`${compose}.project.config_files`]: '/srv/svc/compose.yaml',
       ...labels,

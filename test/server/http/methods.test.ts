@@ -26,6 +26,8 @@ it.each<[Method, unknown, string]>([
   ['skip', 5, 'version'],
   ['update', { target: 'latest' }, 'target'],
   ['update', { when: 'later' }, 'when'],
+  ['update', { settings: { A: '' } }, 'settings'],
+  ['update', { settings: { A: 'two\nlines' } }, 'settings'],
   ['update', { force: 1 }, 'force'],
   ['update', { when: 'idle', force: true }, 'cannot be combined'],
   ['rollback', {}, 'confirm'],

@@ -186,7 +186,7 @@ describe('required intermediate releases', () => {
     expect(found.latest?.version).toBe(published[0]?.split('<')[0]);
     const told = offerFields(found, given);
     expect(told.updateAvailable).toBe(next !== null);
-    const unknown = { downloaded: null, estimatedSeconds: null, upgradePath: path.split(' ') };
+    const unknown = { downloaded: null, estimatedSeconds: null, upgradePath: path.split(' '), settings: [] };
     expect(told.next).toEqual(next === null ? null : { version: next, major, ...unknown });
     expect(told.upToDate?.code).toBe(next === null ? 'upgrade-step' : undefined);
     const upToDate = expect.stringContaining('must be installed before');

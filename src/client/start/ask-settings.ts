@@ -1,0 +1,22 @@
+import { missingSettings } from '../../wire/missing-settings.ts';
+import type { OfferedSetting } from '../../wire/status.ts';
+import { CommandUsageError, type Context } from '../command.ts';
+import { readLine } from './agree.ts';
+
+/**
+ * The values of `--set`. On a terminal, the user types those of a name alone and of settings that are missing.
+ * @throws UsageError for a name alone without a terminal
+ */
+export async function askSettings(context: Context, settings: readonly OfferedSetting[]) {
+  const given: Record<string, string> = {};
+  for (const one of context.args.list) {
+    const [name = '', ...value] = one.split('=');
+    if (value.length === 0 && !context.canAsk)
+      throw new CommandUsageError(`Without a terminal, use --set ${one}=VALUE instead of --set ${one}.`);
+    given[name] = value.length > 0 ? value.join('=') : await readLine(`${name}: `, context, true);
+  }
+  if (context.canAsk)
+    for (const { name, description, secret } of missingSettings(settings, given))
+      given[name] = await readLine(`${name} (${description}): `, context, secret);
+  return given;
+}

@@ -1,0 +1,17 @@
+import { missingReason } from '../../wire/missing-settings.ts';
+import type { OfferedSetting, Reason } from '../../wire/status.ts';
+
+/** A value was given for a setting that the release does not list. */
+export class UnknownSetting extends TypeError {}
+
+/** Why a release cannot be installed with these values for its settings; null if it can. @throws UnknownSetting */
+export function settingsReason(
+  version: string,
+  settings: readonly OfferedSetting[],
+  given: Readonly<Record<string, string>> = {},
+): Reason | null {
+  const names = settings.map(({ name }) => name);
+  if (Object.keys(given).some((name) => !names.includes(name)))
+    throw new UnknownSetting(`The new settings of ${version} are: ${names.join(', ') || 'none'}.`);
+  return missingReason(version, settings, given);
+}

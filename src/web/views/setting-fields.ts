@@ -1,0 +1,28 @@
+import type { Status } from '../../wire/status.ts';
+import { type Child, h } from '../elements/vnode.ts';
+import { texts } from '../texts.ts';
+import type { DialogContext } from './components.ts';
+
+/** The new settings of a release that have no value yet. */
+export function settingFields({ next }: Status, { local, set }: DialogContext): Child {
+  const { values = {}, lacking } = local;
+  const t = texts();
+  const asked = (next?.settings ?? []).filter(({ isSet, generated }) => !isSet && !generated);
+  const fields = asked.map(({ name, description, required, secret, default: usual }) => {
+    const oninput = ({ target }: Event) =>
+      set({ values: { ...values, [name]: Object(target).value }, lacking: undefined });
+    const own = secret
+      ? { type: 'password', autocomplete: 'new-password', value: values[name] }
+      : { type: 'text', autocomplete: 'off', placeholder: usual, value: values[name] ?? usual };
+    const state = { required, 'aria-invalid': lacking === name && 'true', oninput };
+    return h(
+      'label.field',
+      { key: name },
+      h('b', required ? t.requiredSetting(name) : name),
+      h('span', description),
+      h('input', { name, spellcheck: 'false', ...own, ...state }),
+    );
+  });
+  const alert = lacking !== undefined && h('p.bad', { role: 'alert' }, t.valueMissing(lacking));
+  return asked.length > 0 && h('div.fields', { key: 'settings' }, t.newSettings, ...fields, alert);
+}

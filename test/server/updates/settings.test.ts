@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest';
+import { givenSettingsPath } from '../../../src/core/release/release-settings.ts';
+import type { StartOrder } from '../../../src/server/contract/instance-updates.ts';
+import type { InstanceOptions } from '../../../src/server/contract/options.ts';
+import { attach, releaseFile } from '../../feed/proofs.ts';
+import { publisher } from '../../provenance/sign.ts';
+import { goodRun } from '../../rig/engine-double/script.ts';
+import { forge, freshForges, freshRigs, rig, type Server, until } from './rig.ts';
+
+const anna = publisher();
+const always = { enabled: true, from: '00:00', to: '00:00', minAgeHours: 0 };
+const password = 'correct horse "battery"';
+const settings = [
+  { name: 'SMTP_HOST', description: 'Mail server', required: true },
+  { name: 'SMTP_PASSWORD', description: 'Its password', required: true, secret: true },
+  { name: 'SMTP_PORT', description: 'Its port', required: true, default: '25' },
+  { name: 'TOKEN', description: 'Internal', required: true, generate: 'hex32', secret: true },
+];
+const missing = (names: string, version = 'v1.5.0') => ({
+  reason: { code: 'settings-missing', message: `${version} needs a value for ${names}` },
+});
+
+freshForges();
+freshRigs();
+
+async function booted(env: string[] = [], more: Partial<InstanceOptions> = {}): Promise<Server> {
+  forge.publish(attach(forge, anna, releaseFile('v1.5.0', { settings })));
+  const feed = { url: forge.address('static'), trust: { keys: [anna.key] } };
+  const one = await rig.booted({ env }, { feed, ...more });
+  await until(async () => (await one.updates.status()).checkedAt !== null);
+  return one;
+}
+const given: StartOrder['settings'] = { SMTP_HOST: 'mail', SMTP_PASSWORD: password };
+const run = async ({ updates }: Server) => (await updates.record())?.run;
+const updater = () => rig.updaters[0];
+
+describe('new settings of a release', () => {
+  it('are in the status, with whether the app has a value', async () => {
+    const one = await booted(['SMTP_HOST=mail', 'SMTP_PASSWORD=']);
+    const asked = { required: true, secret: false, default: null, generated: false, isSet: false };
+    expect((await one.updates.status()).next?.settings).toEqual([
+      { ...asked, name: 'SMTP_HOST', description: 'Mail server', isSet: true },
+      { ...asked, name: 'SMTP_PASSWORD', description: 'Its password', secret: true },
+      { ...asked, name: 'SMTP_PORT', description: 'Its port', default: '25' },
+      { ...asked, name: 'TOKEN', description: 'Internal', secret: true, generated: true },
+    ]);
+  });
+
+  it('count as set by the app if the library is in another service', async () => {
+    await rig.engine.addServer({ name: 'svc-app-9', env: ['SMTP_HOST=mail'] });
+    const labels = { 'com.docker.compose.service': 'worker' };
+    const feed = { url: forge.address('static'), trust: { keys: [anna.key] } };
+    forge.publish(attach(forge, anna, releaseFile('v1.5.0', { settings })));
+    const place = { name: 'svc-worker-1', labels, env: ['SMTP_PASSWORD=other'] };
+    const one = await rig.booted(place, { feed, app: 'app' });
+    await until(async () => (await one.updates.status()).checkedAt !== null);
+    expect(await one.ask()).toEqual(missing('SMTP_PASSWORD'));
+  });
+
+  it('are passed to the updater in a file, and are nowhere else', async () => {
+    const one = await booted();
+    expect(await one.ask({ settings: given })).toMatchObject({ run: { to: 'v1.5.0' } });
+    await until(async () => (await run(one))?.outcome);
+    expect(updater()?.spec.Cmd).toEqual(expect.arrayContaining(['--set-file', givenSettingsPath]));
+    const [file, ...others] = updater()?.archives ?? [];
+    expect([file?.folder, file?.status, others]).toEqual(['/', 'created', []]);
+    const text = `SMTP_HOST='mail'\nSMTP_PASSWORD='${password}'`;
+    expect(file?.body.slice(0, 28)).toBe('run/svc-updater-settings.env');
+    // Mode, user and group.
+    expect(file?.body.slice(100, 124)).toBe('0000600\u00000000000\u00000000000\u0000');
+    expect(file?.body.slice(512)).toBe(text.padEnd(3 * 512, '\u0000'));
+    const elsewhere = [updater()?.spec, await one.updates.status(), await one.updates.history()];
+    const kept = JSON.stringify([elsewhere, rig.state.calls, [...rig.state.store], one.host.logged]);
+    expect(kept).not.toContain('correct horse');
+  });
+
+  it('need no file if none is given', async () => {
+    const one = await booted(['SMTP_HOST=mail', 'SMTP_PASSWORD=x']);
+    await one.ask();
+    await until(async () => (await run(one))?.outcome);
+    expect(updater()?.spec.Cmd).not.toContain('--set-file');
+    expect(updater()?.archives).toEqual([]);
+  });
+
+  it.each<[string, Partial<StartOrder>, names: string]>([
+    ['none is given', {}, 'SMTP_HOST, SMTP_PASSWORD'],
+    ['one is given', { settings: { SMTP_HOST: 'mail' }, allSteps: true }, 'SMTP_PASSWORD'],
+    ['jobs are interrupted', { settings: { SMTP_PASSWORD: 'x' }, force: true }, 'SMTP_HOST'],
+  ])('keep an update from starting if %s', async (_, order, names) => {
+    const one = await booted();
+    expect(await one.ask(order)).toEqual(missing(names));
+    expect([rig.updaters, rig.open, rig.state.isHeld]).toEqual([[], null, false]);
+  });
+
+  it('are the only ones that can be given', async () => {
+    const one = await booted();
+    for (const order of [{ settings: { ...given, PATH: 'x' } }, { settings: { constructor: 'x' } }])
+      await expect(one.ask(order)).rejects.toThrow(
+        'The new settings of v1.5.0 are: SMTP_HOST, SMTP_PASSWORD, SMTP_PORT, TOKEN.',
+      );
+    expect([rig.updaters, rig.open, rig.state.isHeld]).toEqual([[], null, false]);
+  });
+
+  it('keep an automatic update from starting', async () => {
+    const one = await booted([], { automatic: always });
+    const { blockedBy } = (await one.updates.status()).automatic ?? {};
+    expect(blockedBy).toEqual(missing('SMTP_HOST, SMTP_PASSWORD').reason);
+    const looks = () => one.host.calls('get').filter(({ args }) => args[0] === 'automatic').length;
+    const before = looks();
+    await until(() => looks() > before + 3);
+    expect(rig.updaters).toEqual([]);
+  });
+
+  it('keep the next step of an upgrade path waiting', async () => {
+    const later = releaseFile('v2.0.0', { requires: 'v1.5.0', settings });
+    const publish = () =>
+      forge.publish(attach(forge, anna, later), attach(forge, anna, releaseFile('v1.5.0')));
+    publish();
+    const feed = { url: forge.address('static'), trust: { keys: [anna.key] } };
+    const one = await rig.booted({}, { feed });
+    await until(async () => (await one.updates.status()).next?.upgradePath.length === 2);
+    await one.ask({ target: null, allSteps: true });
+    await until(() => rig.past.length === 1 && rig.open === null && !rig.state.isHeld);
+    await one.updates.close();
+    const two = await rig.booted(one.place, { version: 'v1.5.0', feed });
+    const reason = async () => (await two.updates.status()).pendingStep?.reason;
+    const { message } = missing('SMTP_HOST, SMTP_PASSWORD', 'v2.0.0').reason;
+    await until(async () => (await reason()) === message);
+    rig.engine.updaterDoes(goodRun('v1.5.0', 'v2.0.0'));
+    // An admin gives the values; the path ends with it.
+    expect(await two.ask({ target: 'v2.0.0', settings: given })).toMatchObject({ run: { to: 'v2.0.0' } });
+    await until(async () => (await run(two))?.outcome);
+    expect((await two.updates.status()).pendingStep).toBeNull();
+  });
+
+  it('are lost with the server before the updater starts, and nothing is changed', async () => {
+    const one = await booted();
+    rig.state.jobs.push({ kind: 'backup', state: 'running' });
+    expect(await one.ask({ when: 'idle', settings: given })).toMatchObject({ run: { state: 'waiting' } });
+    await one.updates.close();
+    const two = await rig.booted({ name: 'svc-app-2' });
+    await until(async () => (await run(two))?.outcome);
+    expect(await run(two)).toMatchObject({
+      outcome: 'cancelled',
+      message: 'the server was stopped before the updater was started; nothing was changed',
+    });
+    expect(rig.updaters).toEqual([]);
+  });
+
+  it('start no updater if the file cannot be put into its container', async () => {
+    const one = await booted();
+    rig.engine.fault({ match: /^PUT .*\/archive/, kind: 'page' });
+    await one.ask({ settings: given });
+    await until(async () => (await run(one))?.outcome);
+    const { outcome, code, message = '' } = (await run(one)) ?? {};
+    expect([outcome, code]).toEqual(['failed', 'launch-failed']);
+    expect(message).toMatch(/blocks PUT \/containers\/\w+\/archive /);
+    expect(rig.updaters).toEqual([]);
+  });
+});
