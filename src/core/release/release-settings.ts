@@ -43,9 +43,3 @@ export type ReleaseSetting = z.infer<typeof settingSchema>;
 /** What is wrong with a value, which becomes one line of an env file; null if nothing is. */
 export const mistakeInValue = (value: string): string | null =>
   value === '' ? 'must not be empty' : (oneLine(4096).safeParse(value).error?.issues[0]?.message ?? null);
-
-/**
- * The file with values of settings that the server puts into the updater's container. The updater removes it when its run has
- * ended.
- */
-export const givenSettingsPath = '/run/svc-updater-settings.env';
