@@ -6,6 +6,8 @@ export interface ServerOptions {
   name?: string;
   labels?: Record<string, string>;
   isRunning?: boolean;
+  /** A directory that is mounted in it, for its store. */
+  data?: string;
 }
 
 /** A server's container, and the socket that is mounted in it. */
@@ -18,7 +20,7 @@ export interface ServerDouble {
 }
 
 /** As compose has made it. */
-export function serverSpec({ name = 'svc-app-1', labels = {} }: ServerOptions): ContainerSpec {
+export function serverSpec({ name = 'svc-app-1', labels = {}, data }: ServerOptions): ContainerSpec {
   const compose = 'com.docker.compose';
   return {
     name,
@@ -31,6 +33,9 @@ export function serverSpec({ name = 'svc-app-1', labels = {} }: ServerOptions): 
       [`${compose}.project.config_files`]: '/srv/svc/compose.yaml',
       ...labels,
     },
-    HostConfig: { RestartPolicy: { Name: 'unless-stopped' } },
+    HostConfig: {
+      RestartPolicy: { Name: 'unless-stopped' },
+      ...(data && { Mounts: [{ Type: 'bind', Source: data, Target: data, ReadOnly: false }] }),
+    },
   };
 }
