@@ -99,7 +99,10 @@ export class Project {
     engine.images.publish('ghcr.io/acme/svc-updater:1.0.0');
     engine.updaterDoes(workOf('v1.4.2', 'v1.5.0'));
     const { socketPath: socket } = await engine.addServer({ data: join(directory, 'data') });
-    const feed = createServer((_, answer) => answer.end('{"releases":[{"version":"v1.5.0"}]}'));
+    const feed = createServer(({ url }, answer) => {
+      if (url !== '/') answer.statusCode = 404;
+      answer.end('{"releases":[{"version":"v1.5.0"}]}');
+    });
     await new Promise<void>((resolve) => feed.listen(0, '127.0.0.1', resolve));
     return new Project(framework, directory, { engine, feed, socket });
   }
