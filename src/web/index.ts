@@ -14,12 +14,7 @@ const elements = {
 };
 
 /** The elements by their tags. */
-export interface ElementTags {
-  'svc-update-notice': SvcUpdateNotice;
-  'svc-update-dialog': SvcUpdateDialog;
-  'svc-update-channel': SvcUpdateChannel;
-  'svc-update-settings': SvcUpdateSettings;
-}
+export type ElementTags = { [T in keyof typeof elements]: InstanceType<(typeof elements)[T]> };
 
 declare global {
   interface HTMLElementTagNameMap extends ElementTags {}
