@@ -5,6 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** By how long they take: a long one that starts last leaves one worker idle. */
 const longest = [
   // Unit tests, which run by themselves.
+  'gate',
   'executable',
   'tools',
   'package',
@@ -49,7 +50,13 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/e2e/**', 'test/slow/**', 'test/swarm/**', 'test/rig/**'],
+          exclude: [
+            'test/e2e/**',
+            'test/slow/**',
+            'test/swarm/**',
+            'test/rig/**',
+            'test/frameworks/campaign.test.ts',
+          ],
           // No measure of anything: what hangs ends in the end, and a busy machine is no failure.
           testTimeout: 120_000,
           hookTimeout: 120_000,
@@ -82,6 +89,13 @@ export default defineConfig({
           hookTimeout: 600_000,
           expect: { poll: { timeout: 60_000 } },
           maxWorkers: 3,
+        },
+      },
+      {
+        // A campaign: scripts/campaign frameworks.
+        test: {
+          name: 'frameworks',
+          include: ['test/frameworks/campaign.test.ts'],
         },
       },
       {

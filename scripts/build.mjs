@@ -13,7 +13,8 @@
 //   instance/types          its declarations
 //   instance/openapi.json   its endpoints
 //   web/index.mjs           the elements for a page, in one file
-//   web/types               their declarations
+//   web/types               their declarations, and those for JSX
+//   web/custom-elements.json  the manifest of the elements, for editors and other tools
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -161,17 +162,55 @@ async function buildElements() {
     logLevel: 'warning',
     plugins: [{ name: 'without-descriptions', setup: withoutDescriptions }],
   });
-  await writeTypes(['web/index'], join(out, 'web/types'), []);
+  await writeTypes(['web/index', 'web/preact', 'web/react'], join(out, 'web/types'), ['preact', 'react']);
+  const manifest = `${JSON.stringify(await elementsManifest(), null, 2)}\n`;
+  await writeFile(join(out, 'web/custom-elements.json'), manifest);
   const { length } = gzipSync(await readFile(join(out, 'web/index.mjs')));
   judge('web/index.mjs, compressed', length, 35_000);
 }
 
-/** The descriptions of the wire's fields are for OpenAPI; a page reads none. They are the only literals with a space. */
+/**
+ * The descriptions of the wire's fields are for OpenAPI, those of the elements for their manifest; a page reads none. They are
+ * the only literals with a space.
+ */
 function withoutDescriptions({ onLoad }) {
-  onLoad({ filter: /\/src\/wire\/status\.ts$/ }, async ({ path }) => {
+  onLoad({ filter: /\/src\/(?:web\/tags|wire\/status)\.ts$/ }, async ({ path }) => {
     const { code } = await transform(await readFile(path, 'utf8'), { loader: 'ts' });
     return { contents: code.replace(/"(?:[^"\\]|\\.)*"/g, (text) => (text.includes(' ') ? '""' : text)) };
   });
+}
+
+/** https://github.com/webcomponents/custom-elements-manifest */
+async function elementsManifest() {
+  const { tags, attributes, elementEvents } = await moduleOf('src/web/tags.ts');
+  const path = 'dist/web/index.mjs';
+  const classes = Object.entries(tags).map(([tagName, { description, attributes: names }]) => ({
+    kind: 'class',
+    // `svc-update-notice` is an SvcUpdateNotice.
+    name: tagName.replace(/(?:^|-)([a-z])/g, (_, letter) => letter.toUpperCase()),
+    description,
+    superclass: { name: 'HTMLElement' },
+    customElement: true,
+    tagName,
+    attributes: names.map((name) => ({
+      name,
+      description: attributes[name].description,
+      type: { text: attributes[name].type },
+    })),
+    events: Object.entries(elementEvents).map(([name, text]) => ({
+      name,
+      description: text,
+      type: { text: 'CustomEvent' },
+    })),
+  }));
+  const exports = classes.flatMap(({ name, tagName }) =>
+    [
+      { kind: 'js', name },
+      { kind: 'custom-element-definition', name: tagName },
+    ].map((each) => ({ ...each, declaration: { name, module: path } })),
+  );
+  const modules = [{ kind: 'javascript-module', path, declarations: classes, exports }];
+  return { schemaVersion: '1.0.0', modules };
 }
 
 async function openApi() {

@@ -42,7 +42,7 @@ const linesOf = (text: string): string[] => text.replaceAll(/^```.*?^```/gms, ''
 
 const sources = [
   ...globSync('src/**/*.ts').map((file) => ({ file, lines: stringsOf(readFileSync(file, 'utf8')) })),
-  ...globSync(['*.md', 'docs/*.md']).map((file) => ({ file, lines: linesOf(readFileSync(file, 'utf8')) })),
+  ...globSync(['*.md', 'docs/**/*.md']).map((file) => ({ file, lines: linesOf(readFileSync(file, 'utf8')) })),
 ];
 
 it.each(sources.map(({ file, lines }) => [file, lines] as const))(

@@ -1,6 +1,7 @@
 import { openUpdateDialog, SvcUpdateDialog } from './elements/dialog.ts';
 import { SvcUpdateNotice } from './elements/notice.ts';
 import { SvcUpdateChannel, SvcUpdateSettings } from './elements/settings.ts';
+import type { ElementEvents } from './tags.ts';
 
 export { setTexts, type TextOverrides, type Texts } from './texts.ts';
 export { openUpdateDialog, SvcUpdateChannel, SvcUpdateDialog, SvcUpdateNotice, SvcUpdateSettings };
@@ -12,7 +13,16 @@ const elements = {
   'svc-update-settings': SvcUpdateSettings,
 };
 
-// A page may load this module more than once.
+/** The elements by their tags. */
+export type ElementTags = { [T in keyof typeof elements]: InstanceType<(typeof elements)[T]> };
+
+declare global {
+  interface HTMLElementTagNameMap extends ElementTags {}
+  interface GlobalEventHandlersEventMap extends ElementEvents {}
+}
+
+// A page may load this module more than once, and a server that renders pages has no registry.
+const registry = globalThis.customElements as CustomElementRegistry | undefined;
 for (const [name, element] of Object.entries(elements)) {
-  if (!customElements.get(name)) customElements.define(name, element);
+  if (registry && !registry.get(name)) registry.define(name, element);
 }

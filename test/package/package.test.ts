@@ -53,9 +53,10 @@ beforeAll(async () => {
   await publish(source);
   await run('npm', ['install', 'svc-updater'], consumer, npmEnv());
   unpacked = join(consumer, 'node_modules/svc-updater');
-  // The types of Node, which whoever compiles has anyway.
+  // What a project that compiles or renders has anyway.
   await mkdir(join(consumer, 'node_modules/@types'));
-  await symlink(join(root, 'node_modules/@types/node'), join(consumer, 'node_modules/@types/node'));
+  for (const name of ['@types/node', '@types/react', 'preact', 'react', 'react-dom'])
+    await symlink(join(root, 'node_modules', name), join(consumer, 'node_modules', name));
   const entries = await readdir(unpacked, { recursive: true, withFileTypes: true });
   packed = entries
     .filter((entry) => entry.isFile())
@@ -131,6 +132,7 @@ describe('the package', () => {
       'dist/instance/testing.mjs',
       'dist/svc.licenses.txt',
       'dist/svc.mjs',
+      'dist/web/custom-elements.json',
       'dist/web/index.mjs',
       'package.json',
     ]);
@@ -247,6 +249,50 @@ describe('the elements', () => {
   });
 });
 
+describe('on a server that renders pages, the elements', () => {
+  const program = `import { createElement } from 'react';
+import { renderToString } from 'react-dom/server';
+import manifest from 'svc-updater/web/custom-elements.json' with { type: 'json' };
+
+const { setTexts } = await import('svc-updater/web');
+setTexts({ product: 'larder' });
+console.log(renderToString(createElement('svc-update-notice', { admin: true, version: 'v1.4.2' })));
+
+// A registry, as in a browser, for the same file loaded again.
+const defined = {};
+globalThis.customElements = { get: (tag) => defined[tag], define: (tag, made) => void (defined[tag] = made) };
+const file = import.meta.resolve('svc-updater/web');
+const module = await import(file + '?again');
+const [{ declarations, exports, path }] = manifest.modules;
+const names = (list) => list.map(({ name }) => name);
+console.log(file.endsWith(path));
+for (const { tagName, name, attributes, events } of declarations) {
+  const of = exports.filter(({ declaration }) => declaration.name === name);
+  console.log(tagName, defined[tagName] === module[name], ...names(of), ...names(events));
+  const observed = defined[tagName].observedAttributes;
+  console.log(observed.length, names(attributes).filter((each) => !observed.includes(each)));
+}
+console.log(Object.keys(defined).length);
+`;
+
+  it('are empty tags, and the manifest matches the registered elements', async () => {
+    await writeFile(join(consumer, 'render.mjs'), program);
+    const { customElements } = JSON.parse(await readFile(join(unpacked, 'package.json'), 'utf8'));
+    expect(packed).toContain(customElements);
+    const events = 'svc-update-start svc-update-end svc-update-reload';
+    const element = (tag: string, name: string) => [`${tag} true ${name} ${tag} ${events}`, '6 []'];
+    expect((await run('node', ['render.mjs'], consumer)).split('\n')).toEqual([
+      '<svc-update-notice admin="" version="v1.4.2"></svc-update-notice>',
+      'true',
+      ...element('svc-update-notice', 'SvcUpdateNotice'),
+      ...element('svc-update-dialog', 'SvcUpdateDialog'),
+      ...element('svc-update-channel', 'SvcUpdateChannel'),
+      ...element('svc-update-settings', 'SvcUpdateSettings'),
+      '4',
+    ]);
+  });
+});
+
 describe('a project that has it installed', () => {
   const program = `import { createServer } from 'node:http';
 import { type Client, createClient, type ProductOptions } from 'svc-updater/client';
@@ -360,11 +406,53 @@ const notice: HTMLElement = new SvcUpdateNotice();
 // @ts-expect-error: there is no such text
 setTexts({ nonsense: '' });
 console.log(notice);
+document.querySelector('svc-update-dialog')?.open(notice);
+document.addEventListener('svc-update-reload', ({ detail }) => console.log(detail.version.length));
+// @ts-expect-error: there is no such event of it
+document.addEventListener('svc-update-end', ({ detail }) => console.log(detail.version));
 `;
     await writeFile(join(consumer, 'page.ts'), page);
-    const options = [...pageOptions, '--module', 'nodenext'];
-    const read = (await run(bin('tsc'), [...options, '--listFiles', 'page.ts'], consumer)).split('\n');
-    const types = read.filter((file) => file.startsWith(unpacked) && file.endsWith('.d.ts'));
+    await run(bin('tsc'), [...pageOptions, '--module', 'nodenext', 'page.ts'], consumer);
+  });
+
+  it('compiles JSX for React 19 and Preact with every type of the elements', async () => {
+    const jsx = (library: string, className: string, more: string) => `import { useRef } from '${library}';
+import type { SvcUpdateDialog } from 'svc-updater/web';
+import type {} from 'svc-updater/web/${library.split('/')[0]}';
+export function Page() {
+  const dialog = useRef<SvcUpdateDialog>(null);
+  return (
+    <div>
+      <svc-update-notice admin={false} version="v1.4.2" settings-url={undefined} ${className}="bar" />
+      <svc-update-dialog
+        ref={dialog}
+        onsvc-update-reload={(event) => {
+          event.preventDefault();
+          console.log(event.detail.version.length, dialog.current?.isOpen);
+        }}
+      />
+      <svc-update-channel base="/updates" keep-title />
+      ${more}
+      <svc-update-settings keep-title={false} />
+      {/* @ts-expect-error: a version is text */}
+      <svc-update-notice version={1} />
+      {/* @ts-expect-error: a choice of the channel does not show a version */}
+      <svc-update-settings version="v1.4.2" />
+    </div>
+  );
+}
+`;
+    await writeFile(join(consumer, 'react.tsx'), jsx('react', 'className', ''));
+    const notFalse = '{/* @ts-expect-error: Preact would set the attribute */}';
+    await writeFile(join(consumer, 'preact.tsx'), jsx('preact/hooks', 'class', notFalse));
+    const read = new Set<string>();
+    for (const library of ['react', 'preact']) {
+      const options = ['--jsx', 'react-jsx', '--jsxImportSource', library, '--exactOptionalPropertyTypes'];
+      const all = [...pageOptions, ...options, '--module', 'nodenext', '--types', '', '--listFiles'];
+      const files = await run(bin('tsc'), [...all, `${library}.tsx`], consumer);
+      for (const file of files.split('\n').filter((each) => each.startsWith(unpacked))) read.add(file);
+    }
+    const types = [...read].filter((file) => file.endsWith('.d.ts'));
     expect(types.map((file) => file.slice(unpacked.length + 1)).sort()).toEqual(
       packed.filter((file) => isType(file) && file.startsWith('dist/web')),
     );

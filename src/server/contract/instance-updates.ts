@@ -80,6 +80,8 @@ export interface InstanceUpdates {
   setAutomatic(choice: AutomaticChoice): Promise<Status>;
   /** The last 50 runs including the current one, newest first. */
   history(): Promise<Run[]>;
+  /** Metrics of the status and the last run in Prometheus' text format, for a route of the host application. */
+  metrics(): Promise<string>;
   /** Adds a listener and returns a function that removes it. Errors of listeners are logged. */
   on<E extends keyof UpdateEvents>(event: E, listener: (told: UpdateEvents[E]) => void): () => void;
 }

@@ -3,6 +3,7 @@ import { prettifyError } from 'zod/mini';
 import english from 'zod/v4/locales/en.js';
 import type { InstanceUpdates } from '../contract/instance-updates.ts';
 import type { UpdateService } from '../run/update-service.ts';
+import { metricsOf } from './metrics.ts';
 import { isContradictory, operations } from './operations.ts';
 
 type Methods = Omit<InstanceUpdates, 'handle' | 'start' | 'close' | 'on'>;
@@ -40,5 +41,6 @@ export function methodsOf(service: UpdateService, { path, name }: { path: string
     setAutomatic: async (choice) =>
       setAutomatic.ask(service, valid('setAutomatic', setAutomatic.body.schema, choice), name),
     history: () => service.history(),
+    metrics: async () => metricsOf(await service.status(), await service.history().catch(() => [])),
   };
 }

@@ -1,6 +1,12 @@
+const Sheet =
+  globalThis.CSSStyleSheet ??
+  class {
+    replaceSync() {}
+  };
+
 /** A constructed style sheet, allowed by any content security policy. */
 function sheet(css: string): CSSStyleSheet {
-  const made = new CSSStyleSheet();
+  const made = new Sheet();
   made.replaceSync(css);
   return made;
 }

@@ -1,4 +1,5 @@
 import { PageStore } from '../store/store.ts';
+import { attributes } from '../tags.ts';
 import { onTexts } from '../texts.ts';
 import { HostPage } from './host-page.ts';
 import { baseSheet } from './styles.ts';
@@ -16,9 +17,12 @@ function hostPageFor(address: string): HostPage {
   return hostPage;
 }
 
+/** A server that renders pages writes empty tags: it imports the elements but creates none. */
+const Base = globalThis.HTMLElement ?? class {};
+
 /** An element with a store and a shadow root, redrawn after each change. */
-export abstract class UpdateElement extends HTMLElement {
-  static readonly observedAttributes = ['base', 'admin', 'version', 'keep-title', 'settings-url', 'dump-url'];
+export abstract class UpdateElement extends Base {
+  static readonly observedAttributes = Object.keys(attributes);
   readonly shadow: ShadowRoot;
   #hostPage: HostPage | null = null;
   #stops: (() => void)[] = [];

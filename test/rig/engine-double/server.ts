@@ -7,6 +7,8 @@ export interface ServerOptions {
   labels?: Record<string, string>;
   env?: string[];
   isRunning?: boolean;
+  /** A directory that is mounted in it, for its store. */
+  data?: string;
 }
 
 /** A server's container, and the socket that is mounted in it. */
@@ -19,7 +21,12 @@ export interface ServerDouble {
 }
 
 /** As compose has made it. */
-export function serverSpec({ name = 'svc-app-1', labels = {}, env = [] }: ServerOptions): ContainerSpec {
+export function serverSpec({
+  name = 'svc-app-1',
+  labels = {},
+  env = [],
+  data,
+}: ServerOptions): ContainerSpec {
   const compose = 'com.docker.compose';
   return {
     name,
@@ -34,6 +41,9 @@ export function serverSpec({ name = 'svc-app-1', labels = {}, env = [] }: Server
       [`${compose}.project.config_files`]: '/srv/svc/compose.yaml',
       ...labels,
     },
-    HostConfig: { RestartPolicy: { Name: 'unless-stopped' } },
+    HostConfig: {
+      RestartPolicy: { Name: 'unless-stopped' },
+      ...(data && { Mounts: [{ Type: 'bind', Source: data, Target: data, ReadOnly: false }] }),
+    },
   };
 }

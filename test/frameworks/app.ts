@@ -1,0 +1,15 @@
+// The host application of the examples: it writes down how it is called.
+import { appendFileSync } from 'node:fs';
+
+const note = (call: string) => appendFileSync(`${process.env.DATA}/calls`, `${call}\n`);
+
+export const queue = {
+  hold: () => note('hold'),
+  resume: () => note('resume'),
+  jobs: () => [],
+};
+
+export const roleOf = ({ headers }: Request): 'admin' | null =>
+  headers.get('authorization') === 'Bearer correct horse' ? 'admin' : null;
+
+export const startJobs = () => note('jobs');
