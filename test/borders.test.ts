@@ -18,6 +18,7 @@ const ground: Record<string, readonly string[]> = {
   'engine/api': ['engine', 'engine/cli', 'engine/http', 'core/files', 'core/progress'],
   feed: ['core/release', 'wire'],
   provenance: ['core/files', 'core/release'],
+  notify: ['core/progress'],
 };
 
 const run = ['run', 'run/log', 'run/state'];

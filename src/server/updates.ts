@@ -12,6 +12,7 @@ import { Prefetcher } from './run/prefetcher.ts';
 import { RunController } from './run/run-controller.ts';
 import { RunHistory } from './run/run-history.ts';
 import { RunStarter } from './run/run-starter.ts';
+import { ServerNotices } from './run/server-notices.ts';
 import { Unavailable, type UpdateService, unavailable } from './run/update-service.ts';
 import { RunWatch } from './run/watch-runs.ts';
 import { AutomaticUpdates } from './schedule/automatic-updates.ts';
@@ -64,6 +65,7 @@ export function createUpdates(
   const prefetcher = new Prefetcher(parts);
   const automatic = new AutomaticUpdates(parts, starter);
   const paths = new PathUpdates(parts, starter);
+  const notices = new ServerNotices(parts);
   let watching: Promise<void> | null = null;
   let refreshedAt = Number.NEGATIVE_INFINITY;
 
@@ -86,7 +88,8 @@ export function createUpdates(
       watching ??= keepLooking(watch, context);
       await watching;
       await offers.start();
-      if (isFirst) for (const check of [prefetcher, automatic, paths]) void keepLooking(check, context);
+      if (isFirst)
+        for (const check of [prefetcher, automatic, paths, notices]) void keepLooking(check, context);
     },
     async close() {
       const noted = runs.noteStop();
@@ -94,7 +97,7 @@ export function createUpdates(
       offers.close();
       // A host application that does not respond must not delay the shutdown.
       const over = sleep(timing.host, undefined, { ref: false });
-      await Promise.race([Promise.allSettled([noted, runs.settled()]), over]);
+      await Promise.race([Promise.allSettled([noted, runs.settled(), notices.close()]), over]);
     },
     status,
     async isUpdating() {

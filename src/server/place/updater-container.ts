@@ -60,6 +60,8 @@ export function updaterContainer(
     ...(product !== svc && { SVC_UPDATER_PRODUCT: JSON.stringify({ ...product, containerName }) }),
     ...(restorePoint && { SVC_UPDATER_RESTORE_POINT: '1' }),
     ...updaterEnvironment,
+    // The container has no network, and the server notifies people of its runs.
+    SVC_UPDATER_NOTIFY: 'none',
     // This id identifies the instance. Labels of other containers are not trusted.
     SVC_UPDATER_CONTAINER: home.containerId,
   };

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { formatEnd } from '../../core/progress/end-line.ts';
 import { exitCodes } from '../../core/progress/outcome.ts';
 import { Engine } from '../../engine/cli/engine.ts';
+import { Notifier } from '../../notify/notifier.ts';
 import { updateProject } from '../compose/index.ts';
 import { Cancellation } from '../run/cancellation.ts';
 import { type CommandLine, parseCommandLine, UsageError } from '../run/command-line.ts';
@@ -26,6 +27,9 @@ import { rollback } from './rollback.ts';
 import { runOnInstance, type Story } from './run-on-instance.ts';
 import { showPlan } from './show-plan.ts';
 
+/** How long a notification may delay the end of the process. */
+const graceMs = 2_000;
+
 /** Each gives the exit code. */
 const commands: Record<Command, (line: CommandLine) => number | Promise<number>> = {
   help: ({ product }) => print(usageOf(product)),
@@ -39,7 +43,7 @@ const commands: Record<Command, (line: CommandLine) => number | Promise<number>>
   'restore-point': (line) => withEngine(line, { kind: 'run', onProject: removePoint }),
 };
 
-/** Only here is the exit code set, and nothing else ends the process. */
+/** Only this file sets the exit code and ends the process. */
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -96,7 +100,13 @@ function withEngine(line: CommandLine, story: Story): Promise<number> {
     );
     cancellation.onSignal = () => void engine.watchShutdown();
     const times = { startedAt: Date.now(), beganAt: performance.now() };
-    const context = { engine, log, cancellation, ...times, options: updateOptionsOf(line) };
-    return runOnInstance({ ...context, line }, story);
+    const options = updateOptionsOf(line);
+    const notifier = new Notifier(line.product.name, (failure) => process.stderr.write(`${failure}\n`));
+    notifier.addresses = options.notify;
+    const context = { engine, log, cancellation, notifier, ...times, options, line };
+    const exitCode = await runOnInstance(context, story);
+    // A lookup of a host name cannot be cancelled, and would delay the end of the process.
+    if (!(await notifier.close(graceMs))) process.exit(exitCode);
+    return exitCode;
   });
 }

@@ -3,6 +3,7 @@ import { type Product, productMistakes, productOf, svc } from '../../core/progre
 import { settingsName } from '../../core/progress/state-name.ts';
 import { type ErrorCode, errorCodes } from '../../core/progress/update-error.ts';
 import { targetForms } from '../../core/release/target.ts';
+import { mostAddresses } from '../../notify/address.ts';
 import { similarNames } from './explain.ts';
 import {
   type Command,
@@ -91,10 +92,15 @@ export function parseCommandLine(
 /** Values that do not have the form of their option, options that are missing, and options that exclude each other. */
 export function mistakesIn(command: Command, values: Values): string[] {
   const mistakes: string[] = [];
-  for (const [name, { form }] of Object.entries({ ...optionsOf[command], data: { form: dataForm } })) {
+  const rows: OptionTable = { ...optionsOf[command], data: { form: dataForm, help: '' } };
+  for (const [name, { form, isSecret }] of Object.entries(rows)) {
     for (const { value, where } of values.get(name) ?? [])
-      if (form?.[0].test(value) === false) mistakes.push(`${where} must be ${form[1]}, not "${value}"`);
+      if (form?.[0].test(value) === false)
+        mistakes.push(`${where} must be ${form[1]}${isSecret ? '' : `, not "${value}"`}`);
   }
+  const notify = values.get('notify') ?? [];
+  if (notify.length > mostAddresses)
+    mistakes.push(`${notify[0]?.where} lists more than ${mostAddresses} addresses`);
   const placeOf = (name: string) => values.get(name)?.[0]?.where;
   const services = values.get('service') ?? [];
   if (new Set(services.map(({ value }) => value)).size < services.length)

@@ -9,7 +9,7 @@ export type DataOptions = UpdateOptions['data'];
 export type ProofOptions = UpdateOptions['proof'];
 
 /** The options of all commands that run on an instance. Options that a command does not have are at their defaults. */
-export function updateOptionsOf({ product, values }: CommandLine) {
+export function updateOptionsOf({ command, product, values }: CommandLine) {
   const { all, one, isOn } = readerOf(values);
   /** The operator listed the services, so a missing one is an error. A missing default worker is not. */
   const servicesNamed = values.has('service');
@@ -34,6 +34,8 @@ export function updateOptionsOf({ product, values }: CommandLine) {
     acceptRecalled: isOn('accept-recalled'),
     /** After a failed update, nothing is rolled back. */
     noRollback: isOn('no-rollback'),
+    /** The addresses that are notified of a run. */
+    notify: command === 'update' || isOn('yes') ? all('notify') : [],
     limits: {
       waitTimeoutMs: 1000 * Number(one('wait-timeout') ?? usualSeconds.wait),
       pullTimeoutMs: 1000 * Number(one('pull-timeout') ?? usualSeconds.pull),
