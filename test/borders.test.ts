@@ -52,6 +52,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
       'compose/replace',
       'compose/resume',
     ],
+    report: [...run, 'compose/inspect'],
     swarm: [...run, 'compose/bump', 'compose/inspect', 'compose/proof', 'compose/pull'],
     commands: 'all',
   },

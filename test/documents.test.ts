@@ -43,7 +43,11 @@ describe('every command in a document', () => {
   const shown = unique(documents.flatMap((path) => commandsOf(read(path))));
   const startsWith = (start: string) =>
     shown.filter((command) => command === start || command.startsWith(`${start} `));
-  const words = (command: string): string[] => command.split(/ (?!-D )/).filter(Boolean);
+  const words = (command: string): string[] =>
+    command
+      .replace(/ > .*/, '')
+      .split(/ (?!-D )/)
+      .filter(Boolean);
 
   it.each(startsWith('svc').map((command) => command.slice(4)))('svc %s is one of the client', (line) => {
     const asked = words(line);

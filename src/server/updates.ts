@@ -7,6 +7,7 @@ import { Listeners } from './host/listeners.ts';
 import { QueueHold } from './host/queue-hold.ts';
 import { CurrentOffer } from './offer/current-offer.ts';
 import { SurroundingsCache } from './place/surroundings.ts';
+import { makeReport } from './run/make-report.ts';
 import { notKnownYet, ObservationCache } from './run/observation.ts';
 import { Prefetcher } from './run/prefetcher.ts';
 import { RunController } from './run/run-controller.ts';
@@ -67,6 +68,7 @@ export function createUpdates(
   const paths = new PathUpdates(parts, starter);
   const notices = new ServerNotices(parts);
   let watching: Promise<void> | null = null;
+  let report: ReturnType<typeof makeReport> | null = null;
   let refreshedAt = Number.NEGATIVE_INFINITY;
 
   const status: UpdateService['status'] = async ({ refresh = false, notes = false } = {}) => {
@@ -107,6 +109,16 @@ export function createUpdates(
     start: (order) => starter.update(order),
     rollbackOffer: () => starter.rollbackOffer(),
     rollback: (order) => starter.rollback(order),
+    report() {
+      report ??= makeReport(context)
+        .catch((cause) => {
+          throw new Unavailable('the report cannot be created', { cause });
+        })
+        .finally(() => {
+          report = null;
+        });
+      return report;
+    },
     async cancel(by) {
       starter.refuseWhenClosing();
       await observations.refresh();

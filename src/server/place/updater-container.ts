@@ -105,16 +105,19 @@ export function updaterContainer(
   };
 }
 
+/** What an additional updater does. */
+type AsideWord = 'rollback' | 'prefetch' | 'report';
+
 /** Name of an additional updater container. It is unique for each instance on the engine. */
 export const asideName = (
-  word: 'rollback' | 'prefetch',
+  word: AsideWord,
   { containerName }: Pick<Settings, 'containerName'>,
   { project }: Pick<Home, 'project'>,
 ): string => `${containerName}-${word}-${project}`;
 
 /** An additional updater container that the engine never restarts. */
 export function asideContainer(
-  word: 'rollback' | 'prefetch',
+  word: AsideWord,
   home: Home,
   settings: UpdaterSettings,
   order: UpdaterOrder,

@@ -228,6 +228,7 @@ export const commandWords = [
   'restore-point',
   'bump',
   'explain',
+  'report',
 ] as const;
 
 /** `help` and `version` may be anywhere on a command line. */
@@ -249,6 +250,11 @@ export const optionsOf: Readonly<Record<Command, OptionTable>> = {
   'restore-point': shared('project', 'dir', 'container', 'restore-dir', 'log'),
   bump: bumpTable,
   explain: {},
+  // No option for data, as for `fetch`.
+  report: {
+    ...shared('target', 'project', 'dir', 'stack', 'file', 'container', ...ofServices, 'log'),
+    base64: { help: 'Write lines of text, for a server' },
+  },
   help: {},
   version: {},
 };
