@@ -18,6 +18,7 @@ const ground: Record<string, readonly string[]> = {
   'engine/api': ['engine', 'engine/cli', 'engine/http', 'core/files', 'core/progress'],
   feed: ['core/release', 'wire'],
   provenance: ['core/files', 'core/release'],
+  notify: ['core/progress'],
 };
 
 const run = ['run', 'run/log', 'run/state'];
@@ -51,6 +52,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
       'compose/replace',
       'compose/resume',
     ],
+    report: [...run, 'compose/inspect'],
     swarm: [...run, 'compose/bump', 'compose/inspect', 'compose/proof', 'compose/pull'],
     commands: 'all',
   },

@@ -10,6 +10,7 @@ import type { Model, ModelService } from '../src/engine/cli/compose.ts';
 import type { Engine } from '../src/engine/cli/engine.ts';
 import type { Container, Image } from '../src/engine/container.ts';
 import { versionLabel } from '../src/engine/labels.ts';
+import { Notifier } from '../src/notify/notifier.ts';
 import type { Installation } from '../src/updater/compose/inspect/installation.ts';
 import type { Plan, PreparedPlan } from '../src/updater/compose/plan/plan.ts';
 import { planUpdate } from '../src/updater/compose/plan/plan-update.ts';
@@ -151,7 +152,18 @@ export function runContext(
 ): { context: RunContext; lines: string[] } {
   const { log, lines } = rememberingLog();
   const cancellation = new Cancellation(log);
-  return { context: { engine, options, log, cancellation, startedAt: 0, beganAt: 0 }, lines };
+  return {
+    context: {
+      engine,
+      options,
+      log,
+      cancellation,
+      notifier: new Notifier('svc', () => {}),
+      startedAt: 0,
+      beganAt: 0,
+    },
+    lines,
+  };
 }
 
 export { engineThat };

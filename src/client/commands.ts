@@ -7,6 +7,7 @@ import { instanceCancel } from './commands/instance-cancel.ts';
 import { instanceChannel } from './commands/instance-channel.ts';
 import { instanceFollow } from './commands/instance-follow.ts';
 import { instanceHistory } from './commands/instance-history.ts';
+import { instanceReport } from './commands/instance-report.ts';
 import { instanceRollback } from './commands/instance-rollback.ts';
 import { instanceSkip } from './commands/instance-skip.ts';
 import { instanceStatus } from './commands/instance-status.ts';
@@ -25,6 +26,7 @@ const commands: readonly ClientCommand[] = [
   instanceCancel,
   instanceHistory,
   instanceRollback,
+  instanceReport,
   updateCommand,
   completion,
 ];

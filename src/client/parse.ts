@@ -80,7 +80,7 @@ function readArgs(
     else if (option.value === undefined) {
       if (token.value !== undefined) mistakes.push(`--${option.name} takes no value.`);
       options[option.name] = true;
-    } else if (value === '' || (!token.inlineValue && value.startsWith('-'))) {
+    } else if (value === '' || (!token.inlineValue && /^-./.test(value))) {
       mistakes.push(`--${option.name} requires a value (${option.value}).`);
     } else if (option.choices?.includes(value) === false) {
       mistakes.push(`--${option.name} must be ${option.choices.join(' or ')}, not "${value}".`);

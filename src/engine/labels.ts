@@ -51,6 +51,7 @@ export const layoutAnnotations = {
 
 /** The version that an image says it is, with or without a `v`. */
 export const versionLabel = 'org.opencontainers.image.version';
+export const imageLabels = 'org.opencontainers.image.';
 
 /** Beginnings of labels that compose, and an engine in a virtual machine, write for themselves. */
 export const toolLabels = [`${compose}.`, 'desktop.docker.io/'] as const;

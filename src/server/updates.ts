@@ -7,11 +7,13 @@ import { Listeners } from './host/listeners.ts';
 import { QueueHold } from './host/queue-hold.ts';
 import { CurrentOffer } from './offer/current-offer.ts';
 import { SurroundingsCache } from './place/surroundings.ts';
+import { makeReport } from './run/make-report.ts';
 import { notKnownYet, ObservationCache } from './run/observation.ts';
 import { Prefetcher } from './run/prefetcher.ts';
 import { RunController } from './run/run-controller.ts';
 import { RunHistory } from './run/run-history.ts';
 import { RunStarter } from './run/run-starter.ts';
+import { ServerNotices } from './run/server-notices.ts';
 import { Unavailable, type UpdateService, unavailable } from './run/update-service.ts';
 import { RunWatch } from './run/watch-runs.ts';
 import { AutomaticUpdates } from './schedule/automatic-updates.ts';
@@ -64,7 +66,9 @@ export function createUpdates(
   const prefetcher = new Prefetcher(parts);
   const automatic = new AutomaticUpdates(parts, starter);
   const paths = new PathUpdates(parts, starter);
+  const notices = new ServerNotices(parts);
   let watching: Promise<void> | null = null;
+  let report: ReturnType<typeof makeReport> | null = null;
   let refreshedAt = Number.NEGATIVE_INFINITY;
 
   const status: UpdateService['status'] = async ({ refresh = false, notes = false } = {}) => {
@@ -86,7 +90,8 @@ export function createUpdates(
       watching ??= keepLooking(watch, context);
       await watching;
       await offers.start();
-      if (isFirst) for (const check of [prefetcher, automatic, paths]) void keepLooking(check, context);
+      if (isFirst)
+        for (const check of [prefetcher, automatic, paths, notices]) void keepLooking(check, context);
     },
     async close() {
       const noted = runs.noteStop();
@@ -94,7 +99,7 @@ export function createUpdates(
       offers.close();
       // A host application that does not respond must not delay the shutdown.
       const over = sleep(timing.host, undefined, { ref: false });
-      await Promise.race([Promise.allSettled([noted, runs.settled()]), over]);
+      await Promise.race([Promise.allSettled([noted, runs.settled(), notices.close()]), over]);
     },
     status,
     async isUpdating() {
@@ -104,6 +109,16 @@ export function createUpdates(
     start: (order) => starter.update(order),
     rollbackOffer: () => starter.rollbackOffer(),
     rollback: (order) => starter.rollback(order),
+    report() {
+      report ??= makeReport(context)
+        .catch((cause) => {
+          throw new Unavailable('the report cannot be created', { cause });
+        })
+        .finally(() => {
+          report = null;
+        });
+      return report;
+    },
     async cancel(by) {
       starter.refuseWhenClosing();
       await observations.refresh();

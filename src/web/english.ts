@@ -67,6 +67,7 @@ export const english = {
   copied: 'Copied',
   selected: 'Press Ctrl+C to copy the selected text',
   copyReport: 'Copy report',
+  downloadReport: 'Download report',
   report: 'Report',
   command: 'Command',
   checkAgain: 'Check again',

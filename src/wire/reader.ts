@@ -45,7 +45,7 @@ export interface RollbackOrder extends Omit<Order, 'target' | 'allSteps' | 'sett
   confirm: string;
 }
 
-/** An open event stream. */
+/** The body of an open response. */
 export interface OpenStream {
   body: ReadableStream<Uint8Array>;
 }
@@ -118,20 +118,32 @@ export class Reader {
   /**
    * Opens the event stream after an event; null if there are no more events. It stays open until the signal is aborted.
    */
-  async events(lastEventId: string | null, signal: AbortSignal): Promise<Answer<OpenStream | null>> {
+  events(lastEventId: string | null, signal: AbortSignal): Promise<Answer<OpenStream | null>> {
     // As a query parameter, because a custom header would cause a CORS preflight request in browsers.
     const path = `/progress${lastEventId === null ? '' : `?lastEventId=${encodeURIComponent(lastEventId)}`}`;
+    return this.#open({ path, accept: stream, signal });
+  }
+
+  /** An archive for an issue. */
+  report(signal: AbortSignal): Promise<Answer<OpenStream | null>> {
+    const deadline = this.#deadlines.check;
+    return this.#open({ path: '/report', accept: 'application/gzip', deadline, signal });
+  }
+
+  async #open(
+    question: Question & { accept: string; signal: AbortSignal },
+  ): Promise<Answer<OpenStream | null>> {
+    const { accept, deadline = this.#deadlines.read, signal } = question;
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), this.#deadlines.read);
+    const timer = setTimeout(() => late.abort(), deadline);
     try {
-      const either = AbortSignal.any([signal, late.signal]);
-      const response = await this.#fetch({ path, accept: stream, signal: either });
+      const response = await this.#fetch({ ...question, signal: AbortSignal.any([signal, late.signal]) });
       if (response.status === 204) return { kind: 'ok', value: null };
-      const refusal = await refusalIn(response, [stream]);
+      const refusal = await refusalIn(response, [accept]);
       if (refusal) return refusal;
       return response.body
         ? { kind: 'ok', value: { body: response.body } }
-        : noAnswer({ what: 'other', status: response.status, type: stream });
+        : noAnswer({ what: 'other', status: response.status, type: accept });
     } catch (cause) {
       return late.signal.aborted ? noAnswer({ what: 'late' }) : noAnswer({ what: 'nothing', cause });
     } finally {

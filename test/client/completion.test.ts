@@ -22,7 +22,18 @@ describe('completion', () => {
   it.each([
     [
       ['instance', ''],
-      ['status', 'channel', 'skip', 'automatic', 'update', 'follow', 'cancel', 'history', 'rollback'],
+      [
+        'status',
+        'channel',
+        'skip',
+        'automatic',
+        'update',
+        'follow',
+        'cancel',
+        'history',
+        'rollback',
+        'report',
+      ],
     ],
     [['instance', 'channel', 'c'], ['canary']],
     [['instance', 'update', '--timeout', ''], []],

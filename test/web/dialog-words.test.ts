@@ -444,6 +444,8 @@ it.each<
     expect(found('h3', body).map(textOf)[0]).toMatch(exactly(heading));
     for (const said of words) expect(all).toMatch(said);
     expect(found('button', actions).map(textOf).join(' | ')).toBe(buttons);
+    const downloads = found('a', actions).filter(({ attributes }) => attributes.href === '/report');
+    expect(downloads.map(textOf)).toEqual(buttons.includes('Copy report') ? ['Download report'] : []);
   },
 );
 
@@ -524,6 +526,7 @@ const contextOf = (local: LocalState): DialogContext => ({
   newsUrl: null,
   dumpUrl: '/backups',
   settingsUrl: '/settings',
+  reportUrl: '/report',
   start: ignore,
   cancel: ignore,
   check: ignore,

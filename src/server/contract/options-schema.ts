@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import type { ProductOptions } from '../../core/progress/product.ts';
 import { engineTarget } from '../../engine/http/target.ts';
+import { addressForm, mostAddresses, readAddress } from '../../notify/address.ts';
 import { trustSchema } from '../../provenance/trust-schema.ts';
 import { automaticSchema, clock } from './schemas.ts';
 
@@ -61,6 +62,11 @@ export function optionsSchema() {
     directories: z.optional(z.array(absolute)),
     path: z.optional(
       text(/^(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~-]+)+$/, 'must be a path such as /api/v1/instance/update'),
+    ),
+    notify: z.optional(
+      z
+        .array(z.string().check(z.refine((text) => readAddress(text) !== null, `must be ${addressForm}`)))
+        .check(z.maxLength(mostAddresses)),
     ),
     onEnd: z.optional(callable),
     log: z.optional(callable),

@@ -169,6 +169,11 @@ export interface InstanceOptions {
    * none.
    */
   onEnd?(run: Run): Awaitable<void>;
+  /**
+   * Up to 8 addresses that are notified of releases and runs: a web hook, `ntfy+https://…` or `slack+https://…`. Default:
+   * none (docs/server-library.md).
+   */
+  notify?: readonly string[];
   /** Receives log entries. Default: warnings and errors go to the console. */
   log?(entry: LogEntry): void;
 }
@@ -226,6 +231,7 @@ export function readOptions(given: InstanceOptions, nodeVersion = process.versio
     engine: 'unix:///var/run/docker.sock',
     feed: null,
     log: toConsole(name),
+    notify: [],
     onEnd: () => {},
     path: '/api/v1/instance/update',
     preparation: null,

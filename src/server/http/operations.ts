@@ -288,6 +288,22 @@ const rollback = operation({
     service.rollback({ confirm, when, force, by }),
 });
 
+const getReport: Endpoint = {
+  id: 'getReport',
+  method: 'GET',
+  at: '/report',
+  summary: 'Create a report for an issue',
+  success: 'A tar.gz archive without secrets, which an updater creates. This may take a minute.',
+  content: { 'application/gzip': { schema: { type: 'string', format: 'binary' } } },
+  answer: async ({ service }) => {
+    const file = {
+      'Content-Type': 'application/gzip',
+      'Content-Disposition': 'attachment; filename="report.tar.gz"',
+    };
+    return new Response(await service.report(), { headers: { ...commonHeaders, ...file } });
+  },
+};
+
 const setChannel = operation({
   id: 'chooseChannel',
   method: 'PUT',
@@ -351,4 +367,5 @@ export const endpoints: readonly Endpoint[] = [
   setChannel,
   skip,
   setAutomatic,
+  getReport,
 ];

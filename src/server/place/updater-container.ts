@@ -63,6 +63,8 @@ export function updaterContainer(
     ...(restorePoint && { SVC_UPDATER_RESTORE_POINT: '1' }),
     ...(removeOldImages && { SVC_UPDATER_REMOVE_OLD_IMAGES: '1' }),
     ...updaterEnvironment,
+    // The container has no network, and the server notifies people of its runs.
+    SVC_UPDATER_NOTIFY: 'none',
     // This id identifies the instance. Labels of other containers are not trusted.
     SVC_UPDATER_CONTAINER: home.containerId,
   };
@@ -106,16 +108,19 @@ export function updaterContainer(
   };
 }
 
+/** What an additional updater does. */
+type AsideWord = 'rollback' | 'prefetch' | 'report';
+
 /** Name of an additional updater container. It is unique for each instance on the engine. */
 export const asideName = (
-  word: 'rollback' | 'prefetch',
+  word: AsideWord,
   { containerName }: Pick<Settings, 'containerName'>,
   { project }: Pick<Home, 'project'>,
 ): string => `${containerName}-${word}-${project}`;
 
 /** An additional updater container that the engine never restarts. */
 export function asideContainer(
-  word: 'rollback' | 'prefetch',
+  word: AsideWord,
   home: Home,
   settings: UpdaterSettings,
   order: UpdaterOrder,

@@ -1,10 +1,8 @@
 import type { PastPoint } from '../../wire/rollback-point.ts';
 import { type Reason, type RollbackOffer, rollbackOfferShape } from '../../wire/status.ts';
 import type { Home } from '../place/home.ts';
-import { chooseUpdatedServices } from '../place/services.ts';
-import { asideContainer, isAbout } from '../place/updater-container.ts';
+import { withAside } from './aside.ts';
 import { followRunLog } from './follow-run.ts';
-import { obtainImage } from './launch.ts';
 import { freshRun, RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
 import type { ServerContext } from './server-context.ts';
@@ -63,22 +61,13 @@ export class RollbackOffers {
     const signal = AbortSignal.any([closing, late, answered.signal]);
     let offer: RollbackOffer | undefined;
     try {
-      await obtainImage(record, { ...this.#context, signal });
-      const services = await chooseUpdatedServices(engine, home, settings);
-      const order = { command: ['rollback'], services, origin: record.run } as const;
-      const container = asideContainer('rollback', home, settings, order);
-      const left = await engine.inspect(container.name);
-      if (left !== null && isAbout(left, home)) await engine.remove(left.id, { force: true });
-      const containerId = await engine.create(container);
-      try {
-        await engine.start(containerId);
-        await followRunLog(containerId, record, { engine, timing, closing: signal }, (_, fields) => {
+      const order = { command: ['rollback'] as const, record, home, signal };
+      await withAside(order, this.#context, (containerId) =>
+        followRunLog(containerId, record, { engine, timing, closing: signal }, (_, fields) => {
           offer ??= rollbackOfferShape.read(fields.rollback);
           if (offer) answered.abort();
-        });
-      } finally {
-        await engine.remove(containerId, { force: true }).catch(() => {});
-      }
+        }),
+      );
     } catch (error) {
       if (closing.aborted) return null;
       if (late.aborted) return { reason: tooLate };

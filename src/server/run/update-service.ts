@@ -27,6 +27,8 @@ export interface UpdateService extends Pick<InstanceUpdates, Shared> {
   start(order: StartOrder): Promise<{ run: Run } | { reason: Reason }>;
   rollback(order: RollbackStart): Promise<{ run: Run } | { reason: Reason }>;
   cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }>;
+  /** An archive for an issue. */
+  report(): Promise<Uint8Array<ArrayBuffer>>;
   /** The current run or the last one; null if there is none. */
   record(): Promise<RunRecord | null>;
   /** Aborted when the server shuts down. Clients then reconnect to the next server. */

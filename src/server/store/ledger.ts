@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type * as z from 'zod/mini';
+import * as z from 'zod/mini';
 import { jsonText } from '../../core/progress/json-text.ts';
 import { type Channel, channels } from '../../core/release/channel.ts';
 import type { ChannelFile } from '../../provenance/channel-file.ts';
@@ -25,6 +25,7 @@ import {
 
 const keptRuns = 50;
 const keptServers = 50;
+const keptNotices = 100;
 /** Attempts to write a text that another server changes at the same time. */
 const tries = 20;
 
@@ -96,6 +97,16 @@ export class Ledger {
         ? now
         : { ...now, [channel]: { ...files, [signer]: file } };
     });
+  }
+
+  /** Returns whether this call is the first with this key, of all servers. */
+  async claimNotice(key: string): Promise<boolean> {
+    let known: readonly string[] = [];
+    await this.#edit('notices', noticesText, (now) => {
+      known = now ?? [];
+      return known.includes(key) ? now : [key, ...known].slice(0, keptNotices);
+    });
+    return !known.includes(key);
   }
 
   /** The random id of the instance, made once. Stores the release that an admin asks for, if given. */
@@ -242,6 +253,7 @@ const bootsText = storedAs(bootsSchema);
 const skippedText = storedAs(skippedSchema);
 const offeredText: Form<z.infer<typeof offeredSchema>> = storedAs(offeredSchema);
 const channelFilesText = storedAs(channelFilesSchema);
+const noticesText = storedAs(z.array(z.string()));
 const rolloutText: Form<RolloutFacts> = storedAs(rolloutSchema);
 const automaticText: Form<AutomaticSettings> = storedAs(storedAutomatic);
 const channelText: Form<Channel> = {

@@ -163,6 +163,10 @@ export class ScriptedService implements UpdateService {
     return { run: this.#play(played, { kind: 'rollback', to, by }, jobs) };
   }
 
+  async report(): Promise<Uint8Array<ArrayBuffer>> {
+    return new TextEncoder().encode('a simulated report');
+  }
+
   async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
     const open = this.#open();
     const last = this.#runs.at(-1);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { formatEnd } from '../../core/progress/end-line.ts';
 import { exitCodes } from '../../core/progress/outcome.ts';
 import { Engine } from '../../engine/cli/engine.ts';
+import { Notifier } from '../../notify/notifier.ts';
 import { updateProject } from '../compose/index.ts';
 import { Cancellation } from '../run/cancellation.ts';
 import { type CommandLine, parseCommandLine, UsageError } from '../run/command-line.ts';
@@ -16,6 +17,7 @@ import { nothingKnown } from '../run/log/ending-facts.ts';
 import { Log, stdoutSink } from '../run/log/log.ts';
 import type { Command } from '../run/option-table.ts';
 import { logFormatOf, updateOptionsOf } from '../run/options.ts';
+import type { FirstContext } from '../run/run-context.ts';
 import { chooseTemporaryDirectory } from '../run/temporary-directory.ts';
 import { usageOf } from '../run/usage.ts';
 import { versionLine } from '../run/versions.ts';
@@ -23,9 +25,13 @@ import { showStackPlan, updateStack } from '../swarm/index.ts';
 import { bump } from './bump.ts';
 import { fetchImages } from './fetch.ts';
 import { removePoint } from './remove-point.ts';
+import { report } from './report.ts';
 import { rollback } from './rollback.ts';
 import { runOnInstance, type Story } from './run-on-instance.ts';
 import { showPlan } from './show-plan.ts';
+
+/** How long a notification may delay the end of the process. */
+const graceMs = 2_000;
 
 /** Each gives the exit code. */
 const commands: Record<Command, (line: CommandLine) => number | Promise<number>> = {
@@ -33,14 +39,15 @@ const commands: Record<Command, (line: CommandLine) => number | Promise<number>>
   version: async ({ product }) => print(await versionLine(product, process.env)),
   explain: ({ product, code }) => print(explain(code, product)),
   bump: (line) => withLog(line, async (log, { signal }) => exitCodes[await bump(line, log, signal)]),
-  update: (line) => withEngine(line, { kind: 'run', onProject: updateProject, onStack: updateStack }),
-  plan: (line) => withEngine(line, { kind: 'look', onProject: showPlan, onStack: showStackPlan }),
-  fetch: (line) => withEngine(line, { kind: 'look', onProject: fetchImages }),
-  rollback: (line) => withEngine(line, { kind: 'rollback', onProject: rollback }),
-  'restore-point': (line) => withEngine(line, { kind: 'run', onProject: removePoint }),
+  update: withInstance({ kind: 'run', onProject: updateProject, onStack: updateStack }),
+  plan: withInstance({ kind: 'look', onProject: showPlan, onStack: showStackPlan }),
+  fetch: withInstance({ kind: 'look', onProject: fetchImages }),
+  rollback: withInstance({ kind: 'rollback', onProject: rollback }),
+  'restore-point': withInstance({ kind: 'run', onProject: removePoint }),
+  report: (line) => withEngine(line, report),
 };
 
-/** Only here is the exit code set, and nothing else ends the process. */
+/** Only this file sets the exit code and ends the process. */
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -72,7 +79,7 @@ async function withLog(
   line: CommandLine,
   work: (log: Log, cancellation: Cancellation) => Promise<number>,
 ): Promise<number> {
-  const log = new Log(stdoutSink(logFormatOf(line)));
+  const log = new Log(stdoutSink(logFormatOf(line), line.command === 'report' ? 2 : 1));
   const cancellation = new Cancellation(log);
   try {
     await chooseTemporaryDirectory();
@@ -83,8 +90,12 @@ async function withLog(
   }
 }
 
-/** A command on an instance, which needs an engine. */
-function withEngine(line: CommandLine, story: Story): Promise<number> {
+function withInstance(story: Story): (line: CommandLine) => Promise<number> {
+  return (line) => withEngine(line, (context) => runOnInstance(context, story));
+}
+
+/** A command that needs an engine. */
+function withEngine(line: CommandLine, work: (context: FirstContext) => Promise<number>): Promise<number> {
   return withLog(line, async (log, cancellation) => {
     const configDirectory = await prepareConfig(
       await mkdtemp(join(tmpdir(), 'svc-updater-')),
@@ -97,7 +108,13 @@ function withEngine(line: CommandLine, story: Story): Promise<number> {
     );
     cancellation.onSignal = () => void engine.watchShutdown();
     const times = { startedAt: Date.now(), beganAt: performance.now() };
-    const context = { engine, log, cancellation, ...times, options: updateOptionsOf(line) };
-    return runOnInstance({ ...context, line }, story);
+    const options = updateOptionsOf(line);
+    const notifier = new Notifier(line.product.name, (failure) => process.stderr.write(`${failure}\n`));
+    notifier.addresses = options.notify;
+    const context = { engine, log, cancellation, notifier, ...times, options, line };
+    const exitCode = await work(context);
+    // A lookup of a host name cannot be cancelled, and would delay the end of the process.
+    if (!(await notifier.close(graceMs))) process.exit(exitCode);
+    return exitCode;
   });
 }

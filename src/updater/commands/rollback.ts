@@ -231,6 +231,7 @@ async function rollBackTo(
   const done = () =>
     `updated ${from} → ${point.version} in ${seconds(performance.now() - beganAt)} and restored the data saved at ${savedAt(point)}; ${newer}${health}`;
   const ending = { outcome: 'updated', exitCode: 0, message: done() } as const;
+  context.notifier.start(from, point.version);
   log.enter('save');
   await beginRollback(context, journal, { record, back }, ending);
   await drive(new ComposeRun(context, journal), 'rollback', log);

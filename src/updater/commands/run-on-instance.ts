@@ -71,7 +71,10 @@ async function onProject(
   if (story.kind !== 'look') {
     soFar.instance = instance;
     const ended = await endedBefore(instance);
-    if (ended !== null) return repeatEnding(ended, given.log);
+    if (ended !== null) {
+      given.notifier.addresses = [];
+      return repeatEnding(ended, given.log);
+    }
   }
   const context = await withProjectOptions(given, instance.place);
   return story.onProject(context, instance, soFar, given.line);

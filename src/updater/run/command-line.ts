@@ -3,6 +3,7 @@ import { type Product, productMistakes, productOf, svc } from '../../core/progre
 import { settingsName } from '../../core/progress/state-name.ts';
 import { type ErrorCode, errorCodes } from '../../core/progress/update-error.ts';
 import { targetForms } from '../../core/release/target.ts';
+import { mostAddresses } from '../../notify/address.ts';
 import { similarNames } from './explain.ts';
 import {
   type Command,
@@ -97,6 +98,9 @@ export function mistakesIn(command: Command, values: Values): string[] {
       if (form?.[0].test(value) === false)
         mistakes.push(`${where} must be ${form[1]}${isSecret ? '' : `, not "${value}"`}`);
   }
+  const notify = values.get('notify') ?? [];
+  if (notify.length > mostAddresses)
+    mistakes.push(`${notify[0]?.where} lists more than ${mostAddresses} addresses`);
   const placeOf = (name: string) => values.get(name)?.[0]?.where;
   const services = values.get('service') ?? [];
   if (new Set(services.map(({ value }) => value)).size < services.length)

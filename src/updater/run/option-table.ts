@@ -1,6 +1,7 @@
 import { isDataWord } from '../../core/progress/product.ts';
 import { settingsName, stateName } from '../../core/progress/state-name.ts';
 import { parseTarget, targetForms } from '../../core/release/target.ts';
+import { addressForm, readAddress } from '../../notify/address.ts';
 
 /** An option, defined once: its value, where else it can be set, and its line of `--help`. */
 interface OptionRow {
@@ -14,6 +15,8 @@ interface OptionRow {
   isSecret?: boolean;
   /** A settings file may set it, because it belongs to the instance and not to a single run. */
   inFile?: boolean;
+  /** Its value is never printed. */
+  isSecret?: boolean;
   /** What every value must match, and its description for people. */
   form?: readonly [form: { test(text: string): boolean }, description: string];
   /** One or more lines. Square brackets stand for the environment variable, and braces for a name of the product. */
@@ -181,6 +184,18 @@ inside the container []`,
     help: `Channel file of the publisher, as a path inside the container; the releases that
 it lists as recalled are not installed. With --trust, it must be signed []`,
   },
+  notify: {
+    value: 'URL',
+    isList: true,
+    inFile: true,
+    isSecret: true,
+    form: [
+      { test: (text: string) => text === 'none' || readAddress(text) !== null },
+      `${addressForm}; or none`,
+    ],
+    help: `Address that the start and the end of the run are posted to, repeatable []
+(none: no address, whatever ${settingsName} contains)`,
+  },
   log: { ...log, help: 'Log format [] (default: line)' },
 } satisfies Record<string, OptionRow>;
 
@@ -233,6 +248,7 @@ export const commandWords = [
   'restore-point',
   'bump',
   'explain',
+  'report',
 ] as const;
 
 /** `help` and `version` may be anywhere on a command line. */
@@ -248,12 +264,17 @@ export const optionsOf: Readonly<Record<Command, OptionTable>> = {
     ...shared('accept-recalled', 'expect', 'expect-file', 'release', 'trust', 'channel-file', 'log'),
   },
   rollback: {
-    ...shared('project', 'dir', 'container', ...ofServices, 'restore-dir', 'log'),
+    ...shared('project', 'dir', 'container', ...ofServices, 'restore-dir', 'notify', 'log'),
     ...rollbackTable,
   },
   'restore-point': shared('project', 'dir', 'container', 'restore-dir', 'log'),
   bump: bumpTable,
   explain: {},
+  // No option for data, as for `fetch`.
+  report: {
+    ...shared('target', 'project', 'dir', 'stack', 'file', 'container', ...ofServices, 'log'),
+    base64: { help: 'Write lines of text, for a server' },
+  },
   help: {},
   version: {},
 };

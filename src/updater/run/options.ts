@@ -35,6 +35,8 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
     removeOldImages: isOn('remove-old-images'),
     /** After a failed update, nothing is rolled back. */
     noRollback: isOn('no-rollback'),
+    /** The addresses that are notified of a run. */
+    notify: command === 'update' || isOn('yes') ? all('notify') : [],
     limits: {
       waitTimeoutMs: 1000 * Number(one('wait-timeout') ?? usualSeconds.wait),
       pullTimeoutMs: 1000 * Number(one('pull-timeout') ?? usualSeconds.pull),

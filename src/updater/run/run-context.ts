@@ -1,4 +1,5 @@
 import type { Engine } from '../../engine/cli/engine.ts';
+import type { Notifier } from '../../notify/notifier.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { CommandLine } from './command-line.ts';
 import type { Log } from './log/log.ts';
@@ -10,6 +11,7 @@ export interface RunContext {
   options: UpdateOptions;
   log: Log;
   cancellation: Cancellation;
+  notifier: Notifier;
   /** Milliseconds since the epoch. */
   startedAt: number;
   /** The same moment by `performance.now()`. Durations use this clock, because the system clock may be changed. */

@@ -15,7 +15,7 @@ interface Run {
 
 /** Works and logs how the work ended, whatever happens. Gives the exit code. */
 export async function runToEnd(
-  { log, cancellation }: Pick<RunContext, 'log' | 'cancellation'>,
+  { log, cancellation, notifier }: Pick<RunContext, 'log' | 'cancellation' | 'notifier'>,
   { work, facts, close, afterShutdown }: Run,
 ): Promise<number> {
   try {
@@ -25,6 +25,10 @@ export async function runToEnd(
     });
     cancellation.over();
     await close(ending);
+    const { outcome, message, fields = {} } = ending;
+    const textOf = (field: unknown) => (typeof field === 'string' ? field : null);
+    const about = { code: textOf(fields.code), from: textOf(fields.from), version: textOf(fields.to) };
+    if (outcome !== 'unchanged') notifier.send({ event: 'finished', outcome, message, ...about });
     return ending.exitCode;
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;

@@ -95,7 +95,7 @@ const readers: Record<SettingForm, (node: unknown, place: Place) => GivenValue[]
     if (!isSeq(node)) return 'must be a list, such as [app, worker]';
     const values = node.items.map((item) => textOf(follow(item)) ?? '');
     if (values.length === 0 || values.includes(''))
-      return `must be a list of ${name === 'files' ? 'files' : 'service names'}`;
+      return `must be a list of ${{ files: 'files', notify: 'addresses' }[name] ?? 'service names'}`;
     return values.map((value) => ({ value, where }));
   },
   switch: (node, { where }) => {
@@ -116,6 +116,7 @@ const wordsOf =
   (flag: string) =>
   ({ value, key }: GivenValue): string => {
     if (key !== undefined) return `${key}: ${value}`;
+    if (optionsOf.update[flag]?.isSecret) return '***';
     return known.get(keyOf(flag))?.form === 'switch' ? String(value === '1') : value;
   };
 

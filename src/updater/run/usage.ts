@@ -38,6 +38,7 @@ If the update fails before the new version starts, the instance is restored.
   ${name}-updater restore-point rm     Remove the restore point
   ${name}-updater bump [options]       Change version pins in files, without an engine
   ${name}-updater explain [CODE]       Explain the code of a refused or failed update; without CODE, list all codes
+  ${name}-updater report > FILE        Write an archive (tar.gz) with log, plan and versions, without secrets, for an issue
   ${name}-updater --help | --version
 
 ${heading}
@@ -46,6 +47,8 @@ Options of rollback: --project, --dir, --container, --service, --exclude, --vers
 and --log as above, and:
 ${linesOf(rollbackTable)}
 Options of restore-point rm: --project, --dir, --container, --restore-dir and --log as above.
+Options of report: --target, --project, --dir, --stack, --file, --container, --service, --exclude, --version-var,
+--wait-timeout and --log as above.
 
 Options of bump:
 ${linesOf(bumpTable)}

@@ -49,6 +49,7 @@ export async function beginStack(
   };
   soFar.record?.release();
   soFar.record = await StackRecord.make(engine, data, who, ended);
+  context.notifier.start(from, to);
   soFar.run = new StackRun(found, soFar.record, { planned });
   return soFar.run;
 }

@@ -55,6 +55,7 @@ export async function inspectStack(given: FirstContext): Promise<FoundStack> {
     directory === null
       ? first
       : { ...first, options: updateOptionsOf(await withSettings(line, directory, log)) };
+  context.notifier.addresses = context.options.notify;
   refuseUnfit(context);
   const { chosen, tasks, nodes } = await lookAtStack(context);
   const moved = [chosen.app, ...chosen.workers];

@@ -176,6 +176,7 @@ export class SvcUpdateDialog extends UpdateElement {
       newsUrl: newsUrl(state.status, state.version),
       dumpUrl: this.getAttribute('dump-url'),
       settingsUrl: this.getAttribute('settings-url'),
+      reportUrl: `${this.address}/report`,
       set: (change) => this.#set(change),
       start: (order) => this.#start(order),
       cancel: () => {

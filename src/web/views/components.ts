@@ -45,6 +45,7 @@ export interface DialogContext {
   readonly newsUrl: string | null;
   readonly dumpUrl: string | null;
   readonly settingsUrl: string | null;
+  readonly reportUrl: string;
 }
 
 /** The state of a dialog until it is closed. */

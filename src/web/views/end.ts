@@ -154,7 +154,10 @@ function actionsOf({ kind, run, again }: EndView, context: DialogContext): Child
       externalLink(context.newsUrl, t.releaseNotes, 'end'),
     ];
   if (isSuccessfulEnd(run)) return [close('primary')];
-  const report = button('report', copyLabel('report', t.copyReport, context), () => context.copyReport(run));
+  const report = [
+    button('report', copyLabel('report', t.copyReport, context), () => context.copyReport(run)),
+    h('a', { key: 'download', href: context.reportUrl, download: true }, t.downloadReport),
+  ];
   if (kind === 'other-end') return [close('primary'), report];
   const label = kind === 'failed' ? t.tryAgain : t.checkAgain;
   return [button('again', label, () => context.tryAgain(run, again), 'primary'), report, close('quiet end')];

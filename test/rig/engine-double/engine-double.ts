@@ -71,10 +71,11 @@ export class EngineDouble {
     return found;
   }
 
-  /** Whether it is none of a server's, nor what a server has tried mounts with, fetched ahead by, or asked for a rollback offer. */
+  /** Whether it is none of a server's, nor what a server has tried mounts with, fetched ahead by, or asked for a rollback offer or a report. */
   isUpdater(container: ContainerDouble): boolean {
     const isProbe = container.spec.Labels?.['svc-updater.probe'] !== undefined;
-    const isAsked = container.spec.Cmd?.[0] === 'rollback' && container.spec.Cmd[1] !== '--yes';
+    const [command, option] = container.spec.Cmd ?? [];
+    const isAsked = command === 'report' || (command === 'rollback' && option !== '--yes');
     const isAhead = container.spec.Cmd?.[0] === 'fetch';
     return !isProbe && !isAsked && !isAhead && ![...this.#servers.values()].includes(container);
   }

@@ -25,6 +25,8 @@ const endpoints: [method: string, where: string, question: Question, user: numbe
   ['GET', '/history', {}, 403, 200],
   ['GET', '/rollback', {}, 403, 200],
   ['HEAD', '/rollback', {}, 403, 200],
+  ['GET', '/report', {}, 403, 200],
+  ['HEAD', '/report', {}, 403, 200],
   ['POST', '/rollback', { body: { confirm: 'v1.4.1' } }, 403, 202],
   ['PUT', '/channel', { body: choice }, 403, 200],
   ['PUT', '/skip', { body: { version: 'v1.5.0' } }, 403, 200],

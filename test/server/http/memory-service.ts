@@ -56,6 +56,11 @@ export class MemoryService implements UpdateService {
     return { run: this.run.run };
   }
 
+  async report(): Promise<Uint8Array<ArrayBuffer>> {
+    this.#note('report');
+    return new Uint8Array([31, 139]);
+  }
+
   async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
     this.#note(`cancel for ${by}`);
     if (this.cancelReason || !this.run) return { reason: this.cancelReason ?? notRunning };

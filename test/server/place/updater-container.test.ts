@@ -23,8 +23,8 @@ const settings = {
   removeOldImages: false,
 };
 
-/** The server's own container, which the updater believes. */
-const own = `SVC_UPDATER_CONTAINER=${'c'.repeat(64)}`;
+/** No notifications, and the server's own container, which the updater believes. */
+const own = ['SVC_UPDATER_NOTIFY=none', `SVC_UPDATER_CONTAINER=${'c'.repeat(64)}`];
 
 describe("the updater's container", () => {
   const spec = updaterContainer(home, settings, order);
@@ -34,7 +34,7 @@ describe("the updater's container", () => {
       name: 'svc-updater',
       Image: 'acme/svc-updater:v1.0.0',
       Cmd: ['update', '--target', 'v1.5.0', '--project', 'svc', '--dir', '/opt/svc', '--log', 'line'],
-      Env: ['DOCKER_HOST=unix:///run/docker.sock', own],
+      Env: ['DOCKER_HOST=unix:///run/docker.sock', ...own],
       StopTimeout: 120,
       Labels: { 'svc-updater.project': 'svc', 'svc-updater.directory': '/opt/svc', 'svc-updater.run': 'r1' },
     });
@@ -48,7 +48,7 @@ describe("the updater's container", () => {
     const given = { ...settings, product, containerName: 'x-updater', updaterEnvironment };
     const { name, Env } = updaterContainer(home, given, order);
     const [, told = '', ...others] = Env ?? [];
-    expect([name, ...others]).toEqual(['x-updater', 'SVC_UPDATER_WAIT_TIMEOUT=600', own]);
+    expect([name, ...others]).toEqual(['x-updater', 'SVC_UPDATER_WAIT_TIMEOUT=600', ...own]);
     const [key = '', value] = told.split('=');
     expect(updateOptionsOf(parseCommandLine([], { [key]: value }))).toMatchObject({
       product: { ...product, containerName: 'x-updater' },
@@ -88,7 +88,7 @@ describe("the updater's container", () => {
     const given = { ...settings, updaterEnvironment: { SVC_UPDATER_EXCLUDE: 'cron' } };
     expect(updaterContainer(home, given, { ...order, services }).Env?.slice(1)).toEqual([
       'SVC_UPDATER_EXCLUDE=cron',
-      own,
+      ...own,
     ]);
   });
 });

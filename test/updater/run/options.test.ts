@@ -44,6 +44,7 @@ describe('the options of a command line', () => {
       acceptRecalled: false,
       removeOldImages: false,
       noRollback: false,
+      notify: [],
       limits: { waitTimeoutMs: 300_000, pullTimeoutMs: 3_600_000 },
       data: { restorePoint: false, restoreDir: null, said: [] },
       proof: { expect: [], expectFiles: [], release: null, archive: null, trust: null, channelFile: null },
@@ -54,6 +55,19 @@ describe('the options of a command line', () => {
       discardCurrent: false,
       log: 'line',
     });
+  });
+
+  it('reads addresses to notify, and prints no wrong one', () => {
+    const env = { SVC_UPDATER_NOTIFY: 'https://a.example/x,ntfy+https://b.example/c' };
+    expect(read([], env)).toMatchObject({ notify: env.SVC_UPDATER_NOTIFY.split(',') });
+    expect(read(['rollback', '--yes', '--notify', 'none'], env)).toMatchObject({ notify: ['none'] });
+    // Commands that change nothing notify nobody.
+    for (const command of ['plan', 'rollback']) expect(read([command], env)).toMatchObject({ notify: [] });
+    const wrong = mistakes(['--notify', 'discord://token']);
+    expect(wrong).toEqual([expect.stringContaining('--notify must be an http or https address')]);
+    expect(wrong.join()).not.toContain('token');
+    const nine = Array.from({ length: 9 }, (_, at) => ['--notify', `https://a.example/${at}`]);
+    expect(mistakes(nine.flat())).toEqual(['--notify lists more than 8 addresses']);
   });
 
   it('reads the environment, which the command line overrides', () => {
@@ -210,7 +224,7 @@ describe('the options of a command line', () => {
         { SVC_UPDATER_PULL_TIMEOUT: 'soon', SVC_UPDATER_LOG: 'xml' },
       ),
     ).toEqual([
-      'unknown command "updat": use update, plan, fetch, rollback, restore-point, bump or explain',
+      'unknown command "updat": use update, plan, fetch, rollback, restore-point, bump, explain or report',
       'unknown option --nope',
       '--accept-drift takes no value',
       '--target must be a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable, not "abc def"',

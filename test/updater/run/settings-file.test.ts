@@ -58,6 +58,16 @@ describe('a settings file', () => {
     ]);
   });
 
+  it('sets addresses to notify, which are not logged', async () => {
+    await writeFile(path(), 'notify: [https://hooks.example/token]\n');
+    const { options, lines } = await read();
+    expect(options?.notify).toEqual(['https://hooks.example/token']);
+    expect(lines).toEqual(['info: .svc-updater.yaml: notify ***']);
+    expect((await read(['--notify', 'none'])).options?.notify).toEqual(['none']);
+    await writeFile(path(), 'notify: [hooks.example/token]\n');
+    expect((await read()).lines.join()).not.toContain('token');
+  });
+
   it('turns a switch on and off, and a variable overrides it', async () => {
     await writeFile(path(), 'restore-point: true\n');
     const { options, lines } = await read();

@@ -21,6 +21,7 @@ export async function withProjectOptions(
   place: ProjectPlace,
 ): Promise<RunContext> {
   const options = updateOptionsOf(await withSettings(line, place.mountedAt, context.log));
+  context.notifier.addresses = options.notify;
   return withWorkers({ ...context, options: await withTargetOfArchive(options) }, place.name);
 }
 

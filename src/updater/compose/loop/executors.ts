@@ -3,8 +3,10 @@ import { TryAgain } from '../../run/drive.ts';
 import { and } from '../../run/log/wording.ts';
 import { startEarly } from '../../run/start-early.ts';
 import { isThereAlready } from '../../run/state/changeover.ts';
+import { fromWord } from '../inspect/describe.ts';
 import { replacedServices } from '../inspect/installation.ts';
 import { planChangeover } from '../plan/plan-changeover.ts';
+import { nameReached } from '../plan/version-sentences.ts';
 import { pullAndPrepare } from '../pull/pull-and-prepare.ts';
 import { awaitServices } from '../replace/await-services.ts';
 import { bringUp } from '../replace/bring-up.ts';
@@ -44,7 +46,9 @@ const executors: Executors = {
       throw error;
     });
     // A run that may have nothing to do stops nothing.
-    if (!isUnchanged(begun.prepared)) await begun.checked;
+    if (isUnchanged(begun.prepared)) return;
+    await begun.checked;
+    context.notifier.start(fromWord(begun.plan.installation), nameReached(begun.prepared));
   },
   'copy-warm': async (_, { context, journal, preparation: { plan } }) => {
     if (plan.point !== null) await saveWarm(context, journal, plan.point);

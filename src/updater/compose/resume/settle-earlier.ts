@@ -20,6 +20,7 @@ import {
 } from '../../run/state/journal.ts';
 import type { Lock } from '../../run/state/lock.ts';
 import { isBeforeReplacing, openOf, phaseWord, wayBackOf } from '../../run/state/run-state.ts';
+import { logName } from '../../run/state/state-directory.ts';
 import type { Earlier } from '../../run/update.ts';
 import { ComposeRun } from '../loop/compose-run.ts';
 import { markRollback } from '../loop/turn-back.ts';
@@ -42,7 +43,7 @@ export async function settleEarlier(
   const { log } = context;
   if (lock.takenOver) await removeScratches(context.engine, instance.place.name);
   const data = await readEarlier(lock, log);
-  log.copyTo(join(lock.state, 'last-run.log'), { add: data !== null && data.state.at !== 'ended' });
+  log.copyTo(join(lock.state, logName), { add: data !== null && data.state.at !== 'ended' });
   const fresh = { kind: 'settled', left: data } as const;
   if (data === null || !isPending(data)) return fresh;
   soFar.earlier = { data, stands: true };

@@ -109,9 +109,9 @@ export class Log {
   }
 }
 
-/** Standard output, written synchronously so that a kill loses no line. */
-export function stdoutSink(format: LogFormat): Sink {
-  const destination = pino.destination({ fd: 1, sync: true });
+/** Standard output, or standard error (2), written synchronously so that a kill loses no line. */
+export function stdoutSink(format: LogFormat, fd = 1): Sink {
+  const destination = pino.destination({ fd, sync: true });
   if (format === 'line') return (event) => destination.write(`${formatLine(event)}\n`);
   let time = '';
   // JSON leaves most characters that a terminal obeys as they are; `\u009b` is the same to who reads it.

@@ -22,6 +22,9 @@ import { runForm } from './kept-runs.ts';
 /** Everything the updater keeps in the compose directory. */
 export const stateDirectory = (directory: string): string => join(directory, stateName);
 
+/** The copy of the last run's log. */
+export const logName = 'last-run.log';
+
 /** Old texts of files, by run. */
 export const backupsOf = (directory: string): string => join(stateDirectory(directory), 'backup');
 

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HostPaths } from '../../../../src/core/files/host-paths.ts';
 import { listProject } from '../../../../src/engine/api/project-containers.ts';
 import { composeLabels } from '../../../../src/engine/labels.ts';
+import { Notifier } from '../../../../src/notify/notifier.ts';
 import { inspectInstallation } from '../../../../src/updater/compose/inspect/inspect.ts';
 import type { Installation } from '../../../../src/updater/compose/inspect/installation.ts';
 import { Cancellation } from '../../../../src/updater/run/cancellation.ts';
@@ -104,6 +105,7 @@ async function inspect({
     options: updateOptions(...argv),
     log,
     cancellation: new Cancellation(log),
+    notifier: new Notifier('svc', () => {}),
     startedAt: 0,
     beganAt: 0,
   };

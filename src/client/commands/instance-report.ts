@@ -1,0 +1,34 @@
+import { writeFile } from 'node:fs/promises';
+import { type ClientCommand, type Context, Failure } from '../command.ts';
+import { connect, expectAnswer } from '../connect.ts';
+import { names } from '../names.ts';
+
+export const instanceReport: ClientCommand = {
+  name: 'instance report',
+  summary: 'Save a report for an issue: log, plan and versions, without secrets',
+  usage: '[--output FILE]',
+  options: [{ name: 'output', value: 'FILE', help: 'Write the archive to FILE, or to standard output (-)' }],
+  examples: [
+    ['{product} instance report', 'save the archive in the current directory'],
+    ['{product} instance report --output - | tar -tz', 'list the files of the archive'],
+  ],
+  run,
+};
+
+async function run(context: Context): Promise<number> {
+  const session = connect(context);
+  const { args, reader, signal, stderr } = session;
+  const opened = await expectAnswer(reader.report(signal), session);
+  const archive = Buffer.from(await new Response(opened?.body ?? null).arrayBuffer());
+  const time = new Date().toISOString().replace(/\.\d+|[-:]/g, '');
+  const file = String(args.options.output ?? `${names().name}-report-${time}.tar.gz`);
+  if (file === '-') {
+    process.stdout.write(archive);
+    return 0;
+  }
+  await writeFile(file, archive, { mode: 0o600, flag: 'wx' }).catch(({ code }: NodeJS.ErrnoException) => {
+    throw new Failure(1, `cannot write ${file} (${code})`);
+  });
+  stderr.write(`Saved ${file}. Read its files before you publish them.\n`);
+  return 0;
+}

@@ -1,0 +1,31 @@
+import { unescape as unescaped } from 'node:querystring';
+
+/** An address that notifications are posted to: a secret, of which only the host may be printed. */
+export interface NotifyAddress {
+  style: 'plain' | 'ntfy' | 'slack';
+  /** Of ntfy. */
+  topic: string;
+  url: URL;
+  headers: Record<string, string>;
+}
+
+export const mostAddresses = 8;
+export const addressForm = 'an http or https address, ntfy+https://HOST/TOPIC or slack+https://HOST/PATH';
+
+/** Null if the text is not an address. */
+export function readAddress(text: string): NotifyAddress | null {
+  const form = /^(?:(ntfy|slack)\+)?(https?:\/\/[^\s\p{Cc}]{1,2000})$/u;
+  const [, style = 'plain', address = ''] = form.exec(text) ?? [];
+  if (!URL.canParse(address)) return null;
+  const url = new URL(address);
+  const [topic = ''] = /(?<=\/)[\w-]{1,64}$/.exec(url.pathname) ?? [];
+  if (style === 'ntfy') {
+    if (topic === '') return null;
+    url.pathname = url.pathname.replace(/[\w-]+$/, '');
+  }
+  const login = Buffer.from(unescaped(`${url.username}:${url.password}`)).toString('base64');
+  const isOpen = url.username === '' && url.password === '';
+  Object.assign(url, { username: '', password: '' });
+  const headers = { 'Content-Type': 'application/json', ...(!isOpen && { Authorization: `Basic ${login}` }) };
+  return { style: style as NotifyAddress['style'], topic, url, headers };
+}

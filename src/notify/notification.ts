@@ -1,0 +1,45 @@
+import { writtenOut } from '../core/progress/plain-text.ts';
+import type { NotifyAddress } from './address.ts';
+
+const titles = {
+  offered: 'update available',
+  urgent: 'security update available',
+  recalled: 'running version recalled',
+  started: 'update started',
+  finished: 'update finished',
+} as const;
+
+/** An event that people are told about. In the plain format, this is the body. */
+export interface Notification {
+  event: keyof typeof titles;
+  /** Name of the product. */
+  product: string;
+  /** The version that is offered, recalled or installed. */
+  version: string | null;
+  from: string | null;
+  outcome: string | null;
+  code: string | null;
+  message: string;
+  url: string | null;
+}
+
+const good: readonly (string | null)[] = [null, 'updated', 'unchanged', 'cancelled'];
+
+/** A message of ntfy has at most 4,096 bytes. */
+const mostCharacters = 1000;
+
+/** The body of a request in the format of its address. */
+export function requestBody(given: Notification, { style, topic }: NotifyAddress): object {
+  const message = writtenOut([...given.message].slice(0, mostCharacters).join(''));
+  if (style === 'plain') return { ...given, message };
+  const { event, product, outcome, url } = given;
+  const title = `${product}: ${titles[event]}${outcome === null ? '' : ` (${outcome})`}`;
+  if (style === 'slack') return { text: slackText([title, message, url ?? []].flat().join('\n')) };
+  const isBad = event === 'urgent' || event === 'recalled' || !good.includes(outcome);
+  const looks = isBad ? { priority: 4, tags: ['warning'] } : { priority: 3, tags: ['package'] };
+  return { topic, title, message, ...looks, ...(url !== null && { click: url }) };
+}
+
+/** Slack reads these characters as links and mentions. */
+const slackText = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

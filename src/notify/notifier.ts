@@ -1,0 +1,73 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type NotifyAddress, readAddress } from './address.ts';
+import { type Notification, requestBody } from './notification.ts';
+
+const deadlineMs = 5_000;
+const nothing = { version: null, from: null, outcome: null, code: null, url: null };
+
+/** Posts notifications in the background (docs/contract.md 6.12). No method throws or rejects. */
+export class Notifier {
+  /** The addresses of later notifications. */
+  addresses: readonly string[] = [];
+  readonly #product: string;
+  readonly #warn: (message: string) => void;
+  readonly #pausesMs: readonly number[];
+  readonly #over = new AbortController();
+  readonly #posts = new Set<Promise<void>>();
+
+  constructor(product: string, warn: (message: string) => void, pausesMs = [2_000, 10_000]) {
+    this.#product = product;
+    this.#warn = warn;
+    this.#pausesMs = pausesMs;
+  }
+
+  send(facts: Pick<Notification, 'event' | 'message'> & Partial<Notification>): void {
+    for (const address of this.addresses.map(readAddress)) {
+      if (address === null) continue;
+      const post = this.#post(address, { product: this.#product, ...nothing, ...facts });
+      this.#posts.add(post.finally(() => this.#posts.delete(post)));
+    }
+  }
+
+  /** A run is about to change the instance. */
+  start(from: string, version: string): void {
+    this.send({ event: 'started', from, version, message: `changing from ${from} to ${version}` });
+  }
+
+  /** Ends what is still being posted after this time. Returns whether everything was done before. */
+  async close(graceMs: number): Promise<boolean> {
+    const all = Promise.all(this.#posts).then(() => true);
+    const { signal } = this.#over;
+    const late = sleep(graceMs, false, { signal }).catch(() => false);
+    const isDone = await Promise.race([all, late]);
+    this.#over.abort();
+    await all;
+    return isDone;
+  }
+
+  async #post(address: NotifyAddress, notification: Notification): Promise<void> {
+    const { signal } = this.#over;
+    const body = JSON.stringify(requestBody(notification, address));
+    let failure = await postOnce(address, body, signal);
+    for (const pauseMs of this.#pausesMs) {
+      if (failure === null || signal.aborted) break;
+      await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => {});
+      if (!signal.aborted) failure = await postOnce(address, body, signal);
+    }
+    if (failure === null) return;
+    this.#warn(`cannot post the notification "${notification.event}" to ${address.url.host}: ${failure}`);
+  }
+}
+
+/** Why it failed; null if it succeeded. The error itself may contain the address. */
+async function postOnce({ url, headers }: NotifyAddress, body: string, over: AbortSignal) {
+  const signal = AbortSignal.any([over, AbortSignal.timeout(deadlineMs)]);
+  try {
+    const answer = await fetch(url, { method: 'POST', redirect: 'manual', headers, body, signal });
+    await answer.body?.cancel();
+    return answer.ok ? null : `HTTP status ${answer.status}`;
+  } catch (error) {
+    if (signal.aborted) return 'no answer in time';
+    return /^\w+$/.exec(Object((error as Error).cause).code)?.[0] ?? 'the request failed';
+  }
+}

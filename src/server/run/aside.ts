@@ -1,0 +1,33 @@
+import type { Home } from '../place/home.ts';
+import { chooseUpdatedServices } from '../place/services.ts';
+import { asideContainer, isAbout } from '../place/updater-container.ts';
+import { obtainImage } from './launch.ts';
+import type { RunRecord } from './run-record.ts';
+import type { ServerContext } from './server-context.ts';
+
+interface AsideOrder {
+  command: readonly ['rollback' | 'report', ...options: string[]];
+  record: RunRecord;
+  home: Home;
+  signal: AbortSignal;
+}
+
+/** Starts an additional updater, and removes it when the work is done. @throws RunStop, EngineFault */
+export async function withAside<T>(
+  { command, record, home, signal }: AsideOrder,
+  { engine, settings }: ServerContext,
+  work: (containerId: string) => Promise<T>,
+): Promise<T> {
+  await obtainImage(record, { engine, settings, signal });
+  const services = await chooseUpdatedServices(engine, home, settings);
+  const container = asideContainer(command[0], home, settings, { command, services, origin: record.run });
+  const left = await engine.inspect(container.name);
+  if (left !== null && isAbout(left, home)) await engine.remove(left.id, { force: true });
+  const containerId = await engine.create(container);
+  try {
+    await engine.start(containerId);
+    return await work(containerId);
+  } finally {
+    await engine.remove(containerId, { force: true }).catch(() => {});
+  }
+}

@@ -1,0 +1,26 @@
+import { withAside } from './aside.ts';
+import { freshRun, RunRecord } from './run-record.ts';
+import type { ServerContext } from './server-context.ts';
+
+/** Characters of base64, many times as many as a report has. */
+const longest = 16 * 1024 * 1024;
+
+/** An archive for an issue, which an updater writes (docs/contract.md 8.42). @throws Error if it is incomplete */
+export async function makeReport(context: ServerContext): Promise<Uint8Array<ArrayBuffer>> {
+  const { engine, settings, timing, place, closing } = context;
+  const home = await place.findHome();
+  const startedAt = new Date().toISOString();
+  const origin = { id: `report-${home.project}`, from: settings.version, to: null, startedAt };
+  const signal = AbortSignal.any([closing, AbortSignal.timeout(timing.check)]);
+  const record = new RunRecord(freshRun(origin));
+  const order = { command: ['report', '--base64'] as const, record, home, signal };
+  return withAside(order, context, async (containerId) => {
+    let text = '';
+    for await (const line of engine.logs(containerId, signal)) {
+      if (line === 'report.') return Buffer.from(text, 'base64');
+      if (line.startsWith('report:')) text += line.slice('report:'.length);
+      if (text.length > longest) break;
+    }
+    throw new Error('the updater did not write a complete report');
+  });
+}

@@ -1,0 +1,50 @@
+import { formatLine } from '../../core/progress/line.ts';
+import { writtenOut } from '../../core/progress/plain-text.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { findInstance } from '../compose/inspect/find-instance.ts';
+import { reportArchive } from '../report/report-archive.ts';
+import { reportParts, reportVersions } from '../report/report-parts.ts';
+import { reportEnding } from '../run/log/ending.ts';
+import { nothingKnown } from '../run/log/ending-facts.ts';
+import { Log } from '../run/log/log.ts';
+import type { FirstContext } from '../run/run-context.ts';
+import { showStackPlan } from '../swarm/index.ts';
+import { runOnInstance } from './run-on-instance.ts';
+import { showPlan } from './show-plan.ts';
+
+/** Writes an archive for an issue to standard output, and its contents to standard error (docs/contract.md 1.12). */
+export async function report(given: FirstContext): Promise<number> {
+  if (process.stdout.isTTY)
+    throw new UpdateError('usage', 'report writes an archive: redirect its output (report > report.tar.gz)');
+  const plan: string[] = [];
+  const log = new Log((event) => plan.push(formatLine(event)));
+  const context = { ...given, log };
+  const { product, stack } = given.options;
+  const quiet = { ...given, log: new Log(() => {}) };
+  const instance = stack.name === null ? await findInstance(quiet).catch(() => null) : null;
+  await runOnInstance(context, { kind: 'look', onProject: showPlan, onStack: showStackPlan }).catch((error) =>
+    reportEnding(error, log, nothingKnown),
+  );
+  const texts = new Map([['versions.txt', await reportVersions(context).catch(reasonOf)]]);
+  for (const [name, part] of Object.entries(reportParts)) {
+    const missing = 'not available: no compose project was found (see plan.txt)';
+    texts.set(name, instance === null ? missing : await part(context, instance).catch(reasonOf));
+  }
+  texts.set('plan.txt', plan.join('\n'));
+  // All parts are collected before the first is masked, because each may contain a secret of another.
+  const files = new Map(
+    [...texts].map(([name, text]) => {
+      const lines = log.masked(text).trimEnd().split('\n').map(writtenOut);
+      return [`${product.name}-report/${name}`, `${lines.join('\n')}\n`];
+    }),
+  );
+  for (const [name, text] of files) process.stderr.write(`${name}: ${Buffer.byteLength(text)} bytes\n`);
+  const archive = reportArchive(files);
+  // For a server, which reads it from the container's log: lines between those of standard error.
+  const lines = () => `${archive.toString('base64').replace(/.{1,4000}/g, 'report:$&\n')}report.\n`;
+  const output = given.line.values.has('base64') ? lines() : archive;
+  await new Promise((resolve) => process.stdout.write(output, resolve));
+  return 0;
+}
+
+const reasonOf = (error: Error): string => `not available: ${error.message}`;

@@ -1,0 +1,85 @@
+import { statfs } from 'node:fs/promises';
+import { release } from 'node:os';
+import { join } from 'node:path';
+import { readTextFile } from '../../core/files/text-file.ts';
+import { listProject } from '../../engine/api/project-containers.ts';
+import { engineFacts, inspectImages } from '../../engine/api/query.ts';
+import { Compose } from '../../engine/cli/compose.ts';
+import { imageLabels, toolLabels } from '../../engine/labels.ts';
+import type { FoundInstance } from '../compose/inspect/find-instance.ts';
+import { labelledProject } from '../compose/inspect/labelled-project.ts';
+import { lastUp } from '../compose/inspect/survey.ts';
+import { givePaths, viewProject } from '../compose/inspect/view-project.ts';
+import { maskRulesOfSent } from '../run/log/mask-rules.ts';
+import type { RunContext } from '../run/run-context.ts';
+import { readJournal } from '../run/state/journal.ts';
+import { logName, refuseForeignEntry, stateDirectory } from '../run/state/state-directory.ts';
+import { programsOf, version } from '../run/versions.ts';
+import { shownModel } from './shown-model.ts';
+
+type Part = (context: RunContext, instance: FoundInstance) => Promise<string>;
+
+/** The files of a report about an instance (docs/contract.md 1.12). Each may fail, and makes its secrets known to the log. */
+export const reportParts: Readonly<Record<string, Part>> = {
+  [logName]: async (_, { place: { mountedAt } }) => {
+    await refuseForeignEntry(mountedAt);
+    await refuseForeignEntry(mountedAt, logName);
+    return (await readTextFile(join(stateDirectory(mountedAt), logName))).text;
+  },
+
+  'journal.json': async ({ log }, { place }) => {
+    const journal = await readJournal(stateDirectory(place.mountedAt));
+    if (journal === null) throw new Error('there is no journal');
+    if ('unreadable' in journal) throw new Error(`the journal is not valid: ${journal.mistake}`);
+    log.addMaskRules(() => maskRulesOfSent(journal.blueprints.map(({ config }) => ({ body: config }))));
+    const { format, run, containerId, attempt, project, target, services, from, state, ...rest } = journal;
+    const { started, point, leftAlone, tags, files, containers, changeover } = rest;
+    const facts = { format, run, containerId, attempt, project, target, services, from, state, started };
+    return JSON.stringify({ ...facts, point, leftAlone, tags, files, containers, changeover }, null, 2);
+  },
+
+  'model.json': async ({ engine, log }, { place, paths }) => {
+    const { containers } = await listProject(engine, place.name);
+    const telling = lastUp(containers);
+    if (telling === undefined) throw new Error('the project has no container');
+    const project = labelledProject(telling, { place, containers });
+    await givePaths(project, paths, log);
+    const about = { containers, services: [] };
+    const { model } = await viewProject(new Compose(engine, project), paths, about, log);
+    return JSON.stringify(shownModel(model), null, 2);
+  },
+
+  'labels.txt': async ({ engine, options }, { place }) => {
+    const { containers, leftovers } = await listProject(engine, place.name);
+    const shown = [...toolLabels, imageLabels, `${options.product.labelPrefix}.`];
+    const labelsOf = (labels: Readonly<Record<string, string>> = {}) =>
+      Object.entries(labels).map(
+        ([key, value]) => `  ${key}=${shown.some((start) => key.startsWith(start)) ? value : '***'}`,
+      );
+    const all = [...containers, ...leftovers].map(async ({ name, status, health, ...container }) => {
+      const [image] = await inspectImages(engine, [container.imageId]);
+      const head = `${name}: ${status}, ${health ?? 'no health check'}`;
+      const from = ` ${container.imageReference}`;
+      return [head, ...labelsOf(container.labels), from, ...labelsOf(image?.labels)].join('\n');
+    });
+    return (await Promise.all(all)).join('\n');
+  },
+
+  'disk.txt': async (_, { place }) => {
+    const lines = ['/', place.mountedAt].map(async (path) => {
+      const { bavail, blocks, bsize, ffree } = await statfs(path);
+      return `${path}: ${bavail * bsize} of ${blocks * bsize} bytes free, ${ffree} inodes free`;
+    });
+    return (await Promise.all(lines)).join('\n');
+  },
+};
+
+/** What can be found out without an instance. */
+export async function reportVersions({ engine, options }: RunContext): Promise<string> {
+  const facts = engineFacts(engine);
+  const { cli, compose } = await programsOf(engine, facts);
+  const { version: engineVersion, platform, api } = await facts;
+  const own = `${options.product.name}-updater ${version}\ndocker CLI ${cli}\ncompose ${compose}`;
+  const apis = `API ${api?.oldest} to ${api?.newest}`;
+  return `${own}\nengine ${engineVersion} (${platform}), ${apis}\nkernel Linux ${release()}`;
+}

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { receiver } from '../notify/receiver.ts';
+import { bridgeAddress } from '../rig/bridge-address.ts';
+import { runUpdater } from './support/good-run.ts';
+import { alone, createInstance } from './support/instance.ts';
+
+// docs/contract.md 6.12: people are told of a run, and no run depends on it.
+
+test('an update posts its start and its end, whether the address answers or not', async () => {
+  let isAnswering = false;
+  using hooks = await receiver(() => (isAnswering ? 200 : null), await bridgeAddress());
+  const address = `http://${hooks.host}/secret-token`;
+  const instance = await createInstance({ ...alone, publish: ['v1.1.0', 'v1.2.0'] });
+  const told = () =>
+    hooks.received
+      .splice(0)
+      .map(({ path, body: { event, from, version, outcome } }) =>
+        [path, event, from, version, outcome].filter(Boolean).join(' '),
+      );
+
+  await runUpdater(instance, ['plan', '--target', 'v1.1.0', '--notify', address]);
+  const repeated = ['--target', 'v1.0.0', '--notify', address];
+  expect((await runUpdater(instance, repeated)).lines.at(-1)?.message).toMatch(/^unchanged/);
+  expect(told()).toEqual([]);
+
+  const hanging = await runUpdater(instance, ['--target', 'v1.1.0', '--notify', address]);
+  expect([hanging.exitCode, hanging.lines.at(-1)?.message]).toEqual([
+    0,
+    expect.stringMatching(/^updated v1\.0\.0 → v1\.1\.0 /),
+  ]);
+  expect(hanging.log).toContain(
+    `cannot post the notification "finished" to ${hooks.host}: no answer in time\n`,
+  );
+  expect(hanging.log).not.toContain('secret-token');
+  // A busy machine may have made another try of the first one necessary.
+  expect([...new Set(told())]).toEqual([
+    'POST /secret-token started v1.0.0 v1.1.0',
+    expect.stringMatching(/^POST \/secret-token finished .*updated$/),
+  ]);
+
+  isAnswering = true;
+  await instance.write('.svc-updater.yaml', `notify: ['${address}']\n`);
+  const good = await runUpdater(instance, ['--target', 'v1.2.0']);
+  expect([good.exitCode, good.log.match(/secret-token|cannot post/)]).toEqual([0, null]);
+  const refused = await runUpdater(instance, ['--target', 'v1.0.0']);
+  expect(refused.exitCode).toBe(3);
+  expect(told()).toEqual([
+    'POST /secret-token started v1.1.0 v1.2.0',
+    expect.stringMatching(/^POST \/secret-token finished .*updated$/),
+    expect.stringMatching(/^POST \/secret-token finished .*refused$/),
+  ]);
+});
