@@ -138,11 +138,17 @@ describe("SECURITY.md's tables of calls", () => {
       'feed/inner-host.ts',
       'server/http/node-handler.ts',
     ];
+    // Listens for the product and its proxy, and sends callbacks to the product.
+    const ofServe = 'server/serve/serve.ts';
     expect(filesWith(imports('(?:node:)?(?:https?|http2|net|tls|dgram)')).sort()).toEqual(
-      [...onHttp, ...types].sort(),
+      [...onHttp, ...types, ofServe].sort(),
     );
     // What reads a feed, and what reads the server's answers, which is not in the updater.
-    expect(filesWith(/\bfetch\(/).filter((file) => !file.startsWith('feed/'))).toEqual(['wire/reader.ts']);
+    expect(
+      filesWith(/\bfetch\(/)
+        .filter((file) => !file.startsWith('feed/'))
+        .sort(),
+    ).toEqual(['server/serve/product-callbacks.ts', 'wire/reader.ts']);
     expect(filesWith(/getBuiltinModule\(/).sort()).toEqual(onHttp);
   });
 

@@ -26,6 +26,12 @@ import { rollback } from './rollback.ts';
 import { runOnInstance, type Story } from './run-on-instance.ts';
 import { showPlan } from './show-plan.ts';
 
+/** Beside this bundle, because no other command needs it. */
+const serverBundle = new URL('serve.mjs', import.meta.url).href;
+interface ServerBundle {
+  serve(env: NodeJS.ProcessEnv): Promise<number>;
+}
+
 /** Each gives the exit code. */
 const commands: Record<Command, (line: CommandLine) => number | Promise<number>> = {
   help: ({ product }) => print(usageOf(product)),
@@ -36,6 +42,7 @@ const commands: Record<Command, (line: CommandLine) => number | Promise<number>>
   plan: (line) => withEngine(line, { kind: 'look', onProject: showPlan, onStack: showStackPlan }),
   fetch: (line) => withEngine(line, { kind: 'look', onProject: fetchImages }),
   rollback: (line) => withEngine(line, { kind: 'rollback', onProject: rollback }),
+  serve: async () => ((await import(serverBundle)) as ServerBundle).serve(process.env),
   'restore-point': (line) => withEngine(line, { kind: 'run', onProject: removePoint }),
 };
 

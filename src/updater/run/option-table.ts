@@ -213,6 +213,7 @@ export const commandWords = [
   'restore-point',
   'bump',
   'explain',
+  'serve',
 ] as const;
 
 /** `help` and `version` may be anywhere on a command line. */
@@ -234,6 +235,7 @@ export const optionsOf: Readonly<Record<Command, OptionTable>> = {
   'restore-point': shared('project', 'dir', 'container', 'restore-dir', 'log'),
   bump: bumpTable,
   explain: {},
+  serve: {},
   help: {},
   version: {},
 };

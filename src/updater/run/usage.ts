@@ -38,6 +38,7 @@ If the update fails before the new version starts, the instance is restored.
   ${name}-updater restore-point rm     Remove the restore point
   ${name}-updater bump [options]       Change version pins in files, without an engine
   ${name}-updater explain [CODE]       Explain the code of a refused or failed update; without CODE, list all codes
+  ${name}-updater serve                Serve the status, the dialog and automatic updates to the product over HTTP
   ${name}-updater --help | --version
 
 ${heading}
