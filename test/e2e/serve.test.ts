@@ -10,6 +10,7 @@ import {
   startPythonPlatform,
 } from '../platform/rig/python-platform.ts';
 import { type BadRegistry, startBadRegistry } from '../rig/bad-registry.ts';
+import { updaterImage } from '../rig/updater-run.ts';
 import { openBrowser } from '../rig/web/browser.ts';
 import { inspect } from './support/server.ts';
 import { Visitor } from './support/visitor.ts';
@@ -92,13 +93,18 @@ const jobState = async (title: string) => (await state()).jobs.find((job) => job
 
 /** The last run, once it has this outcome and the queue is released. */
 async function ended(outcome: Run['outcome'], to: string): Promise<Run> {
-  const last = () =>
-    told<Status>(update)
-      .then(({ run }) => run)
-      .catch(() => null);
-  await expect.poll(last, long).toMatchObject({ outcome, to });
+  let last: Run | null = null;
+  const look = async () => {
+    last = await told<Status>(update).then(
+      ({ run }) => run,
+      () => null,
+    );
+    return last;
+  };
+  await expect.poll(look, long).toMatchObject({ outcome, to });
+  const run = last as unknown as Run;
   await expect.poll(async () => (await state()).held, long).toBe(false);
-  return (await last()) as Run;
+  return run;
 }
 
 /** As if the machine killed it: no signal that it could handle. */
@@ -112,16 +118,20 @@ it('knows users by the login of the product, and programs by the token', async (
   const asked = (visitor: Visitor) =>
     visitor.page.evaluate(`fetch('${update}').then((answer) => answer.json())`);
   expect(await asked(ben)).toEqual({ version: 'v1.0.0', updating: false });
-  expect(await asked(anna)).toMatchObject({ version: 'v1.0.0', channel: 'stable', canUpdate: true });
+  const offered = { version: 'v1.1.0', downloaded: false };
+  await expect
+    .poll(() => asked(anna), long)
+    .toMatchObject({ version: 'v1.0.0', canUpdate: true, next: offered });
   expect((await ask(update, { headers: {} })).status).toBe(401);
   expect((await ask(update, { headers: { cookie: 'session=stolen' } })).status).toBe(401);
-  expect((await status()).next).toMatchObject({ version: 'v1.1.0', downloaded: false });
+  expect((await status()).version).toBe('v1.0.0');
   await expect.poll(async () => (await state()).held).toBe(false);
 });
 
 it('waits for a running job, and survives kills of the service and of the product during the update', async () => {
   await addJob(anna, 'backup', 3600);
   await expect.poll(() => jobState('backup')).toBe('running');
+  await anna.page.reload();
   await anna.press('Update to v1.1.0');
   await anna.sees('1 job is running');
   await anna.press('Update when idle');
@@ -129,9 +139,13 @@ it('waits for a running job, and survives kills of the service and of the produc
   await addJob(ben, 'report', 0);
   // The restarted product has interrupted its job, and the queue is still on hold.
   await kill('app');
-  const inPull = async () => (await told<Status>(update).catch(() => null))?.run?.state;
+  const ids = new Set<string | undefined>();
+  const inPull = async () => {
+    const run = (await told<Status>(update).catch(() => null))?.run;
+    if (run) ids.add(run.id);
+    return run?.state;
+  };
   await expect.poll(inPull, long).toBe('pull');
-  const { run } = await told<Status>(update);
   await kill('updates');
   await expect.poll(inPull, long).toBe('pull');
   await kill('app');
@@ -141,7 +155,8 @@ it('waits for a running job, and survives kills of the service and of the produc
 
   letPull();
   const last = await ended('updated', 'v1.1.0');
-  expect(last).toMatchObject({ id: run?.id, from: 'v1.0.0', by: 'anna', warnings: [] });
+  expect(last).toMatchObject({ from: 'v1.0.0', by: 'anna' });
+  expect([...ids]).toEqual([last.id]);
   expect(await state()).toMatchObject({ version: 'v1.1.0', migrations: ['v1.0.0', 'v1.1.0'] });
   await expect.poll(() => jobState('backup')).toBe('running');
   const started = (await state()).jobs.find(([title]) => title === 'backup')?.[3] ?? 0;
@@ -153,7 +168,7 @@ it('waits for a running job, and survives kills of the service and of the produc
     ),
   );
   expect(images).toEqual([`${platform.image}:v1.1.0`, `${platform.image}-updates:v1.1.0`]);
-  await anna.page.reload();
+  // The dialog reloads the page of the admin.
   await anna.sees('larder v1.1.0');
   await ben.page.reload();
   await ben.sees('larder v1.1.0');
@@ -206,6 +221,18 @@ it('rolls back automatically if a release does not start', async () => {
     'update updated',
     'update updated',
   ]);
+});
+
+it('reports all mistakes in its settings, and exits when it is stopped', async () => {
+  const wrong = ['-e', 'SVC_SERVE_PORT=0', '-e', 'SVC_SERVE_VERSION=v1.0.0', updaterImage, 'serve'];
+  const { exitCode, stdout } = await execa('docker', ['run', '--rm', ...wrong], { reject: false });
+  expect([exitCode, stdout]).toEqual([
+    2,
+    expect.stringMatching(/at port.*at callbacksUrl.*at updaterImage/s),
+  ]);
+  const container = `${platform.project}-updates-1`;
+  await execa('docker', ['stop', '--time', '120', container]);
+  expect((await inspect(container)).State.ExitCode).toBe(0);
 });
 
 /** ISO 8601. */

@@ -25,7 +25,9 @@ const shortestSecret = 32;
 
 const ownSchema = z.object({
   port: z._default(z.int().check(z.gte(1), z.lte(65535)), 8080),
-  callbacksUrl: z.url({ protocol: /^https?$/, message: 'must be an http or https address' }),
+  callbacksUrl: z
+    .url({ protocol: /^https?$/, message: 'must be an http or https address' })
+    .check(z.refine((text) => !/@|\?|#/.test(text), 'must have no login and no query')),
   secretFile: z.string(),
   tokenFile: z.optional(z.string()),
   storeDirectory: z._default(z.string(), '/store'),
@@ -70,7 +72,8 @@ async function settingsInFile(path: string | undefined, mistakes: string[]): Pro
     if (isMap(settings)) return settings;
     mistakes.push(`${path} must contain keys and values`);
   } catch (cause) {
-    mistakes.push(`${path} cannot be read: ${(cause as Error).message}`);
+    // The other lines of a mistake in YAML quote the file, which may contain passwords.
+    mistakes.push(`${path} cannot be read: ${(cause as Error).message.split(/:?\n/)[0]}`);
   }
   return {};
 }

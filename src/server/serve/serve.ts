@@ -33,7 +33,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     else if (asked === `${path}/elements.js`)
       response
         .setHeader('Content-Type', 'text/javascript')
-        .setHeader('Cache-Control', 'no-cache')
+        .setHeader('Cache-Control', 'max-age=300')
         .end(elements);
     else handle(request, response);
   });

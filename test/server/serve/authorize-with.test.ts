@@ -33,6 +33,12 @@ it.each<[what: string, headers: Record<string, string>, caller: unknown, asked?:
   expect(logins).toMatchObject(asked ? [asked] : []);
 });
 
+it('accepts no token if there is none', async () => {
+  const authorize = authorizeWith({ token: null, secret }, { user: async () => null });
+  const headers = { authorization: 'Bearer null' };
+  expect(await authorize(new Request('http://a/', { headers }))).toBeNull();
+});
+
 it.each([
   [null],
   ['admin'],

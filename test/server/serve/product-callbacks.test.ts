@@ -57,10 +57,11 @@ it('retries until the product answers', async () => {
 
 it('gives up with the last cause, and follows no redirect', async () => {
   const { callbacks } = await productWith(
-    (_, response) => response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end(),
+    ({ url }, response) =>
+      url === '/other' ? response.end('[]') : response.writeHead(303, { location: '/other' }).end(),
     { attempts: 100 },
   );
-  await expect(callbacks.hold()).rejects.toThrow('fetch failed');
+  await expect(callbacks.jobs()).rejects.toThrow('fetch failed');
   const failing = await productWith((_, response) => response.writeHead(500).end(), { attempts: 100 });
   await expect(failing.callbacks.resume()).rejects.toThrow(
     'the product responded to POST queue/release with status 500',
@@ -101,6 +102,20 @@ it('sends the newest state after a request that hangs', async () => {
     'POST /updates/queue/hold',
     'POST /updates/queue/release',
   ]);
+});
+
+it('sends one state at a time, so that the newest arrives last', async () => {
+  let open = 0;
+  const most: number[] = [];
+  const { callbacks } = await productWith((_, response) => {
+    most.push(++open);
+    setTimeout(() => {
+      open--;
+      response.end();
+    }, 20);
+  });
+  await Promise.all([callbacks.hold(), callbacks.resume(), callbacks.hold()]);
+  expect(most).toEqual([1, 1, 1]);
 });
 
 it('asks who a user is, with the login of the request', async () => {

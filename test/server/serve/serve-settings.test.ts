@@ -79,7 +79,7 @@ it('reports all mistakes together', async () => {
   const read = await readServeSettings({
     SVC_SERVE_FILE: file('list.yaml', '- a\n'),
     SVC_SERVE_PORT: '99999',
-    SVC_SERVE_CALLBACKS_URL: 'ftp://app',
+    SVC_SERVE_CALLBACKS_URL: 'http://anna:secret@app',
     SVC_SERVE_SECRET_FILE: file('short', 'short'),
     SVC_SERVE_TOKEN_FILE: join(directory, 'missing'),
     SVC_SERVE_FEED: '{"url": ',
@@ -90,7 +90,7 @@ it('reports all mistakes together', async () => {
   for (const part of [
     'list.yaml must contain keys and values',
     'port',
-    'must be an http or https address',
+    'must have no login and no query',
     'short must contain at least 32 characters',
     'missing cannot be read',
     'SVC_SERVE_FEED is not valid JSON',
@@ -99,4 +99,13 @@ it('reports all mistakes together', async () => {
     'colour',
   ])
     expect(text).toContain(part);
+  expect(text).not.toContain('secret@');
+});
+
+it('quotes no line of a file that is not YAML', async () => {
+  const path = file('broken.yaml', 'a: b\nfeed: { headers: { authorization: hush }\n');
+  const read = await readServeSettings({ ...good, SVC_SERVE_FILE: path });
+  expect(read).toEqual({
+    mistakes: [expect.stringMatching(/broken.yaml cannot be read: .* at line 3, column 1$/)],
+  });
 });
