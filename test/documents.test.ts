@@ -205,6 +205,10 @@ it('the README can be read in one go', () => {
   expect(read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(120);
 });
 
+it('the platform in Python has at most 80 lines', () => {
+  expect(read('test/platform/python/app.py').trimEnd().split('\n').length).toBeLessThanOrEqual(80);
+});
+
 it('CHANGELOG.md lists at most 80 lines for a version', () => {
   for (const version of read('CHANGELOG.md').split(/^## /m)) {
     expect(version.split('\n').length, version.split('\n')[0]).toBeLessThanOrEqual(80);

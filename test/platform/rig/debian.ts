@@ -47,12 +47,14 @@ async function download(name: string, directory: string): Promise<void> {
     const names = await packagesFor(name, directory);
     await run('apt-get', ['download', '-q', '-o', 'APT::Sandbox::User=root', ...names], directory);
   };
-  try {
-    await fetched();
-  } catch {
-    // A new machine has no package lists, or outdated ones.
-    await run('apt-get', ['update', '-q'], directory);
-    await fetched();
+  for (let tries = 0; ; tries++) {
+    try {
+      return await fetched();
+    } catch (cause) {
+      if (tries === 4) throw cause;
+      // A new machine has no package lists, or outdated ones. Other tests may update the lists at the same time.
+      await run('flock', [join(tmpdir(), 'svc-updater-apt.lock'), 'apt-get', 'update', '-q'], directory);
+    }
   }
 }
 

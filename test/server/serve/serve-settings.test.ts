@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
@@ -72,6 +72,16 @@ prefetch: { from: '23:00', to: '05:00' }
         prefetch: { from: '23:00', to: '05:00' },
       },
     },
+  });
+});
+
+it('accepts the settings of docs/any-backend.md', async () => {
+  const page = readFileSync(new URL('../../../docs/any-backend.md', import.meta.url), 'utf8');
+  const text = /```yaml\n(product:[^`]*)```/.exec(page)?.[1] ?? '';
+  for (const name of ['secret', 'token']) file(`updates-${name}`, 's'.repeat(32));
+  const path = file('documented.yaml', text.replaceAll('/run/', `${directory}/`));
+  expect(await readServeSettings({ SVC_SERVE_FILE: path, SVC_SERVE_VERSION: 'v1.0.0' })).toMatchObject({
+    settings: { secret: 's'.repeat(32), options: { product: { name: 'larder' }, app: 'app' } },
   });
 });
 
