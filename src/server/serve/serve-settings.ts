@@ -33,6 +33,9 @@ const ownSchema = z.object({
   storeDirectory: z._default(z.string(), '/store'),
 });
 
+/** The library validates its own options. */
+const libraryOptions = z.custom<ServeSettings['options']>(() => true);
+
 /** Reads the settings from a file and from variables, which override the file. Reports all mistakes together. */
 export async function readServeSettings(
   env: NodeJS.ProcessEnv,
@@ -44,8 +47,7 @@ export async function readServeSettings(
   const secret = await secretIn(given.secretFile, 'secretFile', mistakes);
   const token = await secretIn(given.tokenFile, 'tokenFile', mistakes);
   const { port, callbacksUrl, secretFile, tokenFile, storeDirectory, ...rest } = given;
-  // The library validates them.
-  const said = rest as unknown as ServeSettings['options'];
+  const said = libraryOptions.parse(rest);
   const options = { ...said, app: said.app ?? said.product?.services?.[0] ?? 'app' };
   const functions = {
     authorize: () => null,
