@@ -62,10 +62,16 @@ async function logIn(name: string, button: string): Promise<Visitor> {
   return visitor;
 }
 
-/** Publishes these releases, long ago. */
+/** Publishes these releases now, so that they are too young for automatic updates. */
 function offer(...versions: string[]): void {
-  const releases = versions.map((version, at) => ({ version, publishedAt: now(at - 30) }));
-  feed.files['releases.json'] = { releases };
+  feed.files['releases.json'] = { releases: versions.map((version) => ({ version, publishedAt: now(0) })) };
+}
+
+/** Publishes the channel file. */
+function announce(changes: { urgent?: object; recalled?: object[] }): void {
+  const times = { issuedAt: now(0), expires: now(30) };
+  const channel = { format: 1, product: 'larder', channel: 'stable', ...times };
+  feed.files['channel.json'] = { ...channel, urgent: null, recalled: [], rollout: null, ...changes };
 }
 
 const ask = (path: string, init: RequestInit = {}): Promise<Response> =>
@@ -175,9 +181,12 @@ it('waits for a running job, and survives kills of the service and of the produc
   expect([...anna.complaints, ...ben.complaints]).toEqual([]);
 });
 
-it('downloads a release in advance, shows a dry run, and updates automatically', async () => {
+it('downloads a security update in advance, shows a dry run, and installs it automatically', async () => {
   await endJobs();
+  const urgent = { below: 'v1.2.0', why: 'Sessions of other users can be stolen.' };
+  announce({ urgent });
   offer('v1.1.0', 'v1.2.0');
+  await expect.poll(async () => (await status()).urgent, long).toMatchObject(urgent);
   const next = async () => (await status()).next;
   await expect.poll(next, long).toMatchObject({ version: 'v1.2.0', downloaded: true });
   const product = { name: 'larder', services: ['app', 'updates'] };
@@ -196,9 +205,7 @@ it('downloads a release in advance, shows a dry run, and updates automatically',
 
 it('rolls back a recalled release on request, and restores the data of the product', async () => {
   const why = 'It deletes old rows at night.';
-  const [issuedAt, expires] = [now(0), now(30)];
-  const channel = { format: 1, product: 'larder', channel: 'stable', issuedAt, expires, urgent: null };
-  feed.files['channel.json'] = { ...channel, recalled: [{ version: 'v1.2.0', why }], rollout: null };
+  announce({ recalled: [{ version: 'v1.2.0', why }] });
   await expect.poll(async () => (await status()).recalled, long).toMatchObject({ version: 'v1.2.0', why });
   const offered = () => told<RollbackOffer>(`${update}/rollback`).catch(() => null);
   await expect.poll(offered, long).toMatchObject({ from: 'v1.2.0', to: 'v1.1.0' });
@@ -231,7 +238,7 @@ it('reports all mistakes in its settings, and exits when it is stopped', async (
     expect.stringMatching(/at port.*at callbacksUrl.*at updaterImage/s),
   ]);
   const container = `${platform.project}-updates-1`;
-  await execa('docker', ['stop', '--time', '120', container]);
+  await execa('docker', ['stop', '-t', '120', container]);
   expect((await inspect(container)).State.ExitCode).toBe(0);
 });
 
