@@ -17,6 +17,7 @@ const longest = [
   // End-to-end tests.
   'documents',
   'platform',
+  'serve',
   'endings',
   'rows',
   'refusals',

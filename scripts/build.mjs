@@ -1,6 +1,7 @@
 // Builds what is published into dist/, or into the directory that is named: build.mjs [DIRECTORY]
 //   agent.mjs               the agent for the image, without any need of node_modules; beside it the licenses of the
 //                           packages that went into it
+//   serve.mjs               the server library as a service, which the agent starts
 //   tools.mjs               what the agent runs in containers that have mounted what an app keeps
 //   svc.mjs                 the command-line client as one file that can be executed; beside it the licenses likewise. Where
 //                           `svc update` looks for releases, and whose it takes, is built in: SVC_UPDATER_BUILD_FEED and
@@ -67,8 +68,9 @@ await buildElements();
 async function buildAgent() {
   const { metafile } = await build({
     ...forNode,
-    entryPoints: ['src/updater/commands/main.ts'],
-    outfile: join(out, 'agent.mjs'),
+    entryPoints: { agent: 'src/updater/commands/main.ts', serve: 'src/server/serve/serve.ts' },
+    outdir: out,
+    outExtension: { '.js': '.mjs' },
     // Pino's transports run in threads of their own, from files that a bundle does not have: none is used.
     alias: { 'thread-stream': './scripts/lib/no-threads.cjs' },
     // CommonJS dependencies inside call `require` for Node's own modules, which ESM does not have.
@@ -82,6 +84,7 @@ async function buildAgent() {
   });
   await writeFile(join(out, 'agent.licenses.txt'), await licensesOf(metafile));
   await weigh('agent.mjs', 1_050_000);
+  await weigh('serve.mjs', 600_000);
 
   await build({
     ...forNode,

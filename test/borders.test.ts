@@ -67,6 +67,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     schedule: ['contract', 'host', 'offer', 'run'],
     http: ['contract', 'host', 'run'],
     testing: ['contract', 'host', 'http', 'offer', 'run', 'schedule'],
+    serve: 'all',
   },
 };
 

@@ -142,12 +142,17 @@ describe("SECURITY.md's tables of calls", () => {
       'feed/inner-host.ts',
       'server/http/node-handler.ts',
     ];
+    // Listens for the product and its proxy, and sends callbacks to the product.
+    const ofServe = 'server/serve/serve.ts';
     expect(filesWith(imports('(?:node:)?(?:https?|http2|net|tls|dgram)')).sort()).toEqual(
-      [...onHttp, ...types].sort(),
+      [...onHttp, ...types, ofServe].sort(),
     );
-    // What reads a feed, what reads the server's answers, which is not in the updater, and what posts notifications.
-    const others = ['notify/notifier.ts', 'wire/reader.ts'];
-    expect(filesWith(/\bfetch\(/).filter((file) => !file.startsWith('feed/'))).toEqual(others);
+    // What reads a feed, what reads the server's answers, which is not in the updater, what posts notifications, and callbacks.
+    expect(
+      filesWith(/\bfetch\(/)
+        .filter((file) => !file.startsWith('feed/'))
+        .sort(),
+    ).toEqual(['notify/notifier.ts', 'server/serve/product-callbacks.ts', 'wire/reader.ts']);
     expect(filesWith(/getBuiltinModule\(/).sort()).toEqual(onHttp);
   });
 
@@ -202,6 +207,10 @@ describe('links in documents', () => {
 
 it('the README can be read in one go', () => {
   expect(read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(120);
+});
+
+it('the platform in Python has at most 80 lines', () => {
+  expect(read('test/platform/python/app.py').trimEnd().split('\n').length).toBeLessThanOrEqual(80);
 });
 
 it('CHANGELOG.md lists at most 80 lines for a version', () => {

@@ -33,6 +33,12 @@ import { showPlan } from './show-plan.ts';
 /** How long a notification may delay the end of the process. */
 const graceMs = 2_000;
 
+/** Beside this bundle, because no other command needs it. */
+const serverBundle = new URL('serve.mjs', import.meta.url).href;
+interface ServerBundle {
+  serve(env: NodeJS.ProcessEnv): Promise<number>;
+}
+
 /** Each gives the exit code. */
 const commands: Record<Command, (line: CommandLine) => number | Promise<number>> = {
   help: ({ product }) => print(usageOf(product)),
@@ -45,6 +51,7 @@ const commands: Record<Command, (line: CommandLine) => number | Promise<number>>
   rollback: withInstance({ kind: 'rollback', onProject: rollback }),
   'restore-point': withInstance({ kind: 'run', onProject: removePoint }),
   report: (line) => withEngine(line, report),
+  serve: async () => ((await import(serverBundle)) as ServerBundle).serve(process.env),
 };
 
 /** Only this file sets the exit code and ends the process. */

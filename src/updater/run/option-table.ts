@@ -249,6 +249,7 @@ export const commandWords = [
   'bump',
   'explain',
   'report',
+  'serve',
 ] as const;
 
 /** `help` and `version` may be anywhere on a command line. */
@@ -275,6 +276,7 @@ export const optionsOf: Readonly<Record<Command, OptionTable>> = {
     ...shared('target', 'project', 'dir', 'stack', 'file', 'container', ...ofServices, 'log'),
     base64: { help: 'Write lines of text, for a server' },
   },
+  serve: {},
   help: {},
   version: {},
 };

@@ -39,6 +39,7 @@ If the update fails before the new version starts, the instance is restored.
   ${name}-updater bump [options]       Change version pins in files, without an engine
   ${name}-updater explain [CODE]       Explain the code of a refused or failed update; without CODE, list all codes
   ${name}-updater report > FILE        Write an archive (tar.gz) with log, plan and versions, without secrets, for an issue
+  ${name}-updater serve                Serve the status, the dialog and automatic updates to the product over HTTP
   ${name}-updater --help | --version
 
 ${heading}

@@ -12,7 +12,7 @@ export interface DebianPrograms {
   name: string;
   /** The package of the programs; of its dependencies only libraries are included. */
   package: string;
-  /** Folders or files below the root of the unpacked packages; `*` matches one name. */
+  /** Folders or files below the root of the unpacked packages; `*` matches one name, or the end of a name. */
   paths: readonly string[];
 }
 
@@ -47,22 +47,24 @@ async function download(name: string, directory: string): Promise<void> {
     const names = await packagesFor(name, directory);
     await run('apt-get', ['download', '-q', '-o', 'APT::Sandbox::User=root', ...names], directory);
   };
-  try {
-    await fetched();
-  } catch {
-    // A new machine has no package lists, or outdated ones.
-    await run('apt-get', ['update', '-q'], directory);
-    await fetched();
+  for (let tries = 0; ; tries++) {
+    try {
+      return await fetched();
+    } catch (cause) {
+      if (tries === 4) throw cause;
+      // A new machine has no package lists, or outdated ones. Other tests may update the lists at the same time.
+      await run('flock', [join(tmpdir(), 'svc-updater-apt.lock'), 'apt-get', 'update', '-q'], directory);
+    }
   }
 }
 
-/** A metapackage's own, such as `postgresql-15` for `postgresql`, its client, and all libraries; of what they ask else, nothing. */
+/** A metapackage's own, such as `postgresql-15` for `postgresql` and `python3.11` for `python3`, its client, and all libraries; of what they ask else, nothing. */
 async function packagesFor(name: string, directory: string): Promise<string[]> {
   const kinds = ['recommends', 'suggests', 'conflicts', 'breaks', 'replaces', 'enhances'];
   const flags = ['--recurse', ...kinds.map((kind) => `--no-${kind}`)];
   const { stdout } = await run('apt-cache', ['depends', ...flags, name], directory);
   const all = stdout.split('\n').filter((line) => /^[a-z]/.test(line));
-  const wanted = new RegExp(`^(lib|zlib|${name}$|${name}-(client-)?\\d+$)`);
+  const wanted = new RegExp(`^(lib|zlib|${name}$|${name}-(client-)?\\d+$|${name}\\.\\d+(-minimal)?$)`);
   // A compiler for large queries, and dependencies of omitted programs.
   const unwanted = /llvm|^libz3|perl|-modules|elogind|newt|slang|semanage|-bin|l10n|-data$|debian/;
   return all.filter((each) => wanted.test(each) && !unwanted.test(each));
@@ -89,11 +91,12 @@ async function entriesOf(root: string, { paths }: DebianPrograms): Promise<TarEn
 }
 
 async function filesAt(root: string, path: string): Promise<string[]> {
-  const [before, after] = path.split('*');
+  const [before = '', after] = path.split('*');
   if (after !== undefined) {
-    const found = await readdir(join(root, before ?? ''));
-    const each = found.filter((name) => existsSync(join(root, `${before}${name}${after}`)));
-    return (await Promise.all(each.map((name) => filesAt(root, `${before}${name}${after}`)))).flat();
+    const folder = before.slice(0, before.lastIndexOf('/') + 1);
+    const found = (await readdir(join(root, folder))).map((name) => folder + name);
+    const each = found.filter((name) => name.startsWith(before) && existsSync(join(root, `${name}${after}`)));
+    return (await Promise.all(each.map((name) => filesAt(root, `${name}${after}`)))).flat();
   }
   const found = await readdir(join(root, path), { withFileTypes: true, recursive: true }).catch(() => null);
   if (found === null) return [path];

@@ -15,3 +15,10 @@ export const postgres: DebianPrograms = {
 
 /** The proxy. */
 export const caddy: DebianPrograms = { name: 'platform-caddy-2', package: 'caddy', paths: ['usr/bin/caddy'] };
+
+/** The language of the platform in test/platform/python. */
+export const python: DebianPrograms = {
+  name: 'platform-python-1',
+  package: 'python3',
+  paths: ['usr/bin/python3.*', 'usr/lib/python3.*'],
+};

@@ -1,0 +1,33 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import * as z from 'zod/mini';
+import type { Caller } from '../contract/options.ts';
+import type { ProductCallbacks } from './product-callbacks.ts';
+import type { ServeSettings } from './serve-settings.ts';
+
+const callerSchema = z.object({ role: z.enum(['admin', 'user']), name: z.string() });
+
+/**
+ * Who sends a request (docs/contract.md 8.45): a program with the token, a user whom the product's proxy vouches for, or a
+ * user whom the product recognises by the login of the request.
+ */
+export const authorizeWith =
+  ({ token, secret }: Pick<ServeSettings, 'token' | 'secret'>, product: Pick<ProductCallbacks, 'user'>) =>
+  async ({ headers }: Request): Promise<Caller> => {
+    const [authorization, vouched] = [headers.get('authorization'), headers.get('x-svc-secret')];
+    if (token !== null && isSame(authorization, `Bearer ${token}`)) return 'admin';
+    if (vouched !== null)
+      return isSame(vouched, secret)
+        ? callerIn({ role: headers.get('x-svc-role'), name: headers.get('x-svc-user') ?? '' })
+        : null;
+    const login = { cookie: headers.get('cookie'), authorization };
+    return login.cookie === null && authorization === null ? null : callerIn(await product.user(login));
+  };
+
+/** Null for everything that is not a role and a name. */
+const callerIn = (given: unknown): Caller => callerSchema.safeParse(given).data ?? null;
+
+/** Compares hashes, so that the time depends on neither the length nor the contents of the secret. */
+const isSame = (given: string | null, wanted: string): boolean =>
+  timingSafeEqual(hashOf(given ?? ''), hashOf(wanted));
+
+const hashOf = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -1,0 +1,124 @@
+import { readText } from '../../wire/read-text.ts';
+import type { Job, JobQueue } from '../contract/options.ts';
+import { retry } from '../host/retry.ts';
+import { Unavailable } from '../run/update-service.ts';
+import type { ServeSettings } from './serve-settings.ts';
+
+/** What the product recognises a user by. */
+interface Login {
+  cookie: string | null;
+  authorization: string | null;
+}
+
+/** Milliseconds. */
+const usualWaits = {
+  /** Time limit of one request. */
+  request: 5_000,
+  /** A callback is retried for this time; the library waits ten seconds. */
+  attempts: 9_000,
+  pause: 250,
+  /** The state of the queue is sent again at this interval, so that a restarted product gets it. */
+  repeat: 10_000,
+};
+
+/** The callbacks of the product (docs/contract.md 8.46): its job queue and its users. */
+export class ProductCallbacks implements JobQueue {
+  readonly #product: Pick<ServeSettings, 'callbacksUrl' | 'secret'>;
+  readonly #waits: typeof usualWaits;
+  readonly #repeating: NodeJS.Timeout;
+  #wanted: 'hold' | 'release' | null = null;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(product: Pick<ServeSettings, 'callbacksUrl' | 'secret'>, waits = usualWaits) {
+    this.#product = product;
+    this.#waits = waits;
+    this.#repeating = setInterval(() => void this.#send().catch(() => {}), waits.repeat).unref();
+  }
+
+  close(): void {
+    clearInterval(this.#repeating);
+  }
+
+  hold(): Promise<void> {
+    this.#wanted = 'hold';
+    return this.#retried(() => this.#send());
+  }
+
+  resume(): Promise<void> {
+    this.#wanted = 'release';
+    return this.#retried(() => this.#send());
+  }
+
+  /** The library validates each job. */
+  jobs(): Promise<Job[]> {
+    return this.#retried(async () => jsonOf(await this.#ask('GET', 'jobs')));
+  }
+
+  /** The answer of the product, which may be anything; null if the user is not logged in. @throws Unavailable */
+  async user({ cookie, authorization }: Login): Promise<unknown> {
+    const headers = {
+      ...(cookie !== null && { Cookie: cookie }),
+      ...(authorization !== null && { 'X-Forwarded-Authorization': authorization }),
+    };
+    try {
+      return jsonOf(await this.#ask('GET', 'user', headers));
+    } catch (cause) {
+      if (cause instanceof ProductRefusal && cause.status === 401) return null;
+      throw new Unavailable('the product does not answer who sent a request', { cause });
+    }
+  }
+
+  /** Sends the wanted state of the queue. One request at a time, so that the last one to arrive is the newest. */
+  #send(): Promise<void> {
+    const sent = this.#last.then(async () => {
+      if (this.#wanted !== null) await this.#ask('POST', `queue/${this.#wanted}`);
+    });
+    this.#last = sent.catch(() => {});
+    return sent;
+  }
+
+  async #retried<T>(attempt: () => Promise<T>): Promise<T> {
+    let cause: unknown;
+    const failed = (error: unknown) => {
+      cause = error;
+      return true;
+    };
+    const { pause, attempts } = this.#waits;
+    const times = { retry: pause, longestRetry: 4 * pause };
+    const result = await retry(
+      async () => ({ value: await attempt() }),
+      failed,
+      times,
+      AbortSignal.timeout(attempts),
+    );
+    if (result === null) throw cause;
+    return result.value;
+  }
+
+  /** The text of a successful response. @throws ProductRefusal, or whatever fetch throws */
+  async #ask(method: 'GET' | 'POST', path: string, headers: Record<string, string> = {}): Promise<string> {
+    const { callbacksUrl, secret } = this.#product;
+    const response = await fetch(`${callbacksUrl.replace(/\/$/, '')}/${path}`, {
+      method,
+      headers: { ...headers, Authorization: `Bearer ${secret}` },
+      redirect: 'error',
+      signal: AbortSignal.timeout(this.#waits.request),
+    });
+    const text = await readText(response);
+    if (!response.ok) throw new ProductRefusal(`${method} ${path}`, response.status);
+    if (text === null) throw new Error(`the response to ${method} ${path} is too large`);
+    return text;
+  }
+}
+
+class ProductRefusal extends Error {
+  readonly status: number;
+
+  constructor(request: string, status: number) {
+    super(`the product responded to ${request} with status ${status}`);
+    this.status = status;
+  }
+}
+
+// The reader of each answer validates it.
+const jsonOf = (text: string) => JSON.parse(text);

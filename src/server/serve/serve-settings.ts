@@ -1,0 +1,108 @@
+import { readFile } from 'node:fs/promises';
+import { parse } from 'yaml';
+import * as z from 'zod/mini';
+import english from 'zod/v4/locales/en.js';
+import { type InstanceOptions, readOptions } from '../contract/options.ts';
+
+/** The valid settings of `svc-updater serve` (docs/any-backend.md). */
+export interface ServeSettings {
+  port: number;
+  /** Base path of the endpoints and of the elements. */
+  path: string;
+  callbacksUrl: string;
+  /** Shared with the product: for its callbacks, and for a proxy that vouches for users. */
+  secret: string;
+  /** The token of programs that act as an admin; null if there is none. */
+  token: string | null;
+  storeDirectory: string;
+  /** All others are options of the library. */
+  options: Omit<InstanceOptions, 'authorize' | 'queue' | 'store'>;
+}
+
+const prefix = 'SVC_SERVE_';
+const fileVariable = `${prefix}FILE`;
+const shortestSecret = 32;
+
+const ownSchema = z.object({
+  port: z._default(z.int().check(z.gte(1), z.lte(65535)), 8080),
+  callbacksUrl: z
+    .url({ protocol: /^https?$/, message: 'must be an http or https address' })
+    .check(z.refine((text) => !/@|\?|#/.test(text), 'must have no login and no query')),
+  secretFile: z.string(),
+  tokenFile: z.optional(z.string()),
+  storeDirectory: z._default(z.string(), '/store'),
+});
+
+/** The library validates its own options. */
+const libraryOptions = z.custom<ServeSettings['options']>(() => true);
+
+/** Reads the settings from a file and from variables, which override the file. Reports all mistakes together. */
+export async function readServeSettings(
+  env: NodeJS.ProcessEnv,
+): Promise<{ settings: ServeSettings } | { mistakes: string[] }> {
+  const mistakes: string[] = [];
+  const given = { ...(await settingsInFile(env[fileVariable], mistakes)), ...settingsIn(env, mistakes) };
+  const { data, error } = ownSchema.safeParse(given, { error: english().localeError });
+  if (error) mistakes.push(z.prettifyError(error));
+  const secret = await secretIn(given.secretFile, 'secretFile', mistakes);
+  const token = await secretIn(given.tokenFile, 'tokenFile', mistakes);
+  const { port, callbacksUrl, secretFile, tokenFile, storeDirectory, ...rest } = given;
+  const said = libraryOptions.parse(rest);
+  const options = { ...said, app: said.app ?? said.product?.services?.[0] ?? 'app' };
+  const functions = {
+    authorize: () => null,
+    queue: { hold() {}, resume() {}, jobs: () => [] },
+    store: { get: () => null, set: () => false },
+  };
+  try {
+    const { path } = readOptions({ ...options, ...functions });
+    if (data && mistakes.length === 0)
+      return { settings: { ...data, path, secret: secret ?? '', token, options } };
+  } catch (cause) {
+    mistakes.push((cause as Error).message);
+  }
+  return { mistakes };
+}
+
+type Given = Record<string, unknown>;
+const isMap = (value: unknown): value is Given => Object(value) === value && !Array.isArray(value);
+
+async function settingsInFile(path: string | undefined, mistakes: string[]): Promise<Given> {
+  if (!path) return {};
+  try {
+    const settings: unknown = parse(await readFile(path, 'utf8'));
+    if (isMap(settings)) return settings;
+    mistakes.push(`${path} must contain keys and values`);
+  } catch (cause) {
+    // The other lines of a mistake in YAML quote the file, which may contain passwords.
+    mistakes.push(`${path} cannot be read: ${(cause as Error).message.split(/:?\n/)[0]}`);
+  }
+  return {};
+}
+
+/** `SVC_SERVE_UPDATER_IMAGE` sets `updaterImage`. Lists, objects, numbers and switches are JSON. */
+function settingsIn(env: NodeJS.ProcessEnv, mistakes: string[]): Given {
+  const settings: Given = {};
+  for (const [name, text] of Object.entries(env)) {
+    if (!text || !name.startsWith(prefix) || name === fileVariable) continue;
+    const key = name
+      .slice(prefix.length)
+      .toLowerCase()
+      .replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+    try {
+      settings[key] = /^(?:[[{]|(?:true|false|null|\d+)$)/.test(text) ? JSON.parse(text) : text;
+    } catch {
+      mistakes.push(`${name} is not valid JSON`);
+    }
+  }
+  return settings;
+}
+
+async function secretIn(path: unknown, name: string, mistakes: string[]): Promise<string | null> {
+  if (typeof path !== 'string') return null;
+  const text = await readFile(path, 'utf8').catch(() => null);
+  if (text === null) mistakes.push(`${name}: ${path} cannot be read`);
+  else if (text.trim().length < shortestSecret)
+    mistakes.push(`${name}: ${path} must contain at least ${shortestSecret} characters`);
+  return text?.trim() ?? null;
+}

@@ -1,0 +1,255 @@
+import { execa } from 'execa';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import type { RollbackOffer, Run, Status } from '../../src/wire/status.ts';
+import {
+  ballast,
+  type Feed,
+  type PythonPlatform,
+  startFeed,
+  startPythonPlatform,
+} from '../platform/rig/python-platform.ts';
+import { type BadRegistry, startBadRegistry } from '../rig/bad-registry.ts';
+import { updaterImage } from '../rig/updater-run.ts';
+import { openBrowser } from '../rig/web/browser.ts';
+import { inspect } from './support/server.ts';
+import { Visitor } from './support/visitor.ts';
+
+// The story of scripts/demo for a platform in Python, whose updates `svc-updater serve` serves (docs/contract.md 8.45, 8.46).
+
+let browser: Browser;
+let registry: BadRegistry;
+let feed: Feed;
+let platform: PythonPlatform;
+let anna: Visitor;
+let ben: Visitor;
+/** Lets the image download finish. */
+let letPull: () => void;
+
+const update = '/api/v1/instance/update';
+const long = { timeout: 180_000, interval: 250 };
+
+beforeAll(async () => {
+  const host = inject('host');
+  registry = await startBadRegistry(host.registry);
+  feed = await startFeed({});
+  offer('v1.1.0');
+  const { promise, resolve } = Promise.withResolvers<void>();
+  letPull = () => {
+    registry.fail(null);
+    resolve();
+  };
+  const publish = ['v1.1.0', 'v1.2.0', 'v1.3.0'];
+  [platform, browser] = await Promise.all([
+    startPythonPlatform(host, { feed: feed.url, registry: registry.host, publish }),
+    openBrowser(),
+  ]);
+  registry.fail({ kind: 'late', after: ballast / 2, until: promise }, { on: 'blobs' });
+  [anna, ben] = await Promise.all([logIn('anna', 'Log in as admin'), logIn('ben', 'Log in as user')]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await platform?.dispose();
+  await Promise.all([feed?.close(), registry?.close()]);
+});
+
+async function logIn(name: string, button: string): Promise<Visitor> {
+  const visitor = await Visitor.arrive(browser, name);
+  await visitor.page.goto(platform.url);
+  await visitor.press(button);
+  await visitor.sees('larder v1.0.0');
+  return visitor;
+}
+
+/** Publishes these releases now, so that they are too young for automatic updates. */
+function offer(...versions: string[]): void {
+  feed.files['releases.json'] = { releases: versions.map((version) => ({ version, publishedAt: now(0) })) };
+}
+
+/** Publishes the channel file. */
+function announce(changes: { urgent?: object; recalled?: object[] }): void {
+  const times = { issuedAt: now(0), expires: now(30) };
+  const channel = { format: 1, product: 'larder', channel: 'stable', ...times };
+  feed.files['channel.json'] = { ...channel, urgent: null, recalled: [], rollout: null, ...changes };
+}
+
+const ask = (path: string, init: RequestInit = {}): Promise<Response> =>
+  fetch(`${platform.url}${path}`, {
+    headers: { authorization: `Bearer ${platform.token}`, 'content-type': 'application/json' },
+    signal: AbortSignal.timeout(30_000),
+    ...init,
+  });
+
+async function told<T>(path: string): Promise<T> {
+  const answer = await ask(path);
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+  return (await answer.json()) as T;
+}
+
+const status = (): Promise<Status> => told<Status>(`${update}?refresh=1`);
+const state = async () => {
+  type Job = [title: string, seconds: number, state: string, since: number | null];
+  const [version, [[held]], migrations, jobs] = await told<[string, [[number]], [string][], Job[]]>('/state');
+  return { version, held: held === 1, migrations: migrations.flat(), jobs };
+};
+const addJob = (visitor: Visitor, title: string, seconds: number) =>
+  visitor.page.evaluate(`fetch('/jobs?title=${title}&seconds=${seconds}', { method: 'POST' })`);
+const jobState = async (title: string) => (await state()).jobs.find((job) => job[0] === title)?.[2];
+
+/** The last run, once it has this outcome and the queue is released. */
+async function ended(outcome: Run['outcome'], to: string): Promise<Run> {
+  let last: Run | null = null;
+  const look = async () => {
+    last = await told<Status>(update).then(
+      ({ run }) => run,
+      () => null,
+    );
+    return last;
+  };
+  await expect.poll(look, long).toMatchObject({ outcome, to });
+  const run = last as unknown as Run;
+  await expect.poll(async () => (await state()).held, long).toBe(false);
+  return run;
+}
+
+/** As if the machine killed it: no signal that it could handle. */
+async function kill(service: string): Promise<void> {
+  const container = `${platform.project}-${service}-1`;
+  await execa('docker', ['kill', '--signal', 'KILL', container]);
+  await execa('docker', ['start', container]);
+}
+
+it('knows users by the login of the product, and programs by the token', async () => {
+  const asked = (visitor: Visitor) =>
+    visitor.page.evaluate(`fetch('${update}').then((answer) => answer.json())`);
+  expect(await asked(ben)).toEqual({ version: 'v1.0.0', updating: false });
+  const offered = { version: 'v1.1.0', downloaded: false };
+  await expect
+    .poll(() => asked(anna), long)
+    .toMatchObject({ version: 'v1.0.0', canUpdate: true, next: offered });
+  expect((await ask(update, { headers: {} })).status).toBe(401);
+  expect((await ask(update, { headers: { cookie: 'session=stolen' } })).status).toBe(401);
+  expect((await status()).version).toBe('v1.0.0');
+  await expect.poll(async () => (await state()).held).toBe(false);
+});
+
+it('waits for a running job, and survives kills of the service and of the product during the update', async () => {
+  await addJob(anna, 'backup', 3600);
+  await expect.poll(() => jobState('backup')).toBe('running');
+  await anna.page.reload();
+  await anna.press('Update to v1.1.0');
+  await anna.sees('1 job is running');
+  await anna.press('Update when idle');
+  await anna.sees('Waiting for 1 job');
+  await addJob(ben, 'report', 0);
+  // The restarted product has interrupted its job, and the queue is still on hold.
+  await kill('app');
+  const ids = new Set<string | undefined>();
+  const inPull = async () => {
+    const run = (await told<Status>(update).catch(() => null))?.run;
+    if (run) ids.add(run.id);
+    return run?.state;
+  };
+  await expect.poll(inPull, long).toBe('pull');
+  await kill('updates');
+  await expect.poll(inPull, long).toBe('pull');
+  await kill('app');
+  await expect.poll(inPull, long).toBe('pull');
+  expect(await state()).toMatchObject({ held: true, version: 'v1.0.0' });
+  expect(await Promise.all(['backup', 'report'].map(jobState))).toEqual(['queued', 'queued']);
+
+  letPull();
+  const last = await ended('updated', 'v1.1.0');
+  expect(last).toMatchObject({ from: 'v1.0.0', by: 'anna' });
+  expect([...ids]).toEqual([last.id]);
+  expect(await state()).toMatchObject({ version: 'v1.1.0', migrations: ['v1.0.0', 'v1.1.0'] });
+  await expect.poll(() => jobState('backup')).toBe('running');
+  const started = (await state()).jobs.find(([title]) => title === 'backup')?.[3] ?? 0;
+  expect(started * 1000).toBeGreaterThan(Date.parse(last.endedAt ?? ''));
+  // The same run has replaced the service, last.
+  const images = await Promise.all(
+    ['app', 'updates'].map(
+      async (service) => (await inspect(`${platform.project}-${service}-1`)).Config.Image,
+    ),
+  );
+  expect(images).toEqual([`${platform.image}:v1.1.0`, `${platform.image}-updates:v1.1.0`]);
+  // The dialog reloads the page of the admin.
+  await anna.sees('larder v1.1.0');
+  await ben.page.reload();
+  await ben.sees('larder v1.1.0');
+  expect([...anna.complaints, ...ben.complaints]).toEqual([]);
+});
+
+it('downloads a security update in advance, shows a dry run, and installs it automatically', async () => {
+  await endJobs();
+  const urgent = { below: 'v1.2.0', why: 'Sessions of other users can be stolen.' };
+  announce({ urgent });
+  offer('v1.1.0', 'v1.2.0');
+  await expect.poll(async () => (await status()).urgent, long).toMatchObject(urgent);
+  const next = async () => (await status()).next;
+  await expect.poll(next, long).toMatchObject({ version: 'v1.2.0', downloaded: true });
+  const product = { name: 'larder', services: ['app', 'updates'] };
+  const env = { SVC_UPDATER_PRODUCT: JSON.stringify(product) };
+  const { exitCode, log } = await platform.update(['plan', '--target', 'v1.2.0'], { env });
+  expect([exitCode, log]).toEqual([0, expect.stringContaining('recreate app and updates')]);
+
+  const window = { from: '00:00', to: '00:00', timeZone: 'UTC' };
+  const set = (body: object) =>
+    ask(`${update}/automatic`, { method: 'PUT', body: JSON.stringify(body) }).then(({ status }) => status);
+  expect(await set({ enabled: true, ...window })).toBe(200);
+  expect(await ended('updated', 'v1.2.0')).toMatchObject({ from: 'v1.1.0', by: 'automatic' });
+  expect(await set({ enabled: false })).toBe(200);
+  expect((await state()).migrations).toEqual(['v1.0.0', 'v1.1.0', 'v1.2.0']);
+});
+
+it('rolls back a recalled release on request, and restores the data of the product', async () => {
+  const why = 'It deletes old rows at night.';
+  announce({ recalled: [{ version: 'v1.2.0', why }] });
+  await expect.poll(async () => (await status()).recalled, long).toMatchObject({ version: 'v1.2.0', why });
+  const offered = () => told<RollbackOffer>(`${update}/rollback`).catch(() => null);
+  await expect.poll(offered, long).toMatchObject({ from: 'v1.2.0', to: 'v1.1.0' });
+  const answer = await ask(`${update}/rollback`, { method: 'POST', body: '{"confirm":"v1.1.0"}' });
+  expect(answer.status).toBe(202);
+  expect(await ended('updated', 'v1.1.0')).toMatchObject({ kind: 'rollback', from: 'v1.2.0' });
+  expect(await state()).toMatchObject({ version: 'v1.1.0', migrations: ['v1.0.0', 'v1.1.0'] });
+});
+
+it('rolls back automatically if a release does not start', async () => {
+  offer('v1.1.0', 'v1.2.0', 'v1.3.0');
+  await expect.poll(async () => (await status()).latest?.version, long).toBe('v1.3.0');
+  expect((await ask(update, { method: 'POST', body: '{"target":"v1.3.0"}' })).status).toBe(202);
+  expect(await ended('failed', 'v1.3.0')).toMatchObject({ rolledBack: { version: 'v1.1.0' } });
+  expect(await state()).toMatchObject({ version: 'v1.1.0', migrations: ['v1.0.0', 'v1.1.0'] });
+  const runs = await told<Run[]>(`${update}/history`);
+  expect(runs.map(({ kind, outcome }) => `${kind} ${outcome}`)).toEqual([
+    'update failed',
+    'rollback updated',
+    'update updated',
+    'update updated',
+  ]);
+});
+
+it('reports all mistakes in its settings, and exits when it is stopped', async () => {
+  const wrong = ['-e', 'SVC_SERVE_PORT=0', '-e', 'SVC_SERVE_VERSION=v1.0.0', updaterImage, 'serve'];
+  const { exitCode, stdout } = await execa('docker', ['run', '--rm', ...wrong], { reject: false });
+  expect([exitCode, stdout]).toEqual([
+    2,
+    expect.stringMatching(/at port.*at callbacksUrl.*at updaterImage/s),
+  ]);
+  const container = `${platform.project}-updates-1`;
+  await execa('docker', ['stop', '-t', '120', container]);
+  expect((await inspect(container)).State.ExitCode).toBe(0);
+});
+
+/** ISO 8601. */
+const now = (daysLater: number): string => new Date(Date.now() + daysLater * 86_400_000).toISOString();
+
+/** Running jobs end as soon as the platform checks them. */
+async function endJobs(): Promise<void> {
+  const program =
+    'import sqlite3; sqlite3.connect("/data/larder.db", isolation_level=None).execute("UPDATE job SET seconds = 0")';
+  const command = `exec /usr/bin/python3.*[0-9] -c '${program}'`;
+  await execa('docker', ['exec', `${platform.project}-app-1`, '/bin/sh', '-c', command]);
+  await expect.poll(async () => (await state()).jobs.every(([, , each]) => each === 'done')).toBe(true);
+}

@@ -1,0 +1,148 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import { bridgeAddress } from '../../rig/bridge-address.ts';
+import { engineSocket } from '../../rig/engine-api.ts';
+import { freePort } from '../../rig/free-port.ts';
+import { assemble, baseLayer, layer } from '../../rig/image.ts';
+import { Instance, started } from '../../rig/instance.ts';
+import { push } from '../../rig/registry.ts';
+import type { TestHost } from '../../rig/test-host.ts';
+import { updaterImage } from '../../rig/updater-run.ts';
+import { debianLayer } from './debian.ts';
+import { python } from './stand-ins.ts';
+
+const folder = fileURLToPath(new URL('../python/', import.meta.url));
+const fileOf = (name: string) => readFile(join(folder, name), 'utf8');
+
+/** Bytes in the image of a release that no other release has. */
+export const ballast = 4_000_000;
+
+/** The files of a feed, by their names. */
+export interface Feed {
+  files: Record<string, object>;
+  url: string;
+  close(): Promise<void>;
+}
+
+/** A feed of static files, at an address that containers reach. */
+export async function startFeed(files: Feed['files']): Promise<Feed> {
+  const feed: Feed = { files, url: '', close };
+  const server = createServer(({ url = '' }, answer) => {
+    const file = feed.files[url.slice(1)];
+    answer.writeHead(file ? 200 : 404).end(JSON.stringify(file));
+  });
+  async function close() {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+  const address = await bridgeAddress();
+  await new Promise<void>((resolve, reject) =>
+    server.once('error', reject).listen(0, address, () => resolve()),
+  );
+  feed.url = `http://${address}:${(server.address() as AddressInfo).port}/releases.json`;
+  return feed;
+}
+
+/** The platform of test/platform/python, whose updates `svc-updater serve` serves, with v1.0.0. */
+export async function startPythonPlatform(
+  host: TestHost,
+  options: { feed: string; registry: string; publish: string[] },
+): Promise<PythonPlatform> {
+  const name = `${host.run}-${randomBytes(3).toString('hex')}`;
+  return started(
+    new PythonPlatform(host, {
+      ...options,
+      name,
+      port: await freePort(),
+      compose: await fileOf('compose.yaml'),
+    }),
+  );
+}
+
+interface PythonOptions {
+  name: string;
+  port: number;
+  feed: string;
+  registry: string;
+  publish: string[];
+  compose: string;
+}
+
+export class PythonPlatform extends Instance {
+  readonly #host: TestHost;
+  /** The token of programs that act as an admin. */
+  readonly token: string;
+
+  constructor(host: TestHost, { name, port, feed, registry, publish, compose }: PythonOptions) {
+    const [secret, token] = [randomBytes(24).toString('hex'), randomBytes(24).toString('hex')];
+    super(host, name, port, {
+      registry,
+      publish,
+      repository: 'larder',
+      layout: (context) => ({
+        files: {
+          'compose.yaml': compose,
+          'updates-secret': secret,
+          'updates-token': token,
+          '.env': `LARDER_IMAGE=${context.image}
+LARDER_VERSION=${context.tag}
+LARDER_PORT=${context.port}
+UPDATER_IMAGE=${updaterImage}
+UPDATER_PULL=missing
+UPDATER_NAME=${name}-updater
+FEED_URL=${feed}
+DOCKER_SOCKET=${engineSocket}
+`,
+        },
+        flags: [],
+      }),
+    });
+    this.#host = host;
+    this.token = token;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** Pushes the images of the platform and of its updates. Releases from v1.3.0 on do not start. */
+  override async publish(version: string): Promise<string> {
+    const repository = `${this.name}/larder`;
+    const number = version.slice(1);
+    const app = assemble(
+      [
+        await baseLayer(),
+        await debianLayer(python),
+        layer([{ name: 'srv/app.py', kind: 'file', content: await fileOf('app.py') }]),
+        layer([{ name: 'srv/ballast', kind: 'file', content: randomBytes(ballast) }]),
+      ],
+      {
+        Env: [
+          ...['PATH=/usr/bin:/bin', 'PYTHONUNBUFFERED=1', `LARDER_VERSION=${version}`],
+          ...(version >= 'v1.3.0' ? ['LARDER_BROKEN=1'] : []),
+        ],
+        Entrypoint: ['/bin/sh', '-c', 'exec /usr/bin/python3.*[0-9] /srv/app.py'],
+        // As process 1, Python only handles this signal.
+        StopSignal: 'SIGINT',
+        Labels: { 'org.opencontainers.image.version': number },
+      },
+    );
+    const updates = `${this.#host.registry}/${repository}-updates:${version}`;
+    const values = { UPDATER: updaterImage, VERSION: version };
+    const context = join(this.directory, 'build', version);
+    await this.write(`build/${version}/serve.yaml`, await fileOf('serve.yaml'));
+    await this.write(`build/${version}/Dockerfile`, await fileOf('updates.Dockerfile'));
+    const flags = Object.entries(values).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]);
+    await execa('docker', ['build', '--quiet', '--tag', updates, ...flags, context], {
+      env: { DOCKER_BUILDKIT: '1' },
+      timeout: 180_000,
+    });
+    await execa('docker', ['push', '--quiet', updates], { timeout: 180_000 });
+    return push(this.#host.registry, repository, version, app);
+  }
+}

@@ -1,0 +1,121 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { readServeSettings } from '../../../src/server/serve/serve-settings.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'serve-'));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+function file(name: string, text: string): string {
+  const path = join(directory, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const secret = 's'.repeat(32);
+const good = {
+  PATH: '/bin',
+  SVC_SERVE_VERSION: 'v1.0.0',
+  SVC_SERVE_UPDATER_IMAGE: 'acme/updater:1',
+  SVC_SERVE_FEED: '{"url": "https://example.org/releases.json"}',
+  SVC_SERVE_CALLBACKS_URL: 'http://app:8080/updates',
+  SVC_SERVE_SECRET_FILE: file('secret', `${secret}\n`),
+};
+
+it('needs only a few variables', async () => {
+  expect(await readServeSettings(good)).toEqual({
+    settings: {
+      port: 8080,
+      path: '/api/v1/instance/update',
+      callbacksUrl: 'http://app:8080/updates',
+      secretFile: good.SVC_SERVE_SECRET_FILE,
+      storeDirectory: '/store',
+      secret,
+      token: null,
+      options: {
+        version: 'v1.0.0',
+        updaterImage: 'acme/updater:1',
+        feed: { url: 'https://example.org/releases.json' },
+        app: 'app',
+      },
+    },
+  });
+});
+
+it('reads a file, which variables override', async () => {
+  const path = file(
+    'serve.yaml',
+    `product: { name: larder, services: [web, updates] }
+version: v0.9.0
+port: 9000
+path: /updates
+tokenFile: ${file('token', 't'.repeat(40))}
+prefetch: { from: '23:00', to: '05:00' }
+`,
+  );
+  const variables = {
+    ...{ SVC_SERVE_FILE: path, SVC_SERVE_PORT: '9001', SVC_SERVE_RESTORE_POINT: 'true' },
+    ...{ SVC_SERVE_WORKERS: '["jobs"]', SVC_SERVE_ENGINE: '' },
+  };
+  expect(await readServeSettings({ ...good, ...variables })).toMatchObject({
+    settings: {
+      port: 9001,
+      path: '/updates',
+      token: 't'.repeat(40),
+      options: {
+        product: { name: 'larder', services: ['web', 'updates'] },
+        version: 'v1.0.0',
+        app: 'web',
+        restorePoint: true,
+        workers: ['jobs'],
+        prefetch: { from: '23:00', to: '05:00' },
+      },
+    },
+  });
+});
+
+it('accepts the settings of docs/any-backend.md', async () => {
+  const page = readFileSync(new URL('../../../docs/any-backend.md', import.meta.url), 'utf8');
+  const text = /```yaml\n(product:[^`]*)```/.exec(page)?.[1] ?? '';
+  for (const name of ['secret', 'token']) file(`updates-${name}`, 's'.repeat(32));
+  const path = file('documented.yaml', text.replaceAll('/run/', `${directory}/`));
+  expect(await readServeSettings({ SVC_SERVE_FILE: path, SVC_SERVE_VERSION: 'v1.0.0' })).toMatchObject({
+    settings: { secret: 's'.repeat(32), options: { product: { name: 'larder' }, app: 'app' } },
+  });
+});
+
+it('reports all mistakes together', async () => {
+  const read = await readServeSettings({
+    SVC_SERVE_FILE: file('list.yaml', '- a\n'),
+    SVC_SERVE_PORT: '99999',
+    SVC_SERVE_CALLBACKS_URL: 'http://anna:secret@app',
+    SVC_SERVE_SECRET_FILE: file('short', 'short'),
+    SVC_SERVE_TOKEN_FILE: join(directory, 'missing'),
+    SVC_SERVE_FEED: '{"url": ',
+    SVC_SERVE_UPDATER_IMAGE: '--privileged',
+    SVC_SERVE_COLOUR: 'red',
+  });
+  const text = 'mistakes' in read ? read.mistakes.join('\n') : '';
+  for (const part of [
+    'list.yaml must contain keys and values',
+    'port',
+    'must have no login and no query',
+    'short must contain at least 32 characters',
+    'missing cannot be read',
+    'SVC_SERVE_FEED is not valid JSON',
+    'must be an image reference',
+    'version',
+    'colour',
+  ])
+    expect(text).toContain(part);
+  expect(text).not.toContain('secret@');
+});
+
+it('quotes no line of a file that is not YAML', async () => {
+  const path = file('broken.yaml', 'a: b\nfeed: { headers: { authorization: hush }\n');
+  const read = await readServeSettings({ ...good, SVC_SERVE_FILE: path });
+  expect(read).toEqual({
+    mistakes: [expect.stringMatching(/broken.yaml cannot be read: .* at line 3, column 1$/)],
+  });
+});
