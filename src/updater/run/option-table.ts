@@ -15,8 +15,6 @@ interface OptionRow {
   isSecret?: boolean;
   /** A settings file may set it, because it belongs to the instance and not to a single run. */
   inFile?: boolean;
-  /** Its value is never printed. */
-  isSecret?: boolean;
   /** What every value must match, and its description for people. */
   form?: readonly [form: { test(text: string): boolean }, description: string];
   /** One or more lines. Square brackets stand for the environment variable, and braces for a name of the product. */
