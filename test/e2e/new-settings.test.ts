@@ -79,6 +79,7 @@ test('new settings are written with the version, and only those that the release
 
   const given = await mounted("MAIL_FROM='me@home $1'\nMAIL_PIN=123\n");
   const shown = ['+MAIL_FROM=…', '+MAIL_PIN=…', '+APP_KEY=…'];
+  await execa('docker', ['pull', '--quiet', `${instance.image}:v1.1.0`]);
   const planned = await mounted("MAIL_FROM='me@home $1'\nMAIL_PIN=123\n");
   await expectAttempt(
     instance,
