@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, onTestFinished, test } from 'vitest';
+import { generatedCompose } from '../rig/compose-text.ts';
 import { findContainers } from '../rig/engine-api.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
 import { expectAttempt, expectWords } from './support/attempt.ts';
@@ -78,6 +79,7 @@ test('new settings are written with the version, and only those that the release
 
   const given = await mounted("MAIL_FROM='me@home $1'\nMAIL_PIN=123\n");
   const shown = ['+MAIL_FROM=…', '+MAIL_PIN=…', '+APP_KEY=…'];
+  await execa('docker', ['pull', '--quiet', `${instance.image}:v1.1.0`]);
   const planned = await mounted("MAIL_FROM='me@home $1'\nMAIL_PIN=123\n");
   await expectAttempt(
     instance,
@@ -165,4 +167,13 @@ test('any text arrives as it is, through a variable and through an env file', as
   const wanted = Object.fromEntries(values.map((value, at) => [name(at), value]));
   for (const service of ['app', 'worker'])
     expect(await environmentOf(instance, service), service).toMatchObject(wanted);
+});
+
+test("the compose file of a release may require the release's settings", async () => {
+  const instance = await createInstance({ ...alone, kind: 'generated', publish: [] });
+  const text = generatedCompose('v1.1.0', { environment: { MAIL_FROM: '${MAIL_FROM:?}' } });
+  await instance.publish('v1.1.0', { ...listing(from), files: { 'compose.yaml': text } });
+  const result = await instance.update(['--target', 'v1.1.0', '--set', 'MAIL_FROM=me@home']);
+  expectWords(result, { exitCode: 0, says: [], ends: ['updated v1.0.0 → v1.1.0'], never: ['me@home'] });
+  expect(await environmentOf(instance, 'app')).toMatchObject({ MAIL_FROM: 'me@home' });
 });
