@@ -113,4 +113,6 @@ test('a report by a server', async () => {
   expect(files.get('labels.txt')).toContain('com.docker.compose.service=app');
   const name = `${instance.name}-svc-updater-report-${instance.project}`;
   expect((await execa('docker', ['inspect', name], { reject: false })).exitCode).toBe(1);
+  const label = `label=svc-updater.scratch=${instance.project}`;
+  expect((await execa('docker', ['ps', '--all', '--quiet', '--filter', label])).stdout).toBe('');
 });

@@ -16,11 +16,14 @@ export async function makeReport(context: ServerContext): Promise<Uint8Array<Arr
   const order = { command: ['report', '--base64'] as const, record, home, signal };
   return withAside(order, context, async (containerId) => {
     let text = '';
+    let isComplete = false;
+    // To the end of the log: after the archive, the updater still removes what it has created for the plan.
     for await (const line of engine.logs(containerId, signal)) {
-      if (line === 'report.') return Buffer.from(text, 'base64');
+      isComplete ||= line === 'report.';
       if (line.startsWith('report:')) text += line.slice('report:'.length);
       if (text.length > longest) break;
     }
+    if (isComplete) return Buffer.from(text, 'base64');
     throw new Error('the updater did not write a complete report');
   });
 }
