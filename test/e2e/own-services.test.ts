@@ -126,6 +126,6 @@ test('are listed, held together, and updated', async () => {
     ['--target', 'v1.2.0'],
     'settings-invalid',
     [`${settings} line 2: unknown key "wait"`],
-    'Correct the file',
+    'Correct the mistake',
   );
 });
