@@ -24,8 +24,11 @@ export class Notifier {
   send(facts: Pick<Notification, 'event' | 'message'> & Partial<Notification>): void {
     for (const address of this.addresses.map(readAddress)) {
       if (address === null) continue;
-      const post = this.#post(address, { product: this.#product, ...nothing, ...facts });
-      this.#posts.add(post.finally(() => this.#posts.delete(post)));
+      const post: Promise<void> = this.#post(address, { product: this.#product, ...nothing, ...facts })
+        // The log of the host application may throw.
+        .catch(() => {})
+        .finally(() => this.#posts.delete(post));
+      this.#posts.add(post);
     }
   }
 

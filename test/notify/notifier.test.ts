@@ -111,6 +111,17 @@ describe('posting', () => {
     expect(new Set(hooks.received.map(({ path }) => path))).toEqual(new Set(['POST /hook']));
   });
 
+  it('survives a log that throws', async () => {
+    const hooks = await receiver();
+    hooks.close();
+    const notifier = new Notifier('svc', () => {
+      throw new Error('no log');
+    }, []);
+    notifier.addresses = [`http://${hooks.host}`];
+    notifier.send(finished);
+    expect(await notifier.close(60_000)).toBe(true);
+  });
+
   it('ends when it is closed, and tries no more', async () => {
     let asked = () => {};
     const first = new Promise<void>((resolve) => {
