@@ -18,8 +18,7 @@ export const instanceReport: ClientCommand = {
 async function run(context: Context): Promise<number> {
   const session = connect(context);
   const { args, reader, signal, stderr } = session;
-  const opened = await expectAnswer(reader.report(signal), session);
-  const archive = Buffer.from(await new Response(opened?.body ?? null).arrayBuffer());
+  const archive = await expectAnswer(reader.report(signal), session);
   const time = new Date().toISOString().replace(/\.\d+|[-:]/g, '');
   const file = String(args.options.output ?? `${names().name}-report-${time}.tar.gz`);
   if (file === '-') {
