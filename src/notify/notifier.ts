@@ -34,10 +34,11 @@ export class Notifier {
 
   /** A run is about to change the instance. */
   start(from: string, version: string): void {
-    this.send({ event: 'started', from, version, message: `changing from ${from} to ${version}` });
+    const message = `changing the version from ${from} to ${version}`;
+    this.send({ event: 'started', from, version, message });
   }
 
-  /** Ends what is still being posted after this time. Returns whether everything was done before. */
+  /** Cancels all posts that are not done after this time. Returns whether there were none. */
   async close(graceMs: number): Promise<boolean> {
     const all = Promise.all(this.#posts).then(() => true);
     const { signal } = this.#over;
@@ -62,7 +63,7 @@ export class Notifier {
   }
 }
 
-/** Why it failed; null if it succeeded. The error itself may contain the address. */
+/** Why the post failed; null if it succeeded. The message of an error is not used: it may contain the address. */
 async function postOnce({ url, headers }: NotifyAddress, body: string, over: AbortSignal) {
   const signal = AbortSignal.any([over, AbortSignal.timeout(deadlineMs)]);
   try {

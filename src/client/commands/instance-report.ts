@@ -28,6 +28,6 @@ async function run(context: Context): Promise<number> {
   await writeFile(file, archive, { mode: 0o600, flag: 'wx' }).catch(({ code }: NodeJS.ErrnoException) => {
     throw new Failure(1, `cannot write ${file} (${code})`);
   });
-  stderr.write(`Saved ${file}. Read its files before you publish them.\n`);
+  stderr.write(`Saved ${file}. Check its files for private data before you publish them.\n`);
   return 0;
 }

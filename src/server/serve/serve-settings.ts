@@ -27,7 +27,7 @@ const ownSchema = z.object({
   port: z._default(z.int().check(z.gte(1), z.lte(65535)), 8080),
   callbacksUrl: z
     .url({ protocol: /^https?$/, message: 'must be an http or https address' })
-    .check(z.refine((text) => !/@|\?|#/.test(text), 'must have no login and no query')),
+    .check(z.refine((text) => !/@|\?|#/.test(text), 'must not contain a login, a query or a fragment')),
   secretFile: z.string(),
   tokenFile: z.optional(z.string()),
   storeDirectory: z._default(z.string(), '/store'),

@@ -100,7 +100,7 @@ it('reports all mistakes together', async () => {
   for (const part of [
     'list.yaml must contain keys and values',
     'port',
-    'must have no login and no query',
+    'must not contain a login, a query or a fragment',
     'short must contain at least 32 characters',
     'missing cannot be read',
     'SVC_SERVE_FEED is not valid JSON',
