@@ -48,7 +48,7 @@ export interface Endpoint {
   isLocated?: boolean;
   /** Responses besides the successful one and those that all endpoints have. */
   others?: Record<string, ResponseObject>;
-  /** A request that only reads starts a container, so other sites may not send it. */
+  /** The request only reads, but starts a container, so other sites may not send it. */
   startsUpdater?: true;
   /** Answers users who are not admins. Omitted: they are refused. */
   answerUser?(door: Door): Promise<Response>;
