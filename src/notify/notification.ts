@@ -9,7 +9,7 @@ const titles = {
   finished: 'update finished',
 } as const;
 
-/** An event that people are told about. In the plain format, this is the body. */
+/** An event, as it is posted in the plain format. */
 export interface Notification {
   event: keyof typeof titles;
   /** Name of the product. */
@@ -30,7 +30,7 @@ const mostCharacters = 1000;
 
 /** The body of a request in the format of its address. */
 export function requestBody(given: Notification, { style, topic }: NotifyAddress): object {
-  const message = writtenOut([...given.message].slice(0, mostCharacters).join(''));
+  const message = [...writtenOut(given.message)].slice(0, mostCharacters).join('');
   if (style === 'plain') return { ...given, message };
   const { event, product, outcome, url } = given;
   const title = `${product}: ${titles[event]}${outcome === null ? '' : ` (${outcome})`}`;

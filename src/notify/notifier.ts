@@ -24,17 +24,21 @@ export class Notifier {
   send(facts: Pick<Notification, 'event' | 'message'> & Partial<Notification>): void {
     for (const address of this.addresses.map(readAddress)) {
       if (address === null) continue;
-      const post = this.#post(address, { product: this.#product, ...nothing, ...facts });
-      this.#posts.add(post.finally(() => this.#posts.delete(post)));
+      const post: Promise<void> = this.#post(address, { product: this.#product, ...nothing, ...facts })
+        // The log of the host application may throw.
+        .catch(() => {})
+        .finally(() => this.#posts.delete(post));
+      this.#posts.add(post);
     }
   }
 
   /** A run is about to change the instance. */
   start(from: string, version: string): void {
-    this.send({ event: 'started', from, version, message: `changing from ${from} to ${version}` });
+    const message = `changing the version from ${from} to ${version}`;
+    this.send({ event: 'started', from, version, message });
   }
 
-  /** Ends what is still being posted after this time. Returns whether everything was done before. */
+  /** Cancels all posts that are not done after this time. Returns whether there were none. */
   async close(graceMs: number): Promise<boolean> {
     const all = Promise.all(this.#posts).then(() => true);
     const { signal } = this.#over;
@@ -59,7 +63,7 @@ export class Notifier {
   }
 }
 
-/** Why it failed; null if it succeeded. The error itself may contain the address. */
+/** Why the post failed; null if it succeeded. The message of an error is not used: it may contain the address. */
 async function postOnce({ url, headers }: NotifyAddress, body: string, over: AbortSignal) {
   const signal = AbortSignal.any([over, AbortSignal.timeout(deadlineMs)]);
   try {

@@ -1,25 +1,30 @@
 /** Maximum size of a response in bytes. */
 const limit = 8 * 1024 * 1024;
 
+/** The text of a response; null if it is larger than 8 MiB. @throws the errors of the stream */
+export async function readText(response: Pick<Response, 'body'>): Promise<string | null> {
+  const bytes = await readBytes(response);
+  return bytes && new TextDecoder().decode(bytes);
+}
+
 /**
- * The text of a response; null if it is larger than 8 MiB. Bytes are counted after decompression, because Content-Length
+ * The bytes of a response; null if there are more than 8 MiB. They are counted after decompression, because Content-Length
  * and the compressed size cannot be trusted. @throws the errors of the stream
  */
-export async function readText({ body }: Pick<Response, 'body'>): Promise<string | null> {
-  if (body === null) return '';
-  const decoder = new TextDecoder();
-  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
-  let text = '';
+export async function readBytes({ body }: Pick<Response, 'body'>): Promise<Uint8Array<ArrayBuffer> | null> {
+  if (body === null) return new Uint8Array();
+  const reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>> = body.getReader();
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
+    if (done) return new Uint8Array(await new Blob(chunks).arrayBuffer());
     size += value.byteLength;
     if (size > limit) {
       // Not awaited, because it may take long.
       reader.cancel().catch(() => {});
       return null;
     }
-    text += decoder.decode(value, { stream: true });
+    chunks.push(value);
   }
 }

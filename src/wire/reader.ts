@@ -1,3 +1,4 @@
+import { readBytes } from './read-text.ts';
 import { type Answer, noAnswer, type Refused, readJson, refusalIn } from './reader-answer.ts';
 import { readHistory, readRollbackOffer, readStatus, readToldRun, type UserStatus } from './reader-shapes.ts';
 import type { Automatic, RollbackOffer, Run, Status, ToldRun } from './status.ts';
@@ -47,7 +48,7 @@ export interface RollbackOrder extends Omit<Order, 'target' | 'allSteps' | 'sett
 
 /** The body of an open response. */
 export interface OpenStream {
-  body: ReadableStream<Uint8Array>;
+  body: NonNullable<Response['body']>;
 }
 
 /**
@@ -125,9 +126,17 @@ export class Reader {
   }
 
   /** An archive for an issue. */
-  report(signal: AbortSignal): Promise<Answer<OpenStream | null>> {
-    const deadline = this.#deadlines.check;
-    return this.#open({ path: '/report', accept: 'application/gzip', deadline, signal });
+  async report(signal: AbortSignal): Promise<Answer<Uint8Array>> {
+    const [deadline, accept] = [this.#deadlines.check, 'application/gzip'];
+    const opened = await this.#open({ path: '/report', accept, deadline, signal });
+    if (opened.kind !== 'ok') return opened;
+    if (opened.value === null) return noAnswer({ what: 'other', status: 204, type: '' });
+    try {
+      const value = await readBytes(opened.value);
+      return value ? { kind: 'ok', value } : noAnswer({ what: 'large' });
+    } catch (cause) {
+      return noAnswer({ what: 'nothing', cause });
+    }
   }
 
   async #open(

@@ -83,7 +83,7 @@ export const nextShape = shape(
       text(),
       'All steps up to `latest`, as far as known from the feed. The first is `version`.',
     ),
-    settings: listField(settingShape, 'Its new settings, if its content is verified'),
+    settings: listField(settingShape, 'The new settings of the release, if its content is verified'),
   },
 );
 

@@ -1,9 +1,10 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { play, svc } from './rig.ts';
+import { play, serve, svc } from './rig.ts';
 
 it('svc instance report saves the archive for its owner alone, or prints it', async () => {
   const { url, asked } = await play();
@@ -21,4 +22,25 @@ it('svc instance report saves the archive for its owner alone, or prints it', as
   const printed = await svc(url, 'instance report --output -');
   expect([printed.exitCode, printed.out]).toEqual([0, 'a simulated report']);
   expect(asked).toEqual(['GET /report', 'GET /report', 'GET /report']);
+});
+
+it.each([
+  [
+    'breaks off',
+    'closed the connection before the response was complete',
+    (response: ServerResponse) => response.destroy(),
+  ],
+  [
+    'is endless',
+    'is larger than 8 MiB',
+    (response: ServerResponse) => response.write(Buffer.alloc(8 * 1024 * 1024)),
+  ],
+])('svc instance report saves nothing of an archive that %s', async (_, message, afterwards) => {
+  const url = await serve((_, response) => {
+    response.writeHead(200, { 'Content-Type': 'application/gzip' });
+    response.write('the beginning', () => afterwards(response));
+  });
+  const file = join(await mkdtemp(join(tmpdir(), 'svc-report-')), 'report.tar.gz');
+  const { exitCode, err } = await svc(url, `instance report --output ${file}`);
+  expect([exitCode, err, existsSync(file)]).toEqual([2, expect.stringContaining(message), false]);
 });

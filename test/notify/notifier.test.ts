@@ -75,10 +75,11 @@ describe('a notification', () => {
     });
   });
 
-  it('has a short message', async () => {
+  it.each(['😀', '\u0085'])('has a short message: %j', async (character) => {
     using hooks = await receiver();
-    await posted(`http://${hooks.host}`, { ...finished, message: '😀'.repeat(5000) });
-    expect(hooks.received[0]?.body.message).toBe('😀'.repeat(1000));
+    await posted(`http://${hooks.host}`, { ...finished, message: character.repeat(5000) });
+    const { message } = hooks.received[0]?.body ?? {};
+    expect([...String(message)]).toHaveLength(1000);
   });
 });
 
@@ -109,6 +110,17 @@ describe('posting', () => {
     using hooks = await receiver(() => 307);
     expect(await posted(`http://${hooks.host}/hook`)).toMatchObject([expect.stringContaining('307')]);
     expect(new Set(hooks.received.map(({ path }) => path))).toEqual(new Set(['POST /hook']));
+  });
+
+  it('survives a log that throws', async () => {
+    const hooks = await receiver();
+    hooks.close();
+    const notifier = new Notifier('svc', () => {
+      throw new Error('no log');
+    }, []);
+    notifier.addresses = [`http://${hooks.host}`];
+    notifier.send(finished);
+    expect(await notifier.close(60_000)).toBe(true);
   });
 
   it('ends when it is closed, and tries no more', async () => {

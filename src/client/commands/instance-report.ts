@@ -18,8 +18,7 @@ export const instanceReport: ClientCommand = {
 async function run(context: Context): Promise<number> {
   const session = connect(context);
   const { args, reader, signal, stderr } = session;
-  const opened = await expectAnswer(reader.report(signal), session);
-  const archive = Buffer.from(await new Response(opened?.body ?? null).arrayBuffer());
+  const archive = await expectAnswer(reader.report(signal), session);
   const time = new Date().toISOString().replace(/\.\d+|[-:]/g, '');
   const file = String(args.options.output ?? `${names().name}-report-${time}.tar.gz`);
   if (file === '-') {
@@ -29,6 +28,6 @@ async function run(context: Context): Promise<number> {
   await writeFile(file, archive, { mode: 0o600, flag: 'wx' }).catch(({ code }: NodeJS.ErrnoException) => {
     throw new Failure(1, `cannot write ${file} (${code})`);
   });
-  stderr.write(`Saved ${file}. Read its files before you publish them.\n`);
+  stderr.write(`Saved ${file}. Check its files for private data before you publish them.\n`);
   return 0;
 }

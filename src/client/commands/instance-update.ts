@@ -22,7 +22,12 @@ export const instanceUpdate: ClientCommand = {
       value: 'VERSION',
       help: 'Version to install, e.g. v1.5.0, or canary (default: the offered version)',
     },
-    { name: 'set', value: 'NAME[=VALUE]', isList: true, help: 'Set a new setting; asks for a missing VALUE' },
+    {
+      name: 'set',
+      value: 'NAME[=VALUE]',
+      isList: true,
+      help: 'Value for a new setting; without =VALUE, {product} asks for it',
+    },
     { name: 'all-steps', help: 'Install all releases on the upgrade path, one after the other' },
     ...startOptions(
       'update',

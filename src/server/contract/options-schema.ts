@@ -34,7 +34,7 @@ export function optionsSchema() {
     feed: z.nullable(
       z.strictObject({
         url: z.url({ protocol: /^https?$/, message: 'must be an http or https address' }),
-        headers: z.optional(z.record(z.string(), z.string())),
+        headers: z.optional(z.record(z.string(), text(/^\s*.*\s*$/, 'must be one line of text'))),
         trust: z.optional(trustSchema),
         channelUrl: z.optional(z.url({ protocol: /^https?$/, message: 'must be an http or https address' })),
       }),

@@ -7,7 +7,7 @@ import { Unavailable, type UpdateService } from '../run/update-service.ts';
 import { wantsEventStream } from './event-stream.ts';
 import { type Endpoint, endpoints } from './operations.ts';
 import { comeBack, problemResponse, Refusal } from './problem.ts';
-import { isSameOrigin, whyOtherOrigin } from './same-origin.ts';
+import { isOtherSite, isSameOrigin, whyOtherOrigin } from './same-origin.ts';
 
 /** Milliseconds that the host has to say who asks. */
 const authorizeMs = 10_000;
@@ -27,11 +27,10 @@ export function createHandler(
     // First of all: who is nobody does not even learn which paths there are.
     const asker = await whoAsks(request);
     const endpoint = find(request);
-    const { answerUser } = endpoint;
+    const { answerUser, startsUpdater = false } = endpoint;
     if (!asker.isAdmin && !answerUser) throw new Refusal(403, 'Only admins can do this.');
-    if (!isReading(request) && !isSameOrigin(request)) {
-      throw new Refusal(403, whyOtherOrigin(request));
-    }
+    const isAllowed = isReading(request) ? !(startsUpdater && isOtherSite(request)) : isSameOrigin(request);
+    if (!isAllowed) throw new Refusal(403, whyOtherOrigin(request));
     // A stream ends at once, and its client comes back to the next server; a refused client stays away for good.
     if (service.closing.aborted && !isStream(request)) throw new Unavailable('the server is shutting down');
     return answerUser && !asker.isAdmin ? answerUser(door) : endpoint.answer(door, request, asker.by);

@@ -21,7 +21,7 @@ export function metricsOf(status: Status, past: readonly Run[]): string {
       'Whether an update or a rollback is in progress',
       run !== null && run.outcome === null,
     ],
-    ['feed_age_seconds', 'Time since the releases were last read', secondsBetween(checkedAt, now)],
+    ['feed_age_seconds', 'Time since the last check for releases', secondsBetween(checkedAt, now)],
     ['feed_failed', 'Whether the last check for releases failed', status.feedError !== null],
     [
       'last_run_outcome',

@@ -112,10 +112,15 @@ const ownResponses = ({
 });
 
 /** The names of the responses that many endpoints have. */
-function commonNames({ method, body, answerUser }: Endpoint): Record<string, keyof typeof responses> {
+function commonNames({
+  method,
+  body,
+  answerUser,
+  startsUpdater,
+}: Endpoint): Record<string, keyof typeof responses> {
   return {
     '401': 'Unauthorized',
-    ...(!answerUser && { '403': method === 'GET' ? 'Forbidden' : 'ForbiddenChange' }),
+    ...(!answerUser && { '403': method === 'GET' && !startsUpdater ? 'Forbidden' : 'ForbiddenChange' }),
     ...(body && { '400': 'BadBody', '408': 'LateBody', '413': 'LargeBody', '415': 'OtherBody' }),
     '500': 'InternalError',
     '503': 'Unavailable',

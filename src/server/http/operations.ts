@@ -48,6 +48,8 @@ export interface Endpoint {
   isLocated?: boolean;
   /** Responses besides the successful one and those that all endpoints have. */
   others?: Record<string, ResponseObject>;
+  /** The request only reads, but starts a container, so other sites may not send it. */
+  startsUpdater?: true;
   /** Answers users who are not admins. Omitted: they are refused. */
   answerUser?(door: Door): Promise<Response>;
   answer(door: Door, request: Request, by: string): Promise<Response>;
@@ -260,6 +262,7 @@ const getRollback: Endpoint = {
   id: 'getRollback',
   method: 'GET',
   at: '/rollback',
+  startsUpdater: true,
   summary: 'Preview a rollback to the last restore point',
   success:
     'The effects of the rollback. An updater checks the restore point first, which may take a few minutes. The result is cached for one minute.',
@@ -292,6 +295,7 @@ const getReport: Endpoint = {
   id: 'getReport',
   method: 'GET',
   at: '/report',
+  startsUpdater: true,
   summary: 'Create a report for an issue',
   success: 'A tar.gz archive without secrets, which an updater creates. This may take a minute.',
   content: { 'application/gzip': { schema: { type: 'string', format: 'binary' } } },

@@ -13,6 +13,10 @@ export function isSameOrigin({ headers, url }: Pick<Request, 'headers' | 'url'>)
   return origin.host === hostAsked({ headers, url }, origin);
 }
 
+/** Whether a browser sends a request for another site, such as for a link or an image, which have no Origin. */
+export const isOtherSite = ({ headers }: Pick<Request, 'headers'>): boolean =>
+  /^(?:cross|same)-site$/.test(headers.get('sec-fetch-site') ?? '');
+
 /**
  * The host that was asked for, as a page of that origin would write it, without the default port of the origin's scheme.
  * The server's own scheme is not compared: behind a proxy that ends TLS, the server sees http.

@@ -4,7 +4,7 @@ import { retry } from '../host/retry.ts';
 import { Unavailable } from '../run/update-service.ts';
 import type { ServeSettings } from './serve-settings.ts';
 
-/** What the product recognises a user by. */
+/** The headers by which the product identifies a user. */
 interface Login {
   cookie: string | null;
   authorization: string | null;
@@ -64,7 +64,7 @@ export class ProductCallbacks implements JobQueue {
       return jsonOf(await this.#ask('GET', 'user', headers));
     } catch (cause) {
       if (cause instanceof ProductRefusal && cause.status === 401) return null;
-      throw new Unavailable('the product does not answer who sent a request', { cause });
+      throw new Unavailable('the product did not identify the sender of a request', { cause });
     }
   }
 

@@ -21,13 +21,14 @@ export interface ServeSettings {
 
 const prefix = 'SVC_SERVE_';
 const fileVariable = `${prefix}FILE`;
-const shortestSecret = 32;
+/** Of a header: for any other text, the error of `fetch` contains the secret. */
+const secretForm = /^[!-~]{32,}$/;
 
 const ownSchema = z.object({
   port: z._default(z.int().check(z.gte(1), z.lte(65535)), 8080),
   callbacksUrl: z
     .url({ protocol: /^https?$/, message: 'must be an http or https address' })
-    .check(z.refine((text) => !/@|\?|#/.test(text), 'must have no login and no query')),
+    .check(z.refine((text) => !/@|\?|#/.test(text), 'must not contain a login, a query or a fragment')),
   secretFile: z.string(),
   tokenFile: z.optional(z.string()),
   storeDirectory: z._default(z.string(), '/store'),
@@ -102,7 +103,7 @@ async function secretIn(path: unknown, name: string, mistakes: string[]): Promis
   if (typeof path !== 'string') return null;
   const text = await readFile(path, 'utf8').catch(() => null);
   if (text === null) mistakes.push(`${name}: ${path} cannot be read`);
-  else if (text.trim().length < shortestSecret)
-    mistakes.push(`${name}: ${path} must contain at least ${shortestSecret} characters`);
+  else if (!secretForm.test(text.trim()))
+    mistakes.push(`${name}: ${path} must contain one line of at least 32 ASCII characters without spaces`);
   return text?.trim() ?? null;
 }

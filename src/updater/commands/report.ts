@@ -15,7 +15,10 @@ import { showPlan } from './show-plan.ts';
 /** Writes an archive for an issue to standard output, and its contents to standard error (docs/contract.md 1.12). */
 export async function report(given: FirstContext): Promise<number> {
   if (process.stdout.isTTY)
-    throw new UpdateError('usage', 'report writes an archive: redirect its output (report > report.tar.gz)');
+    throw new UpdateError(
+      'usage',
+      'the archive cannot be written to a terminal: redirect the output (report > report.tar.gz)',
+    );
   const plan: string[] = [];
   const log = new Log((event) => plan.push(formatLine(event)));
   const context = { ...given, log };

@@ -16,7 +16,9 @@ export async function withGivenSettings(line: CommandLine, isTerminal: boolean):
     const [name, value] = nameAndValue(text);
     const mistake = value === undefined ? null : mistakeInValue(value);
     if (mistake !== null) return [`${where}: the value of ${name} ${mistake}`];
-    return value === undefined && !isTerminal ? [`${where} ${name} needs a terminal, or ${name}=VALUE`] : [];
+    return value === undefined && !isTerminal
+      ? [`${where} ${name} requires a terminal; otherwise, use ${name}=VALUE`]
+      : [];
   });
   if (mistakes.length > 0) throw new UsageError(mistakes);
   return all.length === 0 ? line : { ...line, values: new Map(line.values).set('set', all) };

@@ -191,8 +191,8 @@ it lists as recalled are not installed. With --trust, it must be signed []`,
       { test: (text: string) => text === 'none' || readAddress(text) !== null },
       `${addressForm}; or none`,
     ],
-    help: `Address that the start and the end of the run are posted to, repeatable []
-(none: no address, whatever ${settingsName} contains)`,
+    help: `Address to notify of the start and the end of the run, repeatable []
+(none: notify nothing, even if ${settingsName} contains addresses)`,
   },
   log: { ...log, help: 'Log format [] (default: line)' },
 } satisfies Record<string, OptionRow>;
@@ -272,7 +272,7 @@ export const optionsOf: Readonly<Record<Command, OptionTable>> = {
   // No option for data, as for `fetch`.
   report: {
     ...shared('target', 'project', 'dir', 'stack', 'file', 'container', ...ofServices, 'log'),
-    base64: { help: 'Write lines of text, for a server' },
+    base64: { help: 'Write the archive as lines of base64, for a server that reads the log' },
   },
   serve: {},
   help: {},

@@ -38,14 +38,14 @@ If the update fails before the new version starts, the instance is restored.
   ${name}-updater restore-point rm     Remove the restore point
   ${name}-updater bump [options]       Change version pins in files, without an engine
   ${name}-updater explain [CODE]       Explain the code of a refused or failed update; without CODE, list all codes
-  ${name}-updater report > FILE        Write an archive (tar.gz) with log, plan and versions, without secrets, for an issue
-  ${name}-updater serve                Serve the status, the dialog and automatic updates to the product over HTTP
+  ${name}-updater report > FILE        Write an archive (tar.gz) for an issue: log, plan and versions, without secrets
+  ${name}-updater serve                Run an HTTP service with status, dialog and automatic updates for any product
   ${name}-updater --help | --version
 
 ${heading}
 ${linesOf(updateTable)}
-Options of rollback: --project, --dir, --container, --service, --exclude, --version-var, --wait-timeout, --restore-dir
-and --log as above, and:
+Options of rollback: --project, --dir, --container, --service, --exclude, --version-var, --wait-timeout, --restore-dir,
+--notify and --log as above, and:
 ${linesOf(rollbackTable)}
 Options of restore-point rm: --project, --dir, --container, --restore-dir and --log as above.
 Options of report: --target, --project, --dir, --stack, --file, --container, --service, --exclude, --version-var,

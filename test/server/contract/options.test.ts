@@ -58,6 +58,11 @@ describe('readOptions', () => {
       { feed: { url: 'https://example.org', channelUrl: 'file:///etc/passwd' } },
       'feed.channelUrl',
     ],
+    [
+      'a feed with a token of two lines',
+      { feed: { url: 'https://example.org', headers: { token: 'a\nb' } } },
+      'feed.headers.token',
+    ],
     ['a feed by file', { feed: { url: 'file:///etc/passwd' } }, 'feed.url'],
     [
       'a trust in a workflow without its root',

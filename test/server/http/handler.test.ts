@@ -290,6 +290,23 @@ describe('same origin', () => {
   });
 });
 
+describe('reading for another site', () => {
+  it.each([
+    ['cross-site', 403],
+    ['same-site', 403],
+    ['same-origin', 200],
+    ['none', 200],
+    [null, 200],
+  ])('%s: starts an updater: %s', async (site, status) => {
+    const { ask, service } = rig();
+    const headers = { cookie: 'session=1', ...(site !== null && { 'sec-fetch-site': site }) };
+    const asked = [ask('GET', '/report', { headers }), ask('GET', '/rollback', { headers })];
+    expect((await Promise.all(asked)).map((answer) => answer.status)).toEqual([status, status]);
+    expect(service.calls).toEqual(status === 200 ? ['report', 'rollback?'] : []);
+    expect((await ask('GET', '/history', { headers })).status).toBe(200);
+  });
+});
+
 describe('internal errors', () => {
   const failure = new Error(secret, { cause: secret });
 

@@ -100,8 +100,8 @@ it('reports all mistakes together', async () => {
   for (const part of [
     'list.yaml must contain keys and values',
     'port',
-    'must have no login and no query',
-    'short must contain at least 32 characters',
+    'must not contain a login, a query or a fragment',
+    'short must contain one line of at least 32 ASCII characters without spaces',
     'missing cannot be read',
     'SVC_SERVE_FEED is not valid JSON',
     'must be an image reference',
@@ -110,6 +110,12 @@ it('reports all mistakes together', async () => {
   ])
     expect(text).toContain(part);
   expect(text).not.toContain('secret@');
+});
+
+it.each(['\n', ' ', 'é', '\0'])('rejects a secret that no header can contain: %j', async (part) => {
+  const text = ['s'.repeat(32), 't'.repeat(32)].join(part);
+  const read = await readServeSettings({ ...good, SVC_SERVE_SECRET_FILE: file('odd', text) });
+  expect(read).toEqual({ mistakes: [expect.stringMatching(/^secretFile: .*odd must contain one line/)] });
 });
 
 it('quotes no line of a file that is not YAML', async () => {

@@ -57,7 +57,7 @@ describe('given settings', () => {
     [['--set', 'A='], '--set must be NAME=VALUE or NAME'],
     [['--set', 'A=b\nc'], '--set: the value of A must be a single line of text'],
     [['--set', `A=${long}`], '--set: the value of A must have at most 4096 characters'],
-    [['--set', 'A'], '--set A needs a terminal, or A=VALUE'],
+    [['--set', 'A'], '--set A requires a terminal; otherwise, use A=VALUE'],
     [['--set-file', 'x'], '--set-file must be an absolute path, not "x"'],
     [['fetch', '--set', 'A=b'], 'unknown option --set'],
   ])('%j are a mistake without the value', async (args, mistake) => {
