@@ -1,6 +1,13 @@
 import { execa } from 'execa';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
+import {
+  type ChannelCommand,
+  changeChannel,
+  firstChannelFile,
+  usualDays,
+} from '../../scripts/lib/release/change-channel.ts';
+import { channelBytes } from '../../scripts/lib/release/channel-files.ts';
 import type { RollbackOffer, Run, Status } from '../../src/wire/status.ts';
 import {
   ballast,
@@ -9,6 +16,7 @@ import {
   startFeed,
   startPythonPlatform,
 } from '../platform/rig/python-platform.ts';
+import { platformPublisher } from '../platform/rig/sign-release.ts';
 import { type BadRegistry, startBadRegistry } from '../rig/bad-registry.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 import { openBrowser } from '../rig/web/browser.ts';
@@ -27,21 +35,23 @@ let ben: Visitor;
 let letPull: () => void;
 
 const update = '/api/v1/instance/update';
+const unsigned = 'v1.1.1';
 const long = { timeout: 180_000, interval: 250 };
+vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 });
 
 beforeAll(async () => {
   const host = inject('host');
   registry = await startBadRegistry(host.registry);
   feed = await startFeed({});
-  offer('v1.1.0');
+  offer('v1.1.0', unsigned);
   const { promise, resolve } = Promise.withResolvers<void>();
   letPull = () => {
     registry.fail(null);
     resolve();
   };
-  const publish = ['v1.1.0', 'v1.2.0', 'v1.3.0'];
+  const publish = ['v1.1.0', 'v1.2.0', 'v1.2.1', 'v1.3.0'];
   [platform, browser] = await Promise.all([
-    startPythonPlatform(host, { feed: feed.url, registry: registry.host, publish }),
+    startPythonPlatform(host, { feed, registry: registry.host, publish }),
     openBrowser(),
   ]);
   registry.fail({ kind: 'late', after: ballast / 2, until: promise }, { on: 'blobs' });
@@ -62,22 +72,29 @@ async function logIn(name: string, button: string): Promise<Visitor> {
   return visitor;
 }
 
-/** Publishes these releases now, so that they are too young for automatic updates. */
+/** Publishes these releases. They are too young for automatic updates. */
 function offer(...versions: string[]): void {
-  feed.files['releases.json'] = { releases: versions.map((version) => ({ version, publishedAt: now(0) })) };
+  const releases = versions.map((version) => {
+    const names = version === unsigned ? [] : ['release.json', 'release.json.sigstore.json'];
+    return { version, assets: names.map((name) => ({ name, url: `${version}/${name}` })) };
+  });
+  feed.files['releases.json'] = JSON.stringify({ releases });
 }
 
-/** Publishes the channel file. */
-function announce(changes: { urgent?: object; recalled?: object[] }): void {
-  const times = { issuedAt: now(0), expires: now(30) };
-  const channel = { format: 1, product: 'larder', channel: 'stable', ...times };
-  feed.files['channel.json'] = { ...channel, urgent: null, recalled: [], rollout: null, ...changes };
+let channel = firstChannelFile('larder', 'stable');
+
+/** Changes the channel file like scripts/publisher. */
+function announce(command: ChannelCommand): void {
+  channel = changeChannel(channel, command, { now: new Date(), days: usualDays });
+  const file = channelBytes(channel);
+  feed.files['channel.json'] = file;
+  feed.files['channel.json.sigstore.json'] = platformPublisher.sign(file);
 }
 
 const ask = (path: string, init: RequestInit = {}): Promise<Response> =>
   fetch(`${platform.url}${path}`, {
     headers: { authorization: `Bearer ${platform.token}`, 'content-type': 'application/json' },
-    signal: AbortSignal.timeout(30_000),
+    signal: AbortSignal.timeout(60_000),
     ...init,
   });
 
@@ -131,12 +148,22 @@ it('knows users by the login of the product, and programs by the token', async (
   expect((await ask(update, { headers: {} })).status).toBe(401);
   expect((await ask(update, { headers: { cookie: 'session=stolen' } })).status).toBe(401);
   expect((await status()).version).toBe('v1.0.0');
-  await expect.poll(async () => (await state()).held).toBe(false);
+  await expect.poll(async () => (await state()).held, long).toBe(false);
+});
+
+it('offers no unsigned release', async () => {
+  const { next, feedError } = await status();
+  expect([next?.version, feedError?.message]).toEqual([
+    'v1.1.0',
+    `${unsigned} is not verified: release.json is missing`,
+  ]);
+  const answer = await ask(update, { method: 'POST', body: JSON.stringify({ target: unsigned }) });
+  expect([answer.status, await answer.json()]).toMatchObject([409, { reason: { code: 'unproven' } }]);
 });
 
 it('waits for a running job, and survives kills of the service and of the product during the update', async () => {
   await addJob(anna, 'backup', 3600);
-  await expect.poll(() => jobState('backup')).toBe('running');
+  await expect.poll(() => jobState('backup'), long).toBe('running');
   await anna.page.reload();
   await anna.press('Update to v1.1.0');
   await anna.sees('1 job is running');
@@ -164,7 +191,7 @@ it('waits for a running job, and survives kills of the service and of the produc
   expect(last).toMatchObject({ from: 'v1.0.0', by: 'anna' });
   expect([...ids]).toEqual([last.id]);
   expect(await state()).toMatchObject({ version: 'v1.1.0', migrations: ['v1.0.0', 'v1.1.0'] });
-  await expect.poll(() => jobState('backup')).toBe('running');
+  await expect.poll(() => jobState('backup'), long).toBe('running');
   const started = (await state()).jobs.find(([title]) => title === 'backup')?.[3] ?? 0;
   expect(started * 1000).toBeGreaterThan(Date.parse(last.endedAt ?? ''));
   // The same run has replaced the service, last.
@@ -181,31 +208,28 @@ it('waits for a running job, and survives kills of the service and of the produc
   expect([...anna.complaints, ...ben.complaints]).toEqual([]);
 });
 
-it('downloads a security update in advance, shows a dry run, and installs it automatically', async () => {
+it('offers a release that is rolled out to 10 % of all instances once the admin checks again', async () => {
   await endJobs();
-  const urgent = { below: 'v1.2.0', why: 'Sessions of other users can be stolen.' };
-  announce({ urgent });
+  // The place of this instance in the rollout is 15 of 100.
+  await storeText('rollout', JSON.stringify({ instance: 'larder', asked: null }));
+  announce({ name: 'rollout', version: 'v1.2.0', percent: '10' });
   offer('v1.1.0', 'v1.2.0');
-  await expect.poll(async () => (await status()).urgent, long).toMatchObject(urgent);
-  const next = async () => (await status()).next;
-  await expect.poll(next, long).toMatchObject({ version: 'v1.2.0', downloaded: true });
-  const product = { name: 'larder', services: ['app', 'updates'] };
-  const env = { SVC_UPDATER_PRODUCT: JSON.stringify(product) };
-  const { exitCode, log } = await platform.update(['plan', '--target', 'v1.2.0'], { env });
-  expect([exitCode, log]).toEqual([0, expect.stringContaining('recreate app and updates')]);
-
-  const window = { from: '00:00', to: '00:00', timeZone: 'UTC' };
-  const set = (body: object) =>
-    ask(`${update}/automatic`, { method: 'PUT', body: JSON.stringify(body) }).then(({ status }) => status);
-  expect(await set({ enabled: true, ...window })).toBe(200);
-  expect(await ended('updated', 'v1.2.0')).toMatchObject({ from: 'v1.1.0', by: 'automatic' });
-  expect(await set({ enabled: false })).toBe(200);
-  expect((await state()).migrations).toEqual(['v1.0.0', 'v1.1.0', 'v1.2.0']);
+  // The service reads the feed at its start.
+  await kill('updates');
+  const held = { next: null, upToDate: { code: 'rolling-out' } };
+  await expect.poll(() => told<Status>(update), long).toMatchObject(held);
+  await anna.page.reload();
+  await anna.press('larder v1.1.0, open update dialog');
+  await anna.sees('v1.2.0 is being rolled out to 10 % of all instances');
+  await anna.press('Check again');
+  await anna.press('Update now');
+  expect(await ended('updated', 'v1.2.0')).toMatchObject({ from: 'v1.1.0', by: 'anna' });
+  expect(await state()).toMatchObject({ version: 'v1.2.0', migrations: ['v1.0.0', 'v1.1.0', 'v1.2.0'] });
 });
 
 it('rolls back a recalled release on request, and restores the data of the product', async () => {
   const why = 'It deletes old rows at night.';
-  announce({ recalled: [{ version: 'v1.2.0', why }] });
+  announce({ name: 'recall', version: 'v1.2.0', why });
   await expect.poll(async () => (await status()).recalled, long).toMatchObject({ version: 'v1.2.0', why });
   const offered = () => told<RollbackOffer>(`${update}/rollback`).catch(() => null);
   await expect.poll(offered, long).toMatchObject({ from: 'v1.2.0', to: 'v1.1.0' });
@@ -215,15 +239,37 @@ it('rolls back a recalled release on request, and restores the data of the produ
   expect(await state()).toMatchObject({ version: 'v1.1.0', migrations: ['v1.0.0', 'v1.1.0'] });
 });
 
+it('downloads a security update in advance, shows a dry run, and installs it automatically', async () => {
+  const why = 'Sessions of other users can be stolen.';
+  announce({ name: 'urgent', version: 'v1.2.1', why });
+  offer('v1.1.0', 'v1.2.0', 'v1.2.1');
+  await expect.poll(async () => (await status()).urgent, long).toMatchObject({ below: 'v1.2.1', why });
+  const next = async () => (await status()).next;
+  await expect.poll(next, long).toMatchObject({ version: 'v1.2.1', downloaded: true });
+  const product = { name: 'larder', services: ['app', 'updates'] };
+  const env = { SVC_UPDATER_PRODUCT: JSON.stringify(product) };
+  const { exitCode, log } = await platform.update(['plan', '--target', 'v1.2.1'], { env });
+  expect([exitCode, log]).toEqual([0, expect.stringContaining('recreate app and updates')]);
+
+  const window = { from: '00:00', to: '00:00', timeZone: 'UTC' };
+  const set = (body: object) =>
+    ask(`${update}/automatic`, { method: 'PUT', body: JSON.stringify(body) }).then(({ status }) => status);
+  expect(await set({ enabled: true, ...window })).toBe(200);
+  expect(await ended('updated', 'v1.2.1')).toMatchObject({ from: 'v1.1.0', by: 'automatic' });
+  expect(await set({ enabled: false })).toBe(200);
+  expect((await state()).migrations).toEqual(['v1.0.0', 'v1.1.0', 'v1.2.1']);
+});
+
 it('rolls back automatically if a release does not start', async () => {
-  offer('v1.1.0', 'v1.2.0', 'v1.3.0');
+  offer('v1.1.0', 'v1.2.0', 'v1.2.1', 'v1.3.0');
   await expect.poll(async () => (await status()).latest?.version, long).toBe('v1.3.0');
   expect((await ask(update, { method: 'POST', body: '{"target":"v1.3.0"}' })).status).toBe(202);
-  expect(await ended('failed', 'v1.3.0')).toMatchObject({ rolledBack: { version: 'v1.1.0' } });
-  expect(await state()).toMatchObject({ version: 'v1.1.0', migrations: ['v1.0.0', 'v1.1.0'] });
+  expect(await ended('failed', 'v1.3.0')).toMatchObject({ rolledBack: { version: 'v1.2.1' } });
+  expect(await state()).toMatchObject({ version: 'v1.2.1', migrations: ['v1.0.0', 'v1.1.0', 'v1.2.1'] });
   const runs = await told<Run[]>(`${update}/history`);
   expect(runs.map(({ kind, outcome }) => `${kind} ${outcome}`)).toEqual([
     'update failed',
+    'update updated',
     'rollback updated',
     'update updated',
     'update updated',
@@ -242,14 +288,17 @@ it('reports all mistakes in its settings, and exits when it is stopped', async (
   expect((await inspect(container)).State.ExitCode).toBe(0);
 });
 
-/** ISO 8601. */
-const now = (daysLater: number): string => new Date(Date.now() + daysLater * 86_400_000).toISOString();
-
 /** Running jobs end as soon as the platform checks them. */
 async function endJobs(): Promise<void> {
   const program =
     'import sqlite3; sqlite3.connect("/data/larder.db", isolation_level=None).execute("UPDATE job SET seconds = 0")';
   const command = `exec /usr/bin/python3.*[0-9] -c '${program}'`;
   await execa('docker', ['exec', `${platform.project}-app-1`, '/bin/sh', '-c', command]);
-  await expect.poll(async () => (await state()).jobs.every(([, , each]) => each === 'done')).toBe(true);
+  await expect.poll(async () => (await state()).jobs.every(([, , each]) => each === 'done'), long).toBe(true);
+}
+
+/** Sets a key in the store of the service that has no text yet. */
+async function storeText(key: string, text: string): Promise<void> {
+  const command = `mkdir -p /store/${key}/0 && printf %s '${text}' > /store/${key}/0/text`;
+  await execa('docker', ['exec', `${platform.project}-updates-1`, 'sh', '-c', command]);
 }

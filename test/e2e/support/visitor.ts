@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Browser, Locator, Page } from 'playwright-core';
 
 /** Seconds that something may take to be seen: an update beside other tests is slow. */
-const patience = 60;
+const patience = 120;
 
 /** Where a person can look at what was on the screen; git ignores it. */
 const pictures = fileURLToPath(new URL('../../../.cache/screens/', import.meta.url));

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
+import { canonical } from '../../../scripts/lib/release/describe.ts';
 import { bridgeAddress } from '../../rig/bridge-address.ts';
 import { engineSocket } from '../../rig/engine-api.ts';
 import { freePort } from '../../rig/free-port.ts';
@@ -14,6 +15,7 @@ import { push } from '../../rig/registry.ts';
 import type { TestHost } from '../../rig/test-host.ts';
 import { updaterImage } from '../../rig/updater-run.ts';
 import { debianLayer } from './debian.ts';
+import { platformPublisher } from './sign-release.ts';
 import { python } from './stand-ins.ts';
 
 const folder = fileURLToPath(new URL('../python/', import.meta.url));
@@ -22,9 +24,12 @@ const fileOf = (name: string) => readFile(join(folder, name), 'utf8');
 /** Bytes in the image of a release that no other release has. */
 export const ballast = 4_000_000;
 
+/** The same for all releases, because a release older than the last offered one is refused. */
+const publishedAt = new Date().toISOString();
+
 /** The files of a feed, by their names. */
 export interface Feed {
-  files: Record<string, object>;
+  files: Record<string, string | Uint8Array>;
   url: string;
   close(): Promise<void>;
 }
@@ -34,7 +39,7 @@ export async function startFeed(files: Feed['files']): Promise<Feed> {
   const feed: Feed = { files, url: '', close };
   const server = createServer(({ url = '' }, answer) => {
     const file = feed.files[url.slice(1)];
-    answer.writeHead(file ? 200 : 404).end(JSON.stringify(file));
+    answer.writeHead(file ? 200 : 404).end(file);
   });
   async function close() {
     server.closeAllConnections();
@@ -51,7 +56,7 @@ export async function startFeed(files: Feed['files']): Promise<Feed> {
 /** The platform of test/platform/python, whose updates `svc-updater serve` serves, with v1.0.0. */
 export async function startPythonPlatform(
   host: TestHost,
-  options: { feed: string; registry: string; publish: string[] },
+  options: { feed: Feed; registry: string; publish: string[] },
 ): Promise<PythonPlatform> {
   const name = `${host.run}-${randomBytes(3).toString('hex')}`;
   return started(
@@ -67,7 +72,7 @@ export async function startPythonPlatform(
 interface PythonOptions {
   name: string;
   port: number;
-  feed: string;
+  feed: Feed;
   registry: string;
   publish: string[];
   compose: string;
@@ -75,6 +80,7 @@ interface PythonOptions {
 
 export class PythonPlatform extends Instance {
   readonly #host: TestHost;
+  readonly #feed: Feed;
   /** The token of programs that act as an admin. */
   readonly token: string;
 
@@ -95,7 +101,6 @@ LARDER_PORT=${context.port}
 UPDATER_IMAGE=${updaterImage}
 UPDATER_PULL=missing
 UPDATER_NAME=${name}-updater
-FEED_URL=${feed}
 DOCKER_SOCKET=${engineSocket}
 `,
         },
@@ -103,6 +108,7 @@ DOCKER_SOCKET=${engineSocket}
       }),
     });
     this.#host = host;
+    this.#feed = feed;
     this.token = token;
   }
 
@@ -110,7 +116,7 @@ DOCKER_SOCKET=${engineSocket}
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Pushes the images of the platform and of its updates. Releases from v1.3.0 on do not start. */
+  /** Signs a release, and pushes its images: the platform and its updates. Releases from v1.3.0 on do not start. */
   override async publish(version: string): Promise<string> {
     const repository = `${this.name}/larder`;
     const number = version.slice(1);
@@ -135,14 +141,34 @@ DOCKER_SOCKET=${engineSocket}
     const updates = `${this.#host.registry}/${repository}-updates:${version}`;
     const values = { UPDATER: updaterImage, VERSION: version };
     const context = join(this.directory, 'build', version);
-    await this.write(`build/${version}/serve.yaml`, await fileOf('serve.yaml'));
+    const feed = { url: this.#feed.url, trust: { keys: [platformPublisher.key] } };
+    const settings = `${await fileOf('serve.yaml')}feed: ${JSON.stringify(feed)}\n`;
+    await this.write(`build/${version}/serve.yaml`, settings);
     await this.write(`build/${version}/Dockerfile`, await fileOf('updates.Dockerfile'));
     const flags = Object.entries(values).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]);
     await execa('docker', ['build', '--quiet', '--tag', updates, ...flags, context], {
       env: { DOCKER_BUILDKIT: '1' },
       timeout: 180_000,
     });
-    await execa('docker', ['push', '--quiet', updates], { timeout: 180_000 });
-    return push(this.#host.registry, repository, version, app);
+    const { stdout } = await execa('docker', ['push', updates], { timeout: 180_000 });
+    const digests = {
+      app: await push(this.#host.registry, repository, version, app),
+      updates: /digest: (sha256:\S+)/.exec(stdout)?.[1] ?? '',
+    };
+    this.#sign(version, digests);
+    return digests.app;
+  }
+
+  #sign(version: string, digests: Record<string, string>): void {
+    const images = Object.fromEntries(
+      Object.entries(digests).map(([service, digest]) => [
+        service,
+        { reference: `larder/${service}`, digest, platforms: {} },
+      ]),
+    );
+    const release = { format: 1, product: 'larder', version, channel: 'stable', publishedAt };
+    const file = canonical({ ...release, images, files: {} });
+    this.#feed.files[`${version}/release.json`] = file;
+    this.#feed.files[`${version}/release.json.sigstore.json`] = platformPublisher.sign(file);
   }
 }
