@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { commandSchema } from './command-schema.ts';
 
 /** Everything that differs from product to product: its names and where its parts are. */
 export interface Product {
@@ -45,14 +46,6 @@ const serviceForm = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 const listOfServices = 'a list of service names, the app first';
 const saveOrNone = "must be save or none for each service, such as { db: 'save' }";
 const webAddress = 'must be a web address';
-
-const listOfWords = 'must be a list of 1 to 64 strings without NUL, each of at most 4,096 characters';
-/** A program and its arguments. */
-export const commandSchema = z.readonly(
-  z
-    .array(z.string(listOfWords).check(z.regex(/^[^\0]{0,4096}$/, listOfWords)), listOfWords)
-    .check(z.minLength(1, listOfWords), z.maxLength(64, listOfWords)),
-);
 
 const productSchema = z.strictObject(
   {

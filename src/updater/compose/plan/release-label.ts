@@ -1,6 +1,7 @@
 import type * as z from 'zod/mini';
+import { commandSchema } from '../../../core/progress/command-schema.ts';
 import { jsonText } from '../../../core/progress/json-text.ts';
-import { commandSchema, jsonLabelOf } from '../../../core/progress/product.ts';
+import { jsonLabelOf } from '../../../core/progress/product.ts';
 import { compareTold } from '../../../core/release/order.ts';
 import { parsePinTag, versionOfLabel } from '../../../core/release/pin-tag.ts';
 import { releaseSettingsSchema } from '../../../core/release/release-settings.ts';
