@@ -1,4 +1,4 @@
-import { Writable } from 'node:stream';
+import { typedLine } from '../../core/progress/typed-line.ts';
 import { channelOf } from '../../core/release/channel.ts';
 import { isMajorChange } from '../../core/release/order.ts';
 import type { Status } from '../../wire/status.ts';
@@ -48,21 +48,7 @@ export async function askYesNo(question: string, context: Context): Promise<bool
 
 /** The answer to the question; empty at the end of the input. A secret is not shown. */
 export async function readLine(question: string, context: Context, isSecret = false): Promise<string> {
-  const { stdin: input, stderr, signal } = context;
-  const { createInterface } = await import('node:readline');
-  const output = new Writable({ write: (_, __, done) => done() });
-  const lines = createInterface(isSecret ? { input, output, terminal: true } : { input });
-  // The terminal does not send the signal while the client shows nothing.
-  lines.once('SIGINT', () => process.kill(process.pid, 'SIGINT'));
-  stderr.write(question);
-  const answer = await new Promise<string>((resolve) => {
-    lines.once('line', resolve);
-    lines.once('close', () => resolve(''));
-    signal.addEventListener('abort', () => resolve(''), { once: true });
-    if (signal.aborted) resolve('');
-  });
-  lines.close();
-  if (signal.aborted || isSecret) stderr.write('\n');
-  if (signal.aborted) throw interrupted();
+  const answer = await typedLine(question, context, isSecret);
+  if (context.signal.aborted) throw interrupted();
   return answer;
 }

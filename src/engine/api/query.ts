@@ -33,8 +33,6 @@ export interface NamedMount {
   destination: string;
 }
 
-export type ListedImage = Awaited<ReturnType<typeof listImages>>[number];
-
 /** A project may have hundreds of containers, and a socket takes so many connections at a time. */
 const atATime = 32;
 

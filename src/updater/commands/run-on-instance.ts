@@ -104,7 +104,7 @@ async function close(context: RunContext, soFar: RunSoFar, ending: Ending): Prom
   // An engine that is away starts this failed container again when it is back; the new start goes on with the journal.
   if (ending.exitCode !== 0 && !(await engine.answers())) return;
   // A run that is killed needs the values again.
-  if (context.options.settingsFile === givenSettingsPath) await rm(givenSettingsPath).catch(() => {});
+  await rm(givenSettingsPath, { force: true }).catch(() => {});
   if (instance === null) return;
   // If the outcome cannot be written, the next run finds an open journal and settles it. The log has its last line.
   await journal?.end(ending).catch(() => {});

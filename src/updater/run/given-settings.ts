@@ -14,11 +14,11 @@ export async function withGivenSettings(line: CommandLine, isTerminal: boolean):
   const all = [...(path === undefined ? [] : await settingsIn(path)), ...(line.values.get('set') ?? [])];
   const mistakes = all.flatMap(({ value: text, where }) => {
     const [name, value] = nameAndValue(text);
-    const mistake = value === undefined ? null : mistakeInValue(value);
-    if (mistake !== null) return [`${where}: the value of ${name} ${mistake}`];
-    return value === undefined && !isTerminal
-      ? [`${where} ${name} requires a terminal; otherwise, use ${name}=VALUE`]
-      : [];
+    if (!/^[A-Za-z_]\w*$/.test(name)) return [`${where} must be NAME=VALUE or NAME`];
+    if (value === undefined)
+      return isTerminal ? [] : [`${where} ${name} requires a terminal; otherwise, use ${name}=VALUE`];
+    const mistake = mistakeInValue(value);
+    return mistake === null ? [] : [`${where}: the value of ${name} ${mistake}`];
   });
   if (mistakes.length > 0) throw new UsageError(mistakes);
   return all.length === 0 ? line : { ...line, values: new Map(line.values).set('set', all) };

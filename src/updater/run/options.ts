@@ -63,7 +63,6 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
     },
     /** Values for new settings, by name; undefined: read from the terminal. Null for a command that sets none. */
     settings: 'set' in optionsOf[command] ? new Map(all('set').map(nameAndValue)) : null,
-    settingsFile: one('set-file'),
     /** A Swarm stack instead of a compose project. */
     stack: {
       name: one('stack'),

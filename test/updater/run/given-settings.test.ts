@@ -54,7 +54,7 @@ describe('given settings', () => {
   const long = 'x'.repeat(4097);
   it.each([
     [['--set', 'hunter2!=x'], '--set must be NAME=VALUE or NAME'],
-    [['--set', 'A='], '--set must be NAME=VALUE or NAME'],
+    [['--set', 'A='], '--set: the value of A must not be empty'],
     [['--set', 'A=b\nc'], '--set: the value of A must be a single line of text'],
     [['--set', `A=${long}`], '--set: the value of A must have at most 4096 characters'],
     [['--set', 'A'], '--set A requires a terminal; otherwise, use A=VALUE'],

@@ -49,7 +49,6 @@ describe('the options of a command line', () => {
       data: { restorePoint: false, restoreDir: null, said: [] },
       proof: { expect: [], expectFiles: [], release: null, archive: null, trust: null, channelFile: null },
       settings: new Map(),
-      settingsFile: null,
       stack: { name: null, files: [], stopFirst: false },
       yes: false,
       discardCurrent: false,

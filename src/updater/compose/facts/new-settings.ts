@@ -1,7 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { variablesOf } from '../../../core/compose/variables.ts';
-import { settingsLabelOf } from '../../../core/progress/product.ts';
-import { type ReleaseSetting, releaseSettingsSchema } from '../../../core/release/release-settings.ts';
 import type { Image } from '../../../engine/container.ts';
 import { runsImage } from '../../../engine/same-image.ts';
 import { and } from '../../run/log/wording.ts';
@@ -29,17 +27,14 @@ export function newSettings(plan: Plan, image?: Image): { settings: NewSetting[]
     const ignored = `${app.to} is installed already, so the given settings are not written`;
     return { settings: [], warnings: given.size > 0 ? [ignored] : [] };
   }
-  const label = settingsLabelOf(installation.product);
-  const listed = expected?.settings ?? settingsIn(releaseLabel(plan, image, label) ?? '[]');
+  const listed = (expected?.settings ?? releaseLabel(plan, image, 'settings') ?? []).filter(
+    ({ name }) => name !== installation.versionVariable,
+  );
   const variables = variablesOf(installation.files.envFiles);
-  const settings = planSettings({
-    listed: (listed ?? []).filter(({ name }) => name !== installation.versionVariable),
-    given,
-    isSet: (name) => [variables(name)?.text, ...containers.map(({ env }) => env.get(name))].some(Boolean),
-    generate: (generator) => generators[generator](),
-  });
-  const malformed = `the label ${label} on ${app.to} is malformed, so it is ignored`;
-  return { settings, warnings: [...(listed === null ? [malformed] : []), ...unused(installation, settings)] };
+  const isSet = (name: string) =>
+    [variables(name)?.text, ...containers.map(({ env }) => env.get(name))].some(Boolean);
+  const settings = planSettings(listed, given, isSet, (generator) => generators[generator]());
+  return { settings, warnings: unused(installation, settings) };
 }
 
 /** Warns of settings that a user-written compose file does not pass to any service. */
@@ -49,13 +44,4 @@ function unused({ kind, files }: Installation, settings: readonly NewSetting[]):
   const names = settings.flatMap(({ name }) => (kind === 'generated' || isUsed(name) ? [] : [name]));
   if (names.length === 0) return [];
   return [`your compose files do not use ${and(names)}: add the new settings to the environment of the app`];
-}
-
-/** Null if the label is malformed. */
-function settingsIn(label: string): readonly ReleaseSetting[] | null {
-  try {
-    return label.length > 64 * 1024 ? null : releaseSettingsSchema.parse(JSON.parse(label));
-  } catch {
-    return null;
-  }
 }

@@ -19,7 +19,7 @@ import { draftFiles, needsImages } from '../plan/draft-files.ts';
 import { emptyVariables, missingVariables, refuseUnsetSecrets } from '../plan/needed-variables.ts';
 import type { Plan, PreparedPlan } from '../plan/plan.ts';
 import { planFiles, pulledVersion } from '../plan/plan-files.ts';
-import { commandWarnings } from '../plan/release-commands.ts';
+import { labelWarnings } from '../plan/release-label.ts';
 import type { ReleaseText } from '../plan/release-texts.ts';
 import { checkStepping } from '../plan/stepping.ts';
 import { modelWith } from '../proof/proposed-model.ts';
@@ -109,7 +109,7 @@ export async function prepareFiles(
     ...unlike,
     ...platforms,
     ...steps,
-    ...commandWarnings(plan, image),
+    ...labelWarnings(plan, image),
     ...taken.warnings,
     ...gains,
     ...empty,

@@ -11,7 +11,7 @@ import type { RunContext } from '../../run/run-context.ts';
 import type { PreparedPlan } from '../plan/plan.ts';
 import { preflightContainer } from '../plan/preflight-container.ts';
 import { judgePreflight } from '../plan/preflight-results.ts';
-import { releaseCommand } from '../plan/release-commands.ts';
+import { releaseCommand } from '../plan/release-label.ts';
 
 const limitMs = 60_000;
 const longestText = 500;
@@ -19,7 +19,7 @@ const logLevels = { pass: 'info', warn: 'warn', fail: 'error' } as const;
 
 /**
  * Runs the release's own check of the instance (docs/contract.md 2.27) if its image is here and is not installed yet.
- * @throws UpdateError preflight-failed; Cancelled
+ * @throws UpdateError preflight-failed, engine-unavailable; Cancelled
  */
 export async function runPreflight({ engine, log }: RunContext, plan: PreparedPlan): Promise<void> {
   const { app, installation, images, changes } = plan;
@@ -30,11 +30,7 @@ export async function runPreflight({ engine, log }: RunContext, plan: PreparedPl
   const container = preflightContainer(plan, image, command);
   log.addMaskRules(() => ({ secrets: secretsOfBody(container.config) }));
   log.info(`running the preflight command of ${plan.targetName}`);
-  const waiting = withHeartbeat(log, 'waiting for the preflight command', run());
-  const end = await waiting.catch((cause) => {
-    if (!(cause instanceof UpdateError)) throw cause;
-    throw new UpdateError('preflight-failed', cause.message, { detail: cause.detail, cause });
-  });
+  const end = await withHeartbeat(log, 'waiting for the preflight command', run());
   const shown = (text: string) => writtenOut(log.masked(text)).slice(0, longestText);
   const { rows, failure } = judgePreflight(end);
   for (const { level, text } of rows) log[logLevels[level]](shown(text));

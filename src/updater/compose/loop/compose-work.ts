@@ -66,8 +66,6 @@ export class ComposeWork {
   /** The restore point that this process has made. */
   record: PointRecord | null = null;
   freed: Promise<Freeable | null> = Promise.resolve(null);
-  /** When `--wait-timeout` ends, by `performance.now()`; 0 before `verify`. */
-  verifyBy = 0;
   readonly #upTries = new Map<string, UpTries>();
   readonly #starts = new StartTimes();
   /** What was started while data was restored. */

@@ -14,7 +14,6 @@ import { giveNames, removeLeftovers, stopAll } from '../replace/containers.ts';
 import { dataDoors, writePointState } from '../replace/data-services.ts';
 import { freeable } from '../replace/end-updated.ts';
 import { StartTimes } from '../replace/health.ts';
-import { runReady } from '../replace/ready.ts';
 import { endRestorePoint } from '../replace/rollback/end-restore-point.ts';
 import { restoreExecutors } from '../replace/rollback/restore-containers.ts';
 import { restoreData, standStill, startDataAgain } from '../replace/rollback/restore-data.ts';
@@ -107,15 +106,7 @@ const executors: Executors = {
     record?.hash(await dataDoors(lasting, journal));
     // The old image is no longer needed, and the engine has time while the new version starts.
     work.freed = startEarly(freeable(lasting.engine, work.changeover()));
-    work.verifyBy ||= performance.now() + lasting.options.limits.waitTimeoutMs;
     await verify(work.replacement(), now);
-  },
-  ready: async (_, work) => {
-    const { ready = [] } = work.changeover();
-    await runReady(work.lasting, work.journal, ready, work.verifyBy).catch((error) => {
-      if (error instanceof TryAgain) work.memory.done.delete('verify');
-      throw error;
-    });
   },
 
   'restore-data': (_, { lasting, journal, startsWhileRestoring }) =>

@@ -23,9 +23,7 @@ type UpdateStep =
   /** From here on no signal ends the run. */
   | { kind: 'announce' }
   | ReplaceStep
-  | { kind: 'verify' }
-  /** The release's own check of a new app container. */
-  | { kind: 'ready' };
+  | { kind: 'verify' };
 
 /** On the way back. */
 type RollbackStep =
@@ -118,8 +116,7 @@ function nextForward({ data, now, known }: ComposeView): NextStep<ComposeStep> {
       const isReplaced = (service: string) =>
         known.done.has(`up ${service}`) || known.done.has(`run-once ${service}`);
       const steps = replaceSteps(changeover, now, isReplaced);
-      const ready = changeover.ready === undefined ? [] : [{ kind: 'ready' } as const];
-      return first({ kind: 'announce' }, ...steps, { kind: 'verify' }, ...ready);
+      return first({ kind: 'announce' }, ...steps, { kind: 'verify' });
     }
     default:
       return { kind: 'blocked', why: new Error(`an update cannot go on from ${state.at}`) };

@@ -6,7 +6,7 @@ import type { RunContext } from '../../run/run-context.ts';
 import type { Journal } from '../../run/state/journal.ts';
 import { movedServices } from '../inspect/installation.ts';
 import type { PreparedPlan } from '../plan/plan.ts';
-import { releaseCommand } from '../plan/release-commands.ts';
+import { releaseCommand } from '../plan/release-label.ts';
 import { versionWarnings, whatRuns } from '../plan/version-sentences.ts';
 import { verifyUnchanged } from '../replace/verify.ts';
 

@@ -13,7 +13,7 @@ import {
 } from '../inspect/installation.ts';
 import { affectedBy, knownAddresses } from './affected.ts';
 import type { PreparedPlan } from './plan.ts';
-import { releaseCommand } from './release-commands.ts';
+import { releaseCommand } from './release-label.ts';
 import { nameReached, versionWarnings, whatRuns } from './version-sentences.ts';
 
 /**

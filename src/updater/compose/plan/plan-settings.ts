@@ -5,20 +5,17 @@ import { and } from '../../run/log/wording.ts';
 /** A setting that the update writes; `words` describe the change without the value. */
 export type NewSetting = Record<'name' | 'value' | 'words', string>;
 
-interface SettingsFacts {
-  /** The settings that are new in the release. */
-  listed: readonly ReleaseSetting[];
-  given: ReadonlyMap<string, string>;
-  /** Whether a setting has a value already. */
-  isSet: (name: string) => boolean;
-  generate: (generator: NonNullable<ReleaseSetting['generate']>) => string;
-}
-
 /**
  * Chooses the values of new settings: given, generated, or default. Without a given value, a setting that is set is not changed.
+ * @param listed the settings that are new in the release
  * Refusals: settings-invalid, missing-variable.
  */
-export function planSettings({ listed, given, isSet, generate }: SettingsFacts): NewSetting[] {
+export function planSettings(
+  listed: readonly ReleaseSetting[],
+  given: ReadonlyMap<string, string>,
+  isSet: (name: string) => boolean,
+  generate: (generator: NonNullable<ReleaseSetting['generate']>) => string,
+): NewSetting[] {
   const unknown = [...given.keys()].filter((name) => !listed.some((setting) => setting.name === name));
   if (unknown.length > 0)
     throw new UpdateError('settings-invalid', `the release does not list ${and(unknown)} as a new setting`);

@@ -18,20 +18,13 @@ export function judgePreflight({ exitCode, lines }: CommandEnd) {
   const rows = results
     .slice(0, maxRows)
     .map(({ level, check, message }) => ({ level, text: `${level}  ${check.padEnd(width)}  ${message}` }));
-  const [first, ...others] = results.filter((result) => result.level === 'fail');
-  if (first === undefined && exitCode === 0) return { rows, failure: null };
-  const printed = read.flatMap(({ line, result }) => (result || line.trim() === '' ? [] : [line]));
+  const failed = results.filter((result) => result.level === 'fail').slice(0, maxRows);
+  if (failed.length === 0 && exitCode === 0) return { rows, failure: null };
   const ended = exitCode === null ? 'did not finish within 60 s' : `exited with ${exitCode}`;
-  const [message = '', ...failed] = [first ?? [], ...others]
-    .flat()
-    .slice(0, maxRows)
-    .map((result) => `${result.check}: ${result.message}`);
-  return {
-    rows,
-    failure: {
-      message: message || `the preflight command ${ended}`,
-      detail: [...failed, ...printed.slice(-maxPrinted)],
-      ...(first?.advice && { advice: first.advice }),
-    },
-  };
+  const sentences = failed.map((result) => `${result.check}: ${result.message}`);
+  const [message = `the preflight command ${ended}`, ...detail] = sentences;
+  const printed = read.flatMap(({ line, result }) => (result || line.trim() === '' ? [] : [line]));
+  const advice = failed[0]?.advice;
+  const failure = { message, detail: [...detail, ...printed.slice(-maxPrinted)], ...(advice && { advice }) };
+  return { rows, failure };
 }

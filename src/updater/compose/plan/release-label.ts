@@ -1,16 +1,40 @@
+import type * as z from 'zod/mini';
+import { commandSchema } from '../../../core/progress/command-schema.ts';
+import { jsonText } from '../../../core/progress/json-text.ts';
+import { jsonLabelOf } from '../../../core/progress/product.ts';
 import { compareTold } from '../../../core/release/order.ts';
 import { parsePinTag, versionOfLabel } from '../../../core/release/pin-tag.ts';
+import { releaseSettingsSchema } from '../../../core/release/release-settings.ts';
 import type { Image } from '../../../engine/container.ts';
 import { versionLabel } from '../../../engine/labels.ts';
 import type { Plan } from './plan.ts';
 
+const command = jsonText(commandSchema);
+const schemas = { ready: command, preflight: command, settings: jsonText(releaseSettingsSchema) };
+
 /**
- * A label of the pulled app image; null if there is none, or if the image inherits its labels from another product's base image:
- * then its version label differs from its tag.
+ * The value of a label of the pulled app image; undefined if it is malformed, null if there is none, or if the image inherits its
+ * labels from another product's base image: then its version label differs from its tag.
  */
-export function releaseLabel({ app }: Plan, image: Image | undefined, name: string): string | null {
+export function releaseLabel<K extends keyof typeof schemas>(
+  { app, installation }: Plan,
+  image: Image | undefined,
+  kind: K,
+): z.infer<(typeof schemas)[K]> | null | undefined {
+  const text = image?.labels[jsonLabelOf(installation.product, kind)];
   const version = versionOfLabel(image?.labels[versionLabel]);
   const tag = parsePinTag(app.tag);
   const differs = tag.kind === 'release' && version !== null && compareTold(version, tag.version) !== 0;
-  return app.trustsLabel && !differs ? (image?.labels[name] ?? null) : null;
+  if (text === undefined || differs || !app.trustsLabel) return null;
+  return schemas[kind].safeParse(text).data as z.infer<(typeof schemas)[K]> | undefined;
 }
+
+/** A command of the pulled release, from a label of its app image or from the product's record; null if it has none. */
+export const releaseCommand = (plan: Plan, image: Image | undefined, kind: 'ready' | 'preflight') =>
+  releaseLabel(plan, image, kind) ?? plan.installation.product[kind] ?? null;
+
+export const labelWarnings = (plan: Plan, image: Image | undefined): string[] =>
+  (['ready', 'preflight', 'settings'] as const)
+    .filter((kind) => releaseLabel(plan, image, kind) === undefined)
+    .map((kind) => jsonLabelOf(plan.installation.product, kind))
+    .map((label) => `the label ${label} on ${plan.app.to} is malformed, so it is ignored`);

@@ -20,7 +20,7 @@ const noTimeout = /exec: "timeout"|executable file [`'"]?timeout/;
  * Runs the release's own check in a container of the app (docs/contract.md 2.27). Only a program in the container can end
  * it: a docker command that is killed leaves it running.
  * @param verifyBy when `--wait-timeout` ends, by `performance.now()`
- * @throws UpdateError broken; TryAgain if the container was restarted
+ * @throws UpdateError broken; TryAgain if the container was restarted and must be verified again
  */
 export async function runReady(
   { engine, log, options: { app } }: RunContext,

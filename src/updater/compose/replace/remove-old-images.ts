@@ -1,8 +1,8 @@
 import { canonicalRepository, parseReference } from '../../../core/compose/reference.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { type ListedImage, listContainers, listImages } from '../../../engine/api/query.ts';
+import { listContainers, listImages } from '../../../engine/api/query.ts';
 import { holdingTag } from '../../data/hold-images.ts';
-import { counted, size } from '../../run/log/wording.ts';
+import { and, size } from '../../run/log/wording.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
 import type { Replacement } from './replacement.ts';
 
@@ -21,16 +21,11 @@ export async function removeOldImages({
       listImages(engine, { dangling: ['true'] }),
     ]);
     const used = new Set(containers.map(({ imageId }) => imageId));
-    const removed: ReturnType<typeof oldImages> = [];
-    for (const old of oldImages(images.flat(), used, changeover)) {
+    for (const { references, bytes } of oldImages(images.flat(), used, changeover)) {
       // Without force, the engine refuses if a container has used the image since then.
-      const { exitCode } = await engine.call(['image', 'rm', ...old.references], { deadlineMs: 300_000 });
-      if (exitCode === 0) removed.push(old);
+      const { exitCode } = await engine.call(['image', 'rm', ...references], { deadlineMs: 300_000 });
+      if (exitCode === 0) log.info(`removed the old image ${and(references)} (${size(bytes)})`);
     }
-    if (removed.length === 0) return;
-    const names = removed.flatMap(({ references }) => references).join(', ');
-    const bytes = removed.reduce((sum, old) => sum + old.bytes, 0);
-    log.info(`removed ${counted(removed.length, 'old image')}: ${names} (${size(bytes)})`);
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     log.info(`old images could not be removed: ${error.message}`);
@@ -43,7 +38,7 @@ export async function removeOldImages({
  * @param used ids of images that containers use
  */
 export function oldImages(
-  images: readonly ListedImage[],
+  images: Awaited<ReturnType<typeof listImages>>,
   used: ReadonlySet<string>,
   { moved, containers }: Pick<Changeover, 'moved' | 'containers'>,
 ): { references: readonly string[]; bytes: number }[] {

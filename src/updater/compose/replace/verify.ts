@@ -15,10 +15,11 @@ import { startAbandoned } from './start-abandoned.ts';
 
 /**
  * The phase `verify`: what runs is what was pulled, is well, and nothing else changed.
- * @param seen a look at the project of just now; null where there is none. @throws UpdateError broken
+ * @param seen a look at the project of just now; null where there is none. @throws UpdateError broken; TryAgain
  */
 export async function verify(work: Replacement, seen: ProjectContainers | null): Promise<void> {
   const { log, options, journal, changeover } = work;
+  const verifyBy = performance.now() + options.limits.waitTimeoutMs;
   log.enter('verify');
   await journal.note({ state: { at: 'verifying' } });
   let { reports, found } = await awaitServices(work, options.app, seen);
@@ -44,6 +45,7 @@ export async function verify(work: Replacement, seen: ProjectContainers | null):
   for (const warning of changeover.words.warnings) log.warn(warning);
   const addresses = newAddresses(changeover, containers);
   if (addresses) log.info(addresses);
+  if (changeover.ready) await runReady(work, journal, changeover.ready, verifyBy);
 }
 
 /** Holds containers that stay to the health of a new version (docs/contract.md 3.15). @throws UpdateError unhealthy */

@@ -175,6 +175,6 @@ async function completeUpdate(context: RunContext, journal: Journal, changeover:
   log.info(`${goal} has already started; completing the interrupted update of ${and(names)} first`);
   // A container that goes down in this attempt must run again; only the mark `started` makes the next run start it.
   await journal.note({ started: true });
-  const run = new ComposeRun(context, journal, { without: ['announce', 'verify', 'ready'] });
+  const run = new ComposeRun(context, journal, { without: ['announce', 'verify'] });
   await drive(run, 'update', log).catch(warnOf(log));
 }

@@ -4,6 +4,7 @@ import { releaseSettingsSchema } from '../../../../src/core/release/release-sett
 import type { Image } from '../../../../src/engine/container.ts';
 import { newSettings } from '../../../../src/updater/compose/facts/new-settings.ts';
 import type { Plan } from '../../../../src/updater/compose/plan/plan.ts';
+import { labelWarnings } from '../../../../src/updater/compose/plan/release-label.ts';
 import { container, image } from '../../../build.ts';
 import { composeText, installed, planTo } from '../../../build-plan.ts';
 
@@ -96,12 +97,12 @@ describe('the new settings of a release', () => {
     ['not a list', {}],
     ['of another form', [{ name: 'A' }]],
     ['with a reserved name', listed('LD_PRELOAD')],
-    ['too long', JSON.stringify(listed('A')).padEnd(64 * 1024 + 1)],
+    ['too long', listed(...Array.from({ length: 51 }, (_, at) => `A${at}`))],
   ])('are none, with a warning, if the label is %s', (_, label) => {
-    expect(newSettings(planned(), labelled(label))).toEqual({
-      settings: [],
-      warnings: ['the label svc.settings on acme/svc:v1.1.0 is malformed, so it is ignored'],
-    });
+    expect(newSettings(planned(), labelled(label))).toEqual(nothing);
+    expect(labelWarnings(planned(), labelled(label))).toEqual([
+      'the label svc.settings on acme/svc:v1.1.0 is malformed, so it is ignored',
+    ]);
   });
 
   it('are unknown before the pull without a release.json, and of no interest to fetch', () => {

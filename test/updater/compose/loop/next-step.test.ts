@@ -95,12 +95,6 @@ describe('an update', () => {
     ).toEqual(['announce', 'verify']);
   });
 
-  it('runs the ready command after it has verified, also after a kill', () => {
-    const withReady = { state: { at: 'verifying' }, changeover: { ...planned, ready: ['/check'] } } as const;
-    const now = containers('app-1+ worker-1+');
-    expect(story('update', { data: withReady, now })).toEqual(['announce', 'verify', 'ready']);
-  });
-
   it('does not go on from the way back', () => {
     for (const data of [rollingBack, restoring])
       expect(story('update', { data })).toEqual([expect.stringContaining('blocked: an update cannot go on')]);

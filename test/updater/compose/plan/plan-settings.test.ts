@@ -11,12 +11,12 @@ const planned = (
   given: Record<string, string> = {},
   set: string[] = [],
 ) =>
-  planSettings({
-    listed: listed(...settings),
-    given: new Map(Object.entries(given)),
-    isSet: (name) => set.includes(name),
-    generate: (generator) => `<${generator}>`,
-  });
+  planSettings(
+    listed(...settings),
+    new Map(Object.entries(given)),
+    (name) => set.includes(name),
+    (generator) => `<${generator}>`,
+  );
 
 describe('planSettings', () => {
   const rows: [string, Partial<ReleaseSetting>, { given?: string; isSet?: boolean }, string | null][] = [

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { productOf } from '../../../../src/core/progress/product.ts';
-import { commandWarnings, releaseCommand } from '../../../../src/updater/compose/plan/release-commands.ts';
+import { labelWarnings, releaseCommand } from '../../../../src/updater/compose/plan/release-label.ts';
 import { image } from '../../../build.ts';
 import { composeText, imageOf, installed, planTo } from '../../../build-plan.ts';
 
@@ -22,7 +22,7 @@ describe('releaseCommand', () => {
   ])('is the command of the label %.30s instead of the record', (label, expected) => {
     expect(releaseCommand(plan(ofRecord), labelled(label), 'ready')).toEqual(expected);
     expect(releaseCommand(plan(ofRecord), labelled(label), 'preflight')).toBeNull();
-    expect(commandWarnings(plan(), labelled(label))).toEqual([]);
+    expect(labelWarnings(plan(), labelled(label))).toEqual([]);
   });
 
   it.each(['/bin/check', '', '"/bin/check"', '[]', '[1]', '{}', words(65), words(1, 4_097), '["a\\u0000"]'])(
@@ -30,15 +30,15 @@ describe('releaseCommand', () => {
     (label) => {
       expect(releaseCommand(plan(), labelled(label), 'ready')).toBeNull();
       expect(releaseCommand(plan(ofRecord), labelled(label), 'ready')).toEqual(ofRecord.ready);
-      expect(commandWarnings(plan(), labelled(label))).toEqual([
-        'the label svc.ready on acme/svc:v1.1.0 is ignored: it must be a JSON list of 1 to 64 strings, such as ["/app/ready"]',
+      expect(labelWarnings(plan(), labelled(label))).toEqual([
+        'the label svc.ready on acme/svc:v1.1.0 is malformed, so it is ignored',
       ]);
     },
   );
 
   it('ignores the label of another product without a warning', () => {
     expect(releaseCommand(plan(), labelled('["/bin/check"]', '9.9.9'), 'ready')).toBeNull();
-    expect(commandWarnings(plan(), labelled('[]', '9.9.9'))).toEqual([]);
+    expect(labelWarnings(plan(), labelled('[]', '9.9.9'))).toEqual([]);
   });
 
   it('is that of the record without a label', () => {

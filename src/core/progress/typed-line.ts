@@ -1,0 +1,29 @@
+import { type Readable, Writable } from 'node:stream';
+
+interface Terminal {
+  stdin: Readable;
+  stderr: { write(text: string): unknown };
+  signal: AbortSignal;
+}
+
+/** The answer to a question; empty at the end of the input and after the signal. A secret is not shown. */
+export async function typedLine(
+  question: string,
+  { stdin: input, stderr, signal }: Terminal,
+  isSecret: boolean,
+): Promise<string> {
+  const { createInterface } = await import('node:readline');
+  const output = new Writable({ write: (_, __, done) => done() });
+  const hidden = { output, terminal: true, historySize: 0 };
+  const lines = createInterface({ input, signal, ...(isSecret && hidden) });
+  // The terminal does not send the signal while the input is not shown.
+  lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+  stderr.write(question);
+  const answer = await new Promise<string>((resolve) => {
+    lines.once('line', resolve);
+    lines.once('close', () => resolve(''));
+  });
+  lines.close();
+  if (signal.aborted || isSecret) stderr.write('\n');
+  return answer;
+}
