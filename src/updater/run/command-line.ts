@@ -92,9 +92,11 @@ export function parseCommandLine(
 /** Values that do not have the form of their option, options that are missing, and options that exclude each other. */
 export function mistakesIn(command: Command, values: Values): string[] {
   const mistakes: string[] = [];
-  for (const [name, { form }] of Object.entries({ ...optionsOf[command], data: { form: dataForm } })) {
+  const rows: OptionTable = { ...optionsOf[command], data: { form: dataForm, help: '' } };
+  for (const [name, { form, isSecret }] of Object.entries(rows)) {
     for (const { value, where } of values.get(name) ?? [])
-      if (form?.[0].test(value) === false) mistakes.push(`${where} must be ${form[1]}, not "${value}"`);
+      if (form?.[0].test(value) === false)
+        mistakes.push(`${where} must be ${form[1]}${isSecret ? '' : `, not "${value}"`}`);
   }
   const notify = values.get('notify') ?? [];
   if (notify.length > mostAddresses)

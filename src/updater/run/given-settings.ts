@@ -14,7 +14,6 @@ export async function withGivenSettings(line: CommandLine, isTerminal: boolean):
   const all = [...(path === undefined ? [] : await settingsIn(path)), ...(line.values.get('set') ?? [])];
   const mistakes = all.flatMap(({ value: text, where }) => {
     const [name, value] = nameAndValue(text);
-    if (!/^[A-Za-z_]\w*$/.test(name)) return [`${where} must be NAME=VALUE or NAME`];
     if (value === undefined)
       return isTerminal ? [] : [`${where} ${name} requires a terminal; otherwise, use ${name}=VALUE`];
     const mistake = mistakeInValue(value);

@@ -11,6 +11,8 @@ interface OptionRow {
   isList?: boolean;
   /** No environment variable sets it, although one sets the option of that name of another command. */
   isTyped?: boolean;
+  /** Its values are never shown. */
+  isSecret?: boolean;
   /** A settings file may set it, because it belongs to the instance and not to a single run. */
   inFile?: boolean;
   /** What every value must match, and its description for people. */
@@ -113,6 +115,8 @@ compose directory, repeatable []
   set: {
     value: 'NAME[=VALUE]',
     isList: true,
+    isSecret: true,
+    form: [/^[A-Za-z_]\w*(?:=.*)?$/s, 'NAME=VALUE or NAME'],
     help: `Value for a setting that is new in the release, repeatable; without =VALUE,
 the value is read from the terminal`,
   },
