@@ -40,6 +40,7 @@ export async function createScratch(
 ): Promise<string | null> {
   const query = new URLSearchParams(platform === null ? {} : { platform });
   hasMade ||= label === scratchLabel;
+  const labels = { [label]: madeFor, ...(label === scratchLabel && { [makerLabel]: maker }) };
   const answer = await askApi(engine, {
     method: 'POST',
     path: `/containers/create?${query}`,
@@ -48,11 +49,7 @@ export async function createScratch(
       // The engine creates no container without a command, and an image may have none.
       Cmd: ['-'],
       ...config,
-      Labels: {
-        ...object(config.Labels),
-        [label]: madeFor,
-        ...(label === scratchLabel && { [makerLabel]: maker }),
-      },
+      Labels: { ...object(config.Labels), ...labels },
       HostConfig: { NetworkMode: 'none', ...hostConfig },
     },
   });

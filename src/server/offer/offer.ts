@@ -10,8 +10,15 @@ import {
 import { isMajorChange } from '../../core/release/order.ts';
 import type { ReleaseFile } from '../../provenance/release-file.ts';
 import type { UpToDateCode } from '../../wire/codes.ts';
-import { missingReason } from '../../wire/missing-settings.ts';
-import type { PublishedRelease, Reason, Run, Skipped, Status, UpToDate } from '../../wire/status.ts';
+import type {
+  OfferedSetting,
+  PublishedRelease,
+  Reason,
+  Run,
+  Skipped,
+  Status,
+  UpToDate,
+} from '../../wire/status.ts';
 import type { Proof } from './proven-releases.ts';
 import { type PublisherWord, recalledReason } from './publisher-word.ts';
 import { nextRelease } from './stepping.ts';
@@ -103,7 +110,7 @@ function offerAmong(known: OfferFacts): Offer {
 export function offerFields(
   { latest, next, upToDate }: Offer,
   known: OfferFacts,
-  settings: NonNullable<Status['next']>['settings'] = [],
+  settings: OfferedSetting[] = [],
 ): Pick<Status, 'latest' | 'next' | 'upToDate' | 'updateAvailable' | 'skipped'> {
   const { version, skipped } = known;
   // A newer release ends the skip.
@@ -130,17 +137,13 @@ export interface Offered {
   major: boolean;
   publishedAt: string | null;
   isSkipped: boolean;
-  /** Why it needs values first; null if it needs none. */
-  missing: ReturnType<typeof missingReason>;
+  settings: readonly OfferedSetting[];
 }
 
 /** Null if no update is available. */
 export function offeredOf(offered: Offer, { next, skipped }: ReturnType<typeof offerFields>): Offered | null {
-  if (next === null) return null;
-  const { version, major, settings } = next;
   const { publishedAt = null } = offered.next ?? {};
-  const missing = missingReason(version, settings);
-  return { version, major, publishedAt, isSkipped: skipped !== null, missing };
+  return next && { ...next, publishedAt, isSkipped: skipped !== null };
 }
 
 const mostReleases = 20;

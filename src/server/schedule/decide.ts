@@ -1,4 +1,5 @@
 import { byItself, isGoodEnd } from '../../wire/codes.ts';
+import { missingReason } from '../../wire/missing-settings.ts';
 import type { Automatic, BlockedBy, Run } from '../../wire/status.ts';
 import type { AutomaticSettings } from '../contract/automatic.ts';
 import { type Window, windowsAfter } from '../contract/time-window.ts';
@@ -63,7 +64,7 @@ const stalenessOf = ({ staleSince: since }: Pick<PublisherWord, 'staleSince'>): 
 const isBad = (outcome: Run['outcome']): boolean => outcome === 'broken' || outcome === 'crashed';
 
 function whyBlocked(
-  { version, major, publishedAt, isSkipped, missing }: Offered,
+  { version, major, publishedAt, isSkipped, settings }: Offered,
   { minAgeHours, includeMajors, held }: AutomaticSettings & Pick<PublisherWord, 'held'>,
   past: readonly Run[],
 ): BlockedBy | null {
@@ -76,6 +77,7 @@ function whyBlocked(
     return { code: 'rolled-back', message: `${version} was rolled back` };
   if (isSkipped) return { code: 'skipped', message: `${version} is skipped` };
   if (major && !includeMajors) return { code: 'major', message: `${version} is a major version` };
+  const missing = missingReason(version, settings);
   if (missing) return missing;
   if (minAgeHours > 0 && Number.isNaN(Date.parse(publishedAt ?? '')))
     return { code: 'age-unknown', message: `the publication date of ${version} is unknown` };

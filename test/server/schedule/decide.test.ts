@@ -17,7 +17,7 @@ const minor: Offered = {
   major: false,
   publishedAt: '2026-11-18T12:00:00.000Z',
   isSkipped: false,
-  missing: null,
+  settings: [],
 };
 const run = (outcome: EndState | null, more: Partial<Run> = {}): Run =>
   runOf({
