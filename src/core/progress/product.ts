@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { commandSchema } from './command-schema.ts';
+import { jsonText } from './json-text.ts';
 
 /** Everything that differs from product to product: its names and where its parts are. */
 export interface Product {
@@ -46,6 +46,13 @@ const serviceForm = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 const listOfServices = 'a list of service names, the app first';
 const saveOrNone = "must be save or none for each service, such as { db: 'save' }";
 const webAddress = 'must be a web address';
+
+const listOfWords = 'must be a list of 1 to 64 strings without NUL, each of at most 4,096 characters';
+const commandSchema = z.readonly(
+  z
+    .array(z.string(listOfWords).check(z.regex(/^[^\0]{0,4096}$/, listOfWords)), listOfWords)
+    .check(z.minLength(1, listOfWords), z.maxLength(64, listOfWords)),
+);
 
 const productSchema = z.strictObject(
   {
@@ -143,6 +150,10 @@ export const filesLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix
 
 /** The label of the app image with the oldest release that can be updated to it, `v1.5.0`. */
 export const requiresLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-requires`;
+
+/** A program and its arguments in JSON; undefined for any other text. */
+export const commandOf = (text: string): readonly string[] | undefined =>
+  jsonText(commandSchema).safeParse(text).data;
 
 /** The label of the app image with a command of the release, or the settings that are new in it, as JSON. */
 export const jsonLabelOf = ({ labelPrefix }: Product, kind: 'ready' | 'preflight' | 'settings'): string =>

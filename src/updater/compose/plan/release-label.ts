@@ -1,7 +1,5 @@
-import type * as z from 'zod/mini';
-import { commandSchema } from '../../../core/progress/command-schema.ts';
 import { jsonText } from '../../../core/progress/json-text.ts';
-import { jsonLabelOf } from '../../../core/progress/product.ts';
+import { commandOf, jsonLabelOf } from '../../../core/progress/product.ts';
 import { compareTold } from '../../../core/release/order.ts';
 import { parsePinTag, versionOfLabel } from '../../../core/release/pin-tag.ts';
 import { releaseSettingsSchema } from '../../../core/release/release-settings.ts';
@@ -9,24 +7,24 @@ import type { Image } from '../../../engine/container.ts';
 import { versionLabel } from '../../../engine/labels.ts';
 import type { Plan } from './plan.ts';
 
-const command = jsonText(commandSchema);
-const schemas = { ready: command, preflight: command, settings: jsonText(releaseSettingsSchema) };
+const settingsOf = (text: string) => jsonText(releaseSettingsSchema).safeParse(text).data;
+const readers = { ready: commandOf, preflight: commandOf, settings: settingsOf };
 
 /**
  * The value of a label of the pulled app image; undefined if it is malformed, null if there is none, or if the image inherits its
  * labels from another product's base image: then its version label differs from its tag.
  */
-export function releaseLabel<K extends keyof typeof schemas>(
+export function releaseLabel<K extends keyof typeof readers>(
   { app, installation }: Plan,
   image: Image | undefined,
   kind: K,
-): z.infer<(typeof schemas)[K]> | null | undefined {
+): ReturnType<(typeof readers)[K]> | null {
   const text = image?.labels[jsonLabelOf(installation.product, kind)];
   const version = versionOfLabel(image?.labels[versionLabel]);
   const tag = parsePinTag(app.tag);
   const differs = tag.kind === 'release' && version !== null && compareTold(version, tag.version) !== 0;
   if (text === undefined || differs || !app.trustsLabel) return null;
-  return schemas[kind].safeParse(text).data as z.infer<(typeof schemas)[K]> | undefined;
+  return readers[kind](text) as ReturnType<(typeof readers)[K]>;
 }
 
 /** A command of the pulled release, from a label of its app image or from the product's record; null if it has none. */
