@@ -21,8 +21,8 @@ export function metricsOf(status: Status, past: readonly Run[]): string {
       'Whether an update or a rollback is in progress',
       run !== null && run.outcome === null,
     ],
-    ['feed_age_seconds', 'Time since the last check for releases', secondsBetween(checkedAt, now)],
-    ['feed_failed', 'Whether the last check for releases failed', status.feedError !== null],
+    ['feed_age_seconds', 'Time since the last successful check for releases', secondsBetween(checkedAt, now)],
+    ['feed_failed', 'Whether the status contains a feedError', status.feedError !== null],
     [
       'last_run_outcome',
       'Kind and outcome of the last run',
