@@ -37,3 +37,13 @@ export function archiveHeader(
 
 /** Zeros from the end of an entry to the next block. */
 export const paddingOf = (size: number): number => (blockSize - (size % blockSize)) % blockSize;
+
+/** An entry of a tar archive: its header, its bytes and their padding. */
+export const archiveEntry = (name: string, bytes: Buffer, details?: EntryDetails): Buffer[] => [
+  archiveHeader(name, bytes.length, details),
+  bytes,
+  Buffer.alloc(paddingOf(bytes.length)),
+];
+
+/** What ends a tar archive. */
+export const archiveEnd = Buffer.alloc(2 * blockSize);

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { archiveHeader, blockSize, paddingOf } from '../../core/files/archive-header.ts';
+import { archiveEnd, archiveEntry } from '../../core/files/archive-header.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type ContainerFile, readContainerFile } from './container-file.ts';
 
@@ -56,16 +56,12 @@ export function copiedArchive(files: readonly CopiedFile[]): Buffer {
     // An extended header has room for long names and big numbers.
     const extended = Buffer.from(record('path', name) + record('uid', uid) + record('gid', gid));
     return [
-      archiveHeader('extended', extended.length, { modified, kind: 'x' }),
-      ...padded(extended),
-      archiveHeader(name, bytes.length, { mode, modified }),
-      ...padded(bytes),
+      ...archiveEntry('extended', extended, { modified, kind: 'x' }),
+      ...archiveEntry(name, bytes, { mode, modified }),
     ];
   });
-  return Buffer.concat([...parts, Buffer.alloc(2 * blockSize)]);
+  return Buffer.concat([...parts, archiveEnd]);
 }
-
-const padded = (bytes: Buffer): Buffer[] => [bytes, Buffer.alloc(paddingOf(bytes.length))];
 
 /** `17 uid=100000000` and a line feed: the length counts itself. */
 function record(key: string, value: string | number): string {

@@ -1,5 +1,5 @@
 import { parseReference } from '../../core/compose/reference.ts';
-import { archiveHeader, blockSize, paddingOf } from '../../core/files/archive-header.ts';
+import { archiveEnd, archiveEntry } from '../../core/files/archive-header.ts';
 import { givenSettingsPath } from '../../core/release/release-settings.ts';
 import { settingLine } from '../../core/release/setting-line.ts';
 import { type Container, isUp } from '../../engine/container.ts';
@@ -94,8 +94,7 @@ async function startContainer(
 export function settingsArchive(values: Readonly<Record<string, string>>): Buffer {
   const lines = Object.entries(values).map((each) => settingLine(...each));
   const file = Buffer.from(lines.join('\n'));
-  const head = archiveHeader(givenSettingsPath.slice(1), file.length, { mode: 0o600 });
-  return Buffer.concat([head, file, Buffer.alloc(paddingOf(file.length) + 2 * blockSize)]);
+  return Buffer.concat([...archiveEntry(givenSettingsPath.slice(1), file, { mode: 0o600 }), archiveEnd]);
 }
 
 const hasRun = ({ status }: Container): boolean => status !== 'created';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import { canonicalRepository, parseReference } from '../../../../core/compose/reference.ts';
-import { archiveHeader, paddingOf } from '../../../../core/files/archive-header.ts';
+import { archiveEnd, archiveEntry, archiveHeader, paddingOf } from '../../../../core/files/archive-header.ts';
 import { UpdateError } from '../../../../core/progress/update-error.ts';
 import { layoutAnnotations } from '../../../../engine/labels.ts';
 import { classifyPullFailure } from '../../../../engine/pull-failure.ts';
@@ -137,15 +137,10 @@ async function* tarOf(
     }
     yield Buffer.alloc(paddingOf(size));
   }
-  yield Buffer.alloc(1024);
+  yield archiveEnd;
 }
 
-function* entry(name: string, text: string): Generator<Buffer> {
-  const bytes = Buffer.from(text);
-  yield archiveHeader(name, bytes.length);
-  yield bytes;
-  yield Buffer.alloc(paddingOf(bytes.length));
-}
+const entry = (name: string, text: string): Buffer[] => archiveEntry(name, Buffer.from(text));
 
 /** As containerd calls it, which knows no registry by default, and as engines before it. */
 function nameOf(reference: string): { name: string; repository: string; tag: string } {
