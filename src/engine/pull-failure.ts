@@ -24,7 +24,7 @@ const refused = 'the registry denied access (wrong or missing credentials)';
 /** Messages of the engine, containerd and registries. The first row that matches decides. */
 const rows: readonly Row[] = [
   [
-    /cannot connect to the docker (daemon|api)|error during connect/i,
+    /(cannot|failed to) connect to the docker (daemon|api)|error during connect/i,
     'pull-unreachable',
     'often',
     'the engine stopped answering',

@@ -335,6 +335,21 @@ describe('5: the new version has started and is not well', () => {
     expect(await instance.version()).toBe(tag);
   });
 
+  test('one whose log cannot be read: the reason is not shown as printed by the container', async () => {
+    const instance = await createInstance({
+      ...alone,
+      publish: ['v1.1.6'],
+      text: { extra: { worker: 'logging: { driver: none }' } },
+    });
+    const result = await instance.update(['--target', 'v1.1.6', '--wait-timeout', '7']);
+    expectWords(result, {
+      exitCode: 5,
+      says: [/the log of \S+-worker-1 cannot be read: .*configured logging driver does not support reading/],
+      ends: ['broken (broken)'],
+      never: [/printed by \S+-worker-1/],
+    });
+  });
+
   /** A second run has nothing to do, and does not call that well. */
   async function expectStillUnwell(instance: Instance, version: string): Promise<void> {
     const idsOf = async () => Object.values(await instance.containers()).map(({ id }) => id);

@@ -1,4 +1,4 @@
-import { mkdir, rm, symlink } from 'node:fs/promises';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
@@ -13,6 +13,42 @@ import { alone, createInstance, type Instance } from './support/instance.ts';
 
 const toNext = ['--target', 'v1.1.0'];
 const bumped = (text: string) => text.replaceAll('v1.0.0', 'v1.1.0');
+
+// The compose files are on the host, in a directory that is not mounted.
+test.each<[files: string, name: string, mounted: string]>([
+  ['a default name', 'compose.yaml', 'compose.staging.yaml'],
+  ['another name', 'prod.yml', 'compose.yaml'],
+])(
+  'compose files with %s in a directory that is not mounted are not reported as gone',
+  async (_, name, mounted) => {
+    const instance = await createInstance({
+      ...alone,
+      layout: (c) => ({
+        files: {
+          [name]: composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts }),
+          '.env': `DB_PASSWORD='correct horse battery'\nSVC_PORT=${c.port}\nSVC_VERSION=${c.tag}\n`,
+        },
+        flags: ['-f', name],
+      }),
+    });
+    const { directory, project } = instance;
+    const other = `${directory}-other`;
+    await mkdir(other);
+    onTestFinished(() => rm(other, { recursive: true }));
+    await writeFile(join(other, mounted), '');
+    await expectAttempt(
+      instance,
+      ['plan', '--project', project, ...toNext],
+      {
+        exitCode: 3,
+        says: [`${other} is not the directory of project ${project} (${directory})`],
+        ends: [`Add -v ${directory}:${directory} to the docker run command.`],
+        never: ['no longer contains a compose file'],
+      },
+      { mount: null, volumes: [`${other}:${other}`] },
+    );
+  },
+);
 
 describe('a stack in a volume of Portainer', () => {
   interface Stack {

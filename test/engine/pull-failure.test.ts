@@ -57,6 +57,12 @@ const copying = 'failed to copy: httpReadSeeker: failed open: ';
 const blob = `${repository.replace('/', '/v2/')}/blobs/${digest}`;
 it.each<[text: string, code: string, again: string, sentence: string]>([
   [
+    'failed to connect to the docker API at unix:///var/run/docker.sock: connect: connection refused',
+    'pull-unreachable',
+    'often',
+    'the engine stopped answering',
+  ],
+  [
     `${answering}${resolving('v1')}pull access denied, repository does not exist or may require authorization: authorization failed: no basic auth credentials`,
     'pull-denied',
     'never',

@@ -218,7 +218,7 @@ const table = {
       'The host has changed since the containers were started. A new container could not start, or would get other files than the running container has.',
     why: 'The updater only stops a container that could be started again with the same files.',
     advice:
-      'Fix what the log reports on the host. If a changed mount is correct, recreate its container with {compose} up -d --force-recreate. Then run {command} again.',
+      'Fix what the log reports on the host, or change the compose file and run {compose} up -d. If a changed mount is correct, recreate its container with {compose} up -d --force-recreate. Then run {command} again.',
   },
   'outside-mounts': {
     outcome: 'refused',

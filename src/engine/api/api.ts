@@ -65,7 +65,10 @@ export async function readApi(
 
 /** The error for a request that the engine did not carry out, with the engine's message. @param what `stop svc-app-1` */
 export const notDone = (what: string, answer: EngineAnswer, more: { advice?: string } = {}): UpdateError =>
-  new UpdateError('engine-unavailable', `the engine failed to ${what}: ${refusal(answer)}`, more);
+  new UpdateError('engine-unavailable', `the engine failed to ${what}: ${refusal(answer)}`, {
+    ...more,
+    cause: refusalFault(what, answer),
+  });
 
 /** Whether the engine answers what a docker command asks before all else; a proxy may not let it through. */
 export async function pingApi(engine: Engine): Promise<boolean> {

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { refusal } from '../http/fault.ts';
 import type { EngineAnswer } from '../http/request.ts';
@@ -53,13 +52,33 @@ export async function createScratch(
       HostConfig: { NetworkMode: 'none', ...hostConfig },
     },
   });
-  if (answer.status === 404) return null;
-  if (answer.status !== 201) {
-    const cause = new Error(refusal(answer));
-    const message = `the engine cannot create a container from ${image}: ${cause.message}`;
-    throw new UpdateError('engine-unavailable', message, { cause });
-  }
+  // A missing log plugin, or container whose volumes are shared, is a 404 as well.
+  if (answer.status === 404 && !/plugin|such container/i.test(refusal(answer))) return null;
+  if (answer.status !== 201) throw notDone(`create a container from ${image}`, answer);
   return String(JSON.parse(answer.body.toString()).Id);
+}
+
+/**
+ * Starts a container, to check that the engine can start one with these settings, and removes it.
+ * @throws UpdateError engine-unavailable, whose cause is the response of the engine
+ */
+export async function tryScratch(
+  engine: Engine,
+  image: string,
+  madeFor: string,
+  options: ScratchOptions,
+): Promise<void> {
+  const id = await createScratch(engine, image, madeFor, options);
+  // The updater's own image is missing, which says nothing about the settings.
+  if (id === null) return;
+  try {
+    const start = { method: 'POST', path: `/containers/${id}/start` } as const;
+    const answer = await askApi(engine, { ...start, deadlineMs: Number.POSITIVE_INFINITY });
+    if (answer.status >= 400) throw notDone('start a helper container', answer);
+  } finally {
+    // A start that hangs would delay the removal.
+    removeScratch(engine.uncancellable(), id).catch(() => {});
+  }
 }
 
 /** Removes it with its anonymous volumes; a container that is gone, or just being removed, counts as removed. @throws UpdateError engine-unavailable */

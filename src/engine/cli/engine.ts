@@ -53,14 +53,21 @@ const maxAttempts = 3;
 const probeMs = 4_000;
 const probePauseMs = 1_000;
 
-const connectionLost =
-  /Cannot connect to the Docker daemon|error during connect|connection refused|connection reset by peer|no such host|socket: no such file|failed to connect to the docker API|unexpected EOF$|: EOF$|request returned 50[234] .* for API route|response from daemon: (?:<|\\u003c).*(?<!\d)50[234]\b/im;
+/** Printed if the engine cannot be reached, or by a proxy whose engine does not answer. */
+const unreached =
+  /Cannot connect to the Docker daemon|error during connect|failed to connect to the docker API|request returned 50[234] .* for API route|response from daemon: (?:<|\\u003c).*(?<!\d)50[234]\b/im;
+/** Printed if a connection breaks during a response. */
+const broken = /connection reset by peer|socket: no such file|unexpected EOF$|: EOF$/im;
+/** In its errors, the engine reports connections of its own: to registries, log servers and plugins. */
+const engineError = /error (?:response from daemon|from registry): .*/gi;
 
 /** A call that was cancelled because another one failed: what that one failed of decides. */
 const cancelledCall = /error during connect: [^\n]*?context canceled/g;
 
-export const isConnectionLost = (stderr: string): boolean =>
-  connectionLost.test(withoutCancelled(stderr).replaceAll(cancelledCall, ''));
+export function isConnectionLost(stderr: string): boolean {
+  const said = withoutCancelled(stderr).replaceAll(cancelledCall, '');
+  return unreached.test(said) || broken.test(said.replaceAll(engineError, ''));
+}
 
 interface EngineOptions {
   /** The home directory that compose sees. */

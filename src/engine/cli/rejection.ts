@@ -69,5 +69,7 @@ function adviceOn(message: string): { advice?: string } {
         'This version of compose cannot merge a service with an included service of the same name. Move its settings to compose.override.yaml, start the instance once with {compose} up -d, then run {command} again.',
     };
   }
+  if (/error response from daemon: /i.test(message))
+    return { advice: 'Fix the cause that the engine reports, then run {command} again.' };
   return {};
 }

@@ -51,10 +51,14 @@ export function unreachable(host: string, stderr: string, users = mappedBy()): U
       `the engine is too new: it requires API ${tooOld[2]} or later, but the docker CLI of this image supports ${tooOld[1]}`,
     );
   }
+  const reason = lastLine(stderr);
+  // An authorization plugin that does not respond, for example.
+  if (/^error response from daemon: /i.test(reason))
+    return new UpdateError('engine-unavailable', `the engine at ${host} rejects requests: ${reason}`);
   // Who types the command of root's engine on a machine without one has mounted what is no socket.
   return new UpdateError(
     'no-socket',
-    `no engine answers at ${host}: ${lastLine(stderr)}`,
+    `no engine answers at ${host}: ${reason}`,
     users === 'rootless' ? { advice: adviceFor.rootless } : {},
   );
 }

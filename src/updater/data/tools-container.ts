@@ -10,6 +10,7 @@ import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { byLine } from '../../engine/cli/run-attached.ts';
 import { lastLine } from '../../engine/cli/unreachable.ts';
+import { EngineFault } from '../../engine/http/fault.ts';
 import { type Json, object } from '../../engine/json.ts';
 import type { DataDoors } from './data-doors.ts';
 import { type Told, type ToolsResult, toolsLine, toolsResults } from './tools-answers.ts';
@@ -124,9 +125,9 @@ async function run<V extends Verb>(
   // The program exits with 0 or 1; other codes are the engine's, or a signal's.
   if (told === null || exitCode > 1 || state.OOMKilled === true) {
     const why = state.OOMKilled === true ? 'out of memory' : `exit code ${exitCode}`;
-    const detail = stderr.trim() === '' ? [] : [lastLine(stderr)];
+    const reason = lastLine(stderr);
     throw new UpdateError('engine-unavailable', `the helper container that copies data failed: ${why}`, {
-      detail,
+      ...(reason !== '' && { detail: [reason], cause: new EngineFault('refused', reason) }),
     });
   }
   if ('result' in told) {

@@ -91,6 +91,28 @@ it.each<[printed: string, isLost: boolean]>([
   [event({ error: true, message: `${lost}EOF` }), true],
   [`${lost}context canceled\n${lost}EOF`, true],
   [`${lost}dial unix /run/docker.sock: connect: connection refused`, true],
+  ['failed to connect to the docker API at unix:///run/docker.sock: connect: connection refused', true],
+  ['read unix @->/run/docker.sock: read: connection reset by peer', true],
+  ['unexpected EOF', true],
+  // What the engine itself could not reach is in its answer.
+  ...[
+    'failed to initialize logging driver: dial tcp 127.0.0.1:24224: connect: connection refused',
+    'failed to initialize logging driver: dial tcp: lookup logs on 127.0.0.53:53: no such host',
+    'failed to initialize logging driver: read tcp 127.0.0.1:1->127.0.0.1:514: connection reset by peer',
+    'Get "https://registry.example/v2/": EOF',
+    'Get "https://registry.example/v2/": unexpected EOF',
+    'Head "https://registry.example/v2/svc": dial tcp 10.0.0.7:443: i/o timeout',
+    'error while mounting volume: failed to mount: dial tcp 10.0.0.7:2049: connection refused',
+  ].flatMap((answer): [string, boolean][] => [
+    [`Error response from daemon: ${answer}`, false],
+    [event({ error: true, message: `Error response from daemon: ${answer}` }), false],
+    [
+      event({ id: 'Container svc-app-1', status: 'Error', text: `Error response from daemon: ${answer}` }),
+      false,
+    ],
+  ]),
+  ['failed to do request: Head "https://10.0.0.7/v2/": dial tcp 10.0.0.7:443: connection refused', false],
+  [`Error response from daemon: Get "https://10.0.0.7/v2/": EOF\n${lost}EOF`, true],
   ['Cannot connect to the Docker daemon at unix:///run/docker.sock. Is the docker daemon running?', true],
 ])('%s is an engine that went away: %s', (printed, isLost) => {
   expect(isConnectionLost(printed)).toBe(isLost);

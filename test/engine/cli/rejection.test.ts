@@ -13,6 +13,12 @@ it.each([
   expect(advice(message)).not.toContain('config');
 });
 
+it('does not blame the file for an error of the engine', () => {
+  const printed =
+    'Error response from daemon: get data: error in driver "nfs": dial unix /run/nfs.sock: connection refused';
+  expect(advice(printed)).toBe('Fix the cause that the engine reports, then run {command} again.');
+});
+
 it('does not blame the file for the missing plugin of models', () => {
   const stderr = "'models' support requires Docker Model plugin";
   const { code, message, advice } = rejectionOf({

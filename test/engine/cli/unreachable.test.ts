@@ -29,6 +29,16 @@ it.each([
   expect(refused).toMatchObject({ code: 'engine-version', message });
 });
 
+// An authorization plugin that is down, for example.
+it('does not report an engine that responds with an error as missing', () => {
+  const printed =
+    'Error response from daemon: plugin authz failed: dial unix /run/authz.sock: connection refused';
+  expect(unreachable('unix:///run/docker.sock', printed)).toMatchObject({
+    code: 'engine-unavailable',
+    message: `the engine at unix:///run/docker.sock rejects requests: ${printed}`,
+  });
+});
+
 // README's command has the socket of root's engine, which another user's machine may not even have.
 it.each([
   [

@@ -1,8 +1,11 @@
 // A running container is no proof that it can be started again with the same files: the host may have lost a device, a runtime, a
-// share, or the container whose network is shared. A helper container tries it while everything still runs, and changes nothing.
+// share, its log server, or the container whose network is shared. Helper containers try it while everything still runs, and change
+// nothing.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { engineInfo, inspectContainers, inspectWhole, listVolumes } from '../../../engine/api/query.ts';
+import { tryScratch } from '../../../engine/api/scratch.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import {
   isUp,
@@ -11,6 +14,7 @@ import {
   serviceOf,
   sharedContainer,
 } from '../../../engine/container.ts';
+import { EngineFault } from '../../../engine/http/fault.ts';
 import { isEmpty, type Json, object } from '../../../engine/json.ts';
 import { isOfService, placed } from '../../data/choose-mounts.ts';
 import { toolsMount } from '../../data/copies.ts';
@@ -18,11 +22,13 @@ import type { DataDoors } from '../../data/data-doors.ts';
 import { declareData } from '../../data/declare.ts';
 import { namedIn } from '../../data/survey-point.ts';
 import { runTools } from '../../data/tools-container.ts';
+import { program } from '../../data/tools-protocol.ts';
 import { and } from '../../run/log/wording.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { changedMounts, type HostMount } from './changed-mounts.ts';
+import { type HostNeed, hostNeeds } from './host-needs.ts';
 import { dataFacts } from './plan-point.ts';
 
 /** What a container of a service is started with. */
@@ -31,9 +37,19 @@ interface Definition {
   host: Json;
 }
 
-/** What the host may lack, besides mounts and the containers of `namespaceModes`. */
-const provided =
-  'Devices DeviceRequests DeviceCgroupRules Runtime CgroupParent CpusetCpus CpusetMems Privileged UsernsMode';
+/** Nothing must reach the log server of a user. */
+const silent = { Entrypoint: [program[0], '-e', ''], Cmd: [] };
+const confined = {
+  CapDrop: ['ALL'],
+  SecurityOpt: ['no-new-privileges'],
+  LogConfig: { Type: 'none' },
+  UsernsMode: '',
+};
+/** What the engine answers if it cannot publish a port at an address. */
+const noAddress = /^.* on endpoint .*: cannot assign requested address$/s;
+const late = 'a mount, device or log server did not respond within 60 s';
+const maxTries = 2;
+const tryPauseMs = 2_000;
 const unseen = { isFile: false, root: null, device: null, excluded: [] };
 
 /**
@@ -58,28 +74,29 @@ export async function checkHost(
     const service = serviceOf(readContainer(raw));
     const host = object(raw.HostConfig);
     const next = object(sent.get(service)?.body.HostConfig);
-    const both = [host, ...(isEmpty(next) ? [] : [{ Runtime: host.Runtime, ...next }])];
+    const { Ports } = object(raw.NetworkSettings);
+    const both = [
+      { ...host, PortBindings: Ports },
+      ...(isEmpty(next) ? [] : [{ Runtime: host.Runtime, ...next }]),
+    ];
     return both.map((each) => ({ service, host: each }));
   });
   const doors = { engine, log, project: project.name, toolsImage: own.imageId };
-  const mounts = await mountsOf(engine, running);
-  const groups = Map.groupBy(definitions, ({ host }) => JSON.stringify(askedOf(host)));
-  // Every engine has these.
-  for (const usual of ['{}', '{"Runtime":"runc"}']) groups.delete(usual);
+  const info = await engineInfo(engine);
+  const mounts = await mountsOf(engine, running, info);
+  const needs = definitions.flatMap(({ service, host }) =>
+    hostNeeds(host, info.LoggingDriver).map((need) => ({ service, need: JSON.stringify(need) })),
+  );
+  const groups = Map.groupBy(needs, ({ need }) => need);
   const tried = await Promise.all([
     downProviders(engine, definitions),
     // Only this one sees other processes: not every runtime allows it.
-    mounts.length === 0 ? [] : tryStart(doors, definitions, { PidMode: 'host' }, mounts),
-    ...[...groups].map(([asked, group]) =>
-      tryStart(doors, group, { UsernsMode: '', ...JSON.parse(asked) }, []),
-    ),
+    mounts.length === 0 ? [] : checkMounts(doors, servicesOf(definitions), mounts),
+    ...[...groups].map(([need, group]) => checkNeed(doors, servicesOf(group), JSON.parse(need))),
   ]);
   const [first, ...detail] = new Set(tried.flat());
   if (first !== undefined) throw new UpdateError('host-changed', first, { detail });
 }
-
-const askedOf = (host: Json): Json =>
-  Object.fromEntries(provided.split(' ').flatMap((key) => (isEmpty(host[key]) ? [] : [[key, host[key]]])));
 
 /** A container that no longer exists is not needed: compose names its successor. */
 async function downProviders(engine: Engine, definitions: readonly Definition[]): Promise<string[]> {
@@ -96,7 +113,7 @@ async function downProviders(engine: Engine, definitions: readonly Definition[])
 }
 
 /** Binds and local volumes. */
-async function mountsOf(engine: Engine, running: readonly Json[]): Promise<HostMount[]> {
+async function mountsOf(engine: Engine, running: readonly Json[], info: Json): Promise<HostMount[]> {
   const mounts = running.flatMap((raw) => {
     const { labels, storage } = readContainer(raw);
     const besides = storage.map(({ destination }) => destination);
@@ -108,41 +125,66 @@ async function mountsOf(engine: Engine, running: readonly Json[]): Promise<HostM
   const names = mounts.flatMap(({ driver, source }) => (driver === 'local' ? [source] : []));
   const volumes = await listVolumes(engine, names);
   const options = new Map(volumes.map((volume) => [volume.name, volume.options]));
-  const dataRoot = String((await engineInfo(engine)).DockerRootDir || '/var/lib/docker');
+  const dataRoot = String(info.DockerRootDir || '/var/lib/docker');
   return mounts.map((mount) => ({ ...mount, ...placed(mount, { options }), dataRoot }));
 }
 
-/** Starts a helper container for these definitions. */
-async function tryStart(
-  doors: DataDoors,
-  definitions: readonly Definition[],
-  hostConfig: Json,
-  mounts: readonly HostMount[],
-): Promise<string[]> {
-  const services = and([...new Set(definitions.map(({ service }) => service))]);
-  try {
+/** Changed mounts, a sentence each. */
+function checkMounts(doors: DataDoors, services: string, mounts: readonly HostMount[]): Promise<string[]> {
+  const start = async (signal: AbortSignal) => {
     const tables = await runTools(doors, {
       verb: 'tables',
       code: 'host-changed',
       asked: { mounts: mounts.map(() => unseen), pids: mounts.map(({ pid }) => pid) },
       mounts: mounts.map((mount, at) => toolsMount(mount, at, true)),
-      hostConfig: { ...hostConfig, CapAdd: [] },
-      // Dead shares never answer.
-      signal: AbortSignal.timeout(60_000),
+      hostConfig: { PidMode: 'host', CapAdd: [] },
+      signal,
     });
     return changedMounts(mounts, tables);
-  } catch (error) {
-    if (Object(error).name === 'TimeoutError')
-      return [`${services} cannot be started again: a mount or device did not respond within 60 s`];
-    if (!(error instanceof UpdateError) || !(await doors.engine.answers())) throw error;
-    const reason = error.detail.at(-1) ?? Object(error.cause).message;
-    // The engine has not refused to create or start it.
-    if (reason === undefined) throw error;
-    // A socket proxy may not allow the calls of the helper.
-    if (/\b403\b/.test(reason)) {
-      doors.log.warn(`the host was not checked, because the engine denied a request: ${reason}`);
-      return [];
+  };
+  const named = (reason: string) => namedIn(reason, mounts)?.where ?? services;
+  return tryStart(doors, start, (reason) => `${named(reason)} cannot be started again`);
+}
+
+function checkNeed(doors: DataDoors, services: string, [name, hostConfig]: HostNeed): Promise<string[]> {
+  const start = async (signal: AbortSignal) => {
+    const options = { config: silent, hostConfig: { ...confined, ...hostConfig } };
+    await tryScratch(doors.engine.until(signal), doors.toolsImage, doors.project, options);
+    return [];
+  };
+  return tryStart(doors, start, () => `${services} cannot be started again${name && ` with ${name}`}`);
+}
+
+const servicesOf = (all: readonly Pick<Definition, 'service'>[]): string =>
+  and([...new Set(all.map(({ service }) => service))]);
+
+/** A refusal counts if it is repeated: an engine that restarts also refuses, or ends the helper container. */
+async function tryStart(
+  { engine, log }: DataDoors,
+  start: (signal: AbortSignal) => Promise<string[]>,
+  sentenceFor: (reason: string) => string,
+): Promise<string[]> {
+  const refusal = (reason: string) => [`${sentenceFor(reason)}: ${reason}`];
+  for (let tries = 1; ; tries++) {
+    const signal = AbortSignal.timeout(60_000);
+    try {
+      return await start(signal);
+    } catch (error) {
+      const { code, cause } = Object(error);
+      if (!signal.aborted && code !== 'engine-unavailable') throw error;
+      const fault = cause instanceof EngineFault && cause.kind === 'refused' ? cause : null;
+      // A socket proxy may not allow the calls of the helper.
+      if (/\b403\b/.test(String(fault?.status ?? fault?.message))) {
+        log.warn(`the host was not checked, because the engine denied a request: ${fault?.message}`);
+        return [];
+      }
+      const isFinal = tries === maxTries || (fault?.status ?? 500) < 500;
+      if (isFinal && fault !== null)
+        return refusal(fault.message.replace(noAddress, 'the host does not have this address'));
+      // Dead shares never answer.
+      if (signal.aborted && (isFinal || (await engine.answers()))) return refusal(late);
+      if (isFinal) throw error;
+      await sleep(tryPauseMs);
     }
-    return [`${namedIn(reason, mounts)?.where ?? services} cannot be started again: ${reason}`];
   }
 }

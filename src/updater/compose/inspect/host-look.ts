@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { defaultNames } from '../../../core/compose/project-files.ts';
-import type { HostPaths } from '../../../core/files/host-paths.ts';
+import { type HostPaths, isWithin } from '../../../core/files/host-paths.ts';
 import { addMount } from '../../../core/progress/advice.ts';
 import { stateName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
@@ -21,8 +21,11 @@ export type Likeness =
 
 /** Checks directories on the host. */
 export interface HostLook {
-  /** Compares that path with the directory mounted at `here`. @throws UpdateError engine-unavailable, read-only */
-  compare(path: string, here: string): Promise<Likeness>;
+  /**
+   * Compares that path with the directory mounted at `here`. @param files the compose files of the project at that path, if known
+   * @throws UpdateError engine-unavailable, read-only
+   */
+  compare(path: string, here: string, files?: readonly string[]): Promise<Likeness>;
   /** Whether the host has a compose file with a default name there. @throws UpdateError engine-unavailable */
   hasCompose(path: string): Promise<boolean>;
   /** The mounts of all containers that have that path in them. @throws UpdateError engine-unavailable */
@@ -60,7 +63,7 @@ export const hostLook = (engine: Engine, image: string): HostLook => {
   return {
     mounts: (path) => mountsWith(engine, path),
     hasCompose: async (path) => (await through(path, (has) => someOf(defaultNames, has))) ?? false,
-    async compare(path, here) {
+    async compare(path, here, files = []) {
       const names = await readdir(here);
       // A killed run may have left its marker.
       for (const left of names.filter((name) => name.startsWith(marker))) await rm(join(here, left));
@@ -72,7 +75,11 @@ export const hostLook = (engine: Engine, image: string): HostLook => {
         } finally {
           await rm(join(here, file), { force: true });
         }
-        return (await someOf(names.filter(isComposeFile), has)) ? 'another' : 'nothing';
+        const inside = files.filter((each) => isWithin(each, path)).map((each) => relative(path, each));
+        // Its compose files may all be in other directories.
+        const isElsewhere = files.length > 0 && inside.length === 0;
+        const possible = [...names.filter(isComposeFile), ...defaultNames, ...inside];
+        return isElsewhere || (await someOf(possible, has)) ? 'another' : 'nothing';
       });
       return likeness ?? 'nothing';
     },

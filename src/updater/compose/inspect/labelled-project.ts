@@ -13,6 +13,8 @@ export interface KnownProject {
   /** The directory on the host. */
   directory: string;
   services: Set<string>;
+  /** Its compose files, from the labels of one container. */
+  files: readonly string[];
 }
 
 /** All other projects, with their files. @param composed containers of all projects */
@@ -39,7 +41,8 @@ export function knownProjects(composed: readonly ListedContainer[]): KnownProjec
     const { project, directory: from, service: of } = composeLabels;
     const [name = '', directory = '', service = ''] = [project, from, of].map((label) => labels[label]);
     const key = `${name}\n${directory}`;
-    const row = rows.get(key) ?? { name, directory, services: new Set<string>() };
+    const { files } = labelledPaths({ labels }, directory);
+    const row = rows.get(key) ?? { name, directory, services: new Set<string>(), files };
     row.services.add(service);
     rows.set(key, row);
   }

@@ -80,9 +80,8 @@ function byDirectory(
 export const directoriesOf = (paths: HostPaths, { dir }: UpdateOptions): readonly string[] =>
   dir ? [dir] : paths.destinations;
 
-export const projectOfJournal = ({ project: { name, directory }, services }: JournalData): KnownProject => ({
-  name,
-  directory,
+export const projectOfJournal = ({ project, services }: JournalData): KnownProject => ({
+  ...project,
   services: new Set(services),
 });
 
@@ -126,7 +125,7 @@ async function byName(search: Search, name: string): Promise<ProjectPlace> {
     throw new UpdateError('not-mounted', message, { advice });
   }
   // The labels may contain another path of the mounted directory, such as a symlink.
-  const likeness = await look.compare(directory, mountedAt);
+  const likeness = await look.compare(directory, mountedAt, row.files);
   if (likeness !== 'same') throw notThat(row, host, likeness, projects);
   paths.alias(directory, mountedAt);
   return { name, directory, mountedAt };

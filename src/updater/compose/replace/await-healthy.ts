@@ -2,6 +2,7 @@ import { UpdateError } from '../../../core/progress/update-error.ts';
 import { listen } from '../../../engine/api/events.ts';
 import { inspectContainers } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
+import { lastLine } from '../../../engine/cli/unreachable.ts';
 import type { Container } from '../../../engine/container.ts';
 import { breakSilence } from '../../run/log/heartbeat.ts';
 import { maskRulesOfContainers } from '../../run/log/mask-rules.ts';
@@ -93,14 +94,18 @@ export async function awaitWell(
 
 async function lastLog(engine: Engine, container: Container): Promise<string[]> {
   const result = await engine.call(['logs', '--tail', String(logLines), container.id]);
-  const lines = `${result.stdout}${result.stderr}`.split(/\r?\n/).filter(Boolean).slice(-logLines);
   const health = container.lastHealthOutput.trim();
+  const ofHealth = health && container.health !== 'healthy' ? [`health check output: ${health}`] : [];
+  // Not every log driver supports reading. Then standard error has the engine's reason instead of the container's lines.
+  if (result.exitCode !== 0)
+    return [`the log of ${container.name} cannot be read: ${lastLine(result.stderr)}`, ...ofHealth];
+  const lines = `${result.stdout}${result.stderr}`.split(/\r?\n/).filter(Boolean).slice(-logLines);
   const count = lines.length === 1 ? 'line' : `${lines.length} lines`;
   return [
     lines.length === 0
       ? `${container.name} has not written anything to its log`
       : `last ${count} printed by ${container.name}:`,
     ...eachOnce(lines).map((line) => `  ${line}`),
-    ...(health && container.health !== 'healthy' ? [`health check output: ${health}`] : []),
+    ...ofHealth,
   ];
 }

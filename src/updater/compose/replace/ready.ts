@@ -12,7 +12,7 @@ const longestLine = 500;
 /** The engine's own time for the start and the end of a command. */
 const spareMs = 10_500;
 const killed = 137;
-const connectionLost = /^(?:error during connect|Cannot connect to the Docker daemon)/;
+const connectionLost = /^(?:error during connect|(?:cannot|failed to) connect to the docker )/i;
 /** As container runtimes report it. */
 const noTimeout = /exec: "timeout"|executable file [`'"]?timeout/;
 

@@ -42,13 +42,17 @@ interface Host {
   err?: string;
   /** Of the creation of a helper. */
   status?: number;
+  said?: string;
+  /** So many creations fail before. */
+  failures?: number;
 }
 
 const data = { Type: 'bind', Source: '/srv/data', Destination: '/data', RW: true };
 const ok = '{"result":{"tables":{"self":""},"directories":[true]}}\n';
 
 /** Checks an app and a worker. Gives what the helpers were created with. */
-async function check({ hosts = [], mounts = [data], out = ok, err = '', status = 201 }: Host) {
+async function check(asked: Host) {
+  const { hosts = [], mounts = [data], out = ok, err = '', status = 201, said = 'no such device' } = asked;
   for (const [name, text] of Object.entries({ out, err })) await writeFile(join(directory, name), text);
   const created: Json[] = [];
   const running = (service: string, at: number) => ({
@@ -71,7 +75,9 @@ async function check({ hosts = [], mounts = [data], out = ok, err = '', status =
       else if (url.includes('/info')) to.end('{"DockerRootDir":"/var/lib/docker"}');
       else if (url.includes('/containers/create')) {
         created.push(JSON.parse(body).HostConfig);
-        to.writeHead(status).end('{"Id":"helper","message":"no such device"}');
+        to.writeHead(created.length > (asked.failures ?? 0) ? status : 500).end(
+          `{"Id":"helper","message":"${said}"}`,
+        );
       } else if (url.includes('/helper/json')) to.end('{"State":{"Running":false,"ExitCode":0}}');
       else to.end('[]');
     });
@@ -93,6 +99,7 @@ const labels = (service: string) => ({
 
 const withMounts = { PidMode: 'host', UsernsMode: 'host' };
 const sysbox = { Runtime: 'sysbox-runc' };
+const fluentd = { LogConfig: { Type: 'fluentd', Config: { tag: 'svc' } } };
 const device = { Devices: [{ PathOnHost: '/dev/stick' }] };
 
 it.each<[string, Host, readonly Json[]]>([
@@ -102,6 +109,11 @@ it.each<[string, Host, readonly Json[]]>([
     'another runtime, which may not allow namespaces of the host',
     { hosts: [sysbox] },
     [withMounts, { ...sysbox, UsernsMode: '' }],
+  ],
+  [
+    'the same log server once',
+    { mounts: [], hosts: [fluentd, fluentd] },
+    [{ ...fluentd, NetworkMode: 'none' }],
   ],
   ['the same device once', { mounts: [], hosts: [device, device] }, [{ ...device, UsernsMode: '' }]],
   [
@@ -129,10 +141,20 @@ it.each<[string, Host, string, string]>([
     'host-changed',
     'app and worker cannot be started again: no such device',
   ],
+  [
+    'the log driver is missing',
+    { status: 404, mounts: [], hosts: [fluentd], said: 'plugin \\"fluentd\\" not found' },
+    'host-changed',
+    'app cannot be started again with log driver fluentd: plugin "fluentd" not found',
+  ],
   ['it was killed', { out: '' }, 'engine-unavailable', 'exit code 0'],
   ['the image of the updater is gone', { status: 404 }, 'engine-unavailable', 'is no longer on this machine'],
 ])('refuses if %s', async (_, host, code, message) => {
   await expect(check(host)).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
+});
+
+it('tries again if an engine that restarts refuses once', async () => {
+  expect(await check({ mounts: [], hosts: [device], failures: 1 })).toHaveLength(2);
 });
 
 it('refuses if the helper container does not start in time', async () => {
@@ -141,7 +163,8 @@ it('refuses if the helper container does not start in time', async () => {
   const asked = vi.spyOn(AbortSignal, 'timeout').mockImplementation(() => late(300));
   await expect(check({ out: '' })).rejects.toMatchObject({
     code: 'host-changed',
-    message: 'app and worker cannot be started again: a mount or device did not respond within 60 s',
+    message:
+      'app and worker cannot be started again: a mount, device or log server did not respond within 60 s',
   });
   expect(asked).toHaveBeenCalledWith(60_000);
   await rm(join(directory, 'hangs'));

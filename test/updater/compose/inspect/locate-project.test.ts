@@ -37,6 +37,7 @@ const known = (name: string, directory: string, ...services: string[]): KnownPro
   name,
   directory,
   services: new Set(services),
+  files: [],
 });
 const svc = known('svc', '/opt/svc', 'app', 'worker', 'db');
 const blog = known('blog', '/opt/blog', 'web', 'db');

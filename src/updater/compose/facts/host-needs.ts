@@ -1,0 +1,48 @@
+import { isEmpty, type Json, list, object, strings } from '../../../engine/json.ts';
+
+/** Settings that the host may no longer fulfil. The name is for people, and empty if the engine's message has one. */
+export type HostNeed = readonly [name: string, hostConfig: Json];
+
+const provided =
+  'Devices DeviceRequests DeviceCgroupRules Runtime CgroupParent CpusetCpus CpusetMems NanoCpus CpuRealtimePeriod CpuRealtimeRuntime BlkioWeightDevice BlkioDeviceReadBps BlkioDeviceWriteBps BlkioDeviceReadIOps BlkioDeviceWriteIOps StorageOpt Ulimits Sysctls SecurityOpt Privileged UsernsMode';
+/** The first three need nothing. The others write to the log server even if a container has no output. */
+const untriedDrivers = ['json-file', 'local', 'none', 'awslogs', 'gcplogs'];
+/** Addresses that every host has. */
+const everywhere = /^(?:|0\.0\.0\.0|::|127\..*)$/;
+
+/**
+ * What a container needs of its host, besides mounts and other containers. @param host its `HostConfig`
+ * @param defaultDriver the log driver of the engine
+ */
+export function hostNeeds(host: Json, defaultDriver: unknown): HostNeed[] {
+  const asked: Json = {
+    ...host,
+    SecurityOpt: strings(host.SecurityOpt).filter((each) => !/^(no-new-priv|label=disable)/.test(each)),
+    // A helper container has no interfaces.
+    Sysctls: Object.fromEntries(Object.entries(object(host.Sysctls)).filter(([key]) => !/\.eth\d/.test(key))),
+    // Every engine has it.
+    Runtime: host.Runtime === 'runc' ? '' : host.Runtime,
+  };
+  const given = provided.split(' ').flatMap((key) => (isEmpty(asked[key]) ? [] : [[key, asked[key]]]));
+  const { Type, Config } = object(host.LogConfig);
+  const driver = String(Type || defaultDriver || 'json-file');
+  const [, server] = Object.entries(object(Config)).find(([key]) => key.endsWith('-address')) ?? [];
+  const withServer = server === undefined ? driver : `${driver} (${server})`;
+  const log = untriedDrivers.includes(driver) ? {} : { LogConfig: { Type: driver, Config } };
+  // Without a port, the engine chooses a free one.
+  const publish = (HostIp: string) => ({ NetworkMode: 'default', PortBindings: { '1/tcp': [{ HostIp }] } });
+  const needs: HostNeed[] = [
+    ['', Object.fromEntries(given)],
+    [`log driver ${withServer}`, log],
+    ...publishedAddresses(host).map((each): HostNeed => [`published address ${each}`, publish(each)]),
+  ];
+  return needs.filter(([, hostConfig]) => !isEmpty(hostConfig));
+}
+
+/** Ports are ignored if the container has no network of its own. */
+function publishedAddresses({ NetworkMode, PortBindings }: Json): string[] {
+  if (/^(?:host|none|container:)/.test(String(NetworkMode))) return [];
+  const bindings = Object.values(object(PortBindings)).flatMap((each) => list<Json>(each));
+  const addresses = new Set(bindings.map(({ HostIp }) => String(HostIp ?? '')));
+  return [...addresses].filter((address) => !everywhere.test(address));
+}
