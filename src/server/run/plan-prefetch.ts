@@ -2,8 +2,11 @@ import type { Container } from '../../engine/container.ts';
 import { isUnderWay, originOf, triesLabel } from '../place/updater-container.ts';
 
 export interface PrefetchFacts {
-  /** The release to download, and when the releases were read, in milliseconds since 1970; null if none is known. */
-  offered: { to: string; checkedAt: number } | null;
+  /**
+   * The release to download, null if none is available, for example because it was recalled; and when the releases were
+   * read, in milliseconds since 1970. Null if this server cannot tell.
+   */
+  offered: { to: string | null; checkedAt: number } | null;
   /** The running version. */
   version: string;
   /** The prefetch container of this instance; null if there is none. */
@@ -31,7 +34,7 @@ export function planPrefetch(
   { offered, version, found, isFollowed }: PrefetchFacts,
   now: number,
 ): PrefetchStep {
-  if (found === null) return offered === null ? { kind: 'leave' } : { kind: 'launch', tries: 1 };
+  if (found === null) return offered?.to ? { kind: 'launch', tries: 1 } : { kind: 'leave' };
   const { id, status, exitCode, createdAt, labels } = found;
   const { to } = originOf(found);
   if (to === version) return { kind: 'remove', id };
