@@ -99,6 +99,6 @@ it.each<[string, Partial<typeof facts>, object]>([
   ],
 ])('%s', (_, given, step) => {
   const { offered: to, checkedAt, now, ...others } = { ...facts, ...given };
-  const offered = to === null ? null : { to: to === 'none' ? null : to, checkedAt };
+  const offered = to === null ? null : { release: to === 'none' ? null : { to, target: to }, checkedAt };
   expect(planPrefetch({ ...others, offered }, now)).toMatchObject(step);
 });

@@ -77,7 +77,7 @@ describe('a recalled release', () => {
     expect(started()).toEqual([]);
   });
 
-  const fetching = [{ say: { phase: 'pull', message: '42 of 98 MB', percent: 42 } }];
+  const fetching: Script = [{ say: { phase: 'pull', message: '42 of 98 MB', percent: 42 } }];
   it.each<[string, Script, () => void]>([
     [
       'recalled during the download',

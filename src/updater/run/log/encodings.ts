@@ -3,12 +3,6 @@
 /** The escapes of one encoding in a text, by position: the characters that an escape stands for, and where it ends. */
 export type Escapes = ReadonlyMap<number, { characters: string; end: number }>;
 
-interface Encoding {
-  /** At each position, also within another escape: a value may begin there. */
-  pattern: RegExp;
-  decode(code: string): string;
-}
-
 const { raw } = String;
 
 /** The bytes of one character in UTF-8. @param first forms of the first of one, two, three and four bytes */
@@ -33,32 +27,27 @@ const fromBackslash = (code: string): string => {
   return /\w/.test(code.charAt(1)) ? JSON.parse(`"${code}"`) : code.slice(1);
 };
 
-const encodings: readonly Encoding[] = [
+/** The pattern finds an escape at each position, also within another escape: a value may begin there. */
+const encodings: readonly [pattern: RegExp, decode: (code: string) => string][] = [
   // JSON, and a shell's double quotes, `$'…'` and backslashes. Programs differ in what they escape, never in its meaning.
-  {
-    pattern: new RegExp(raw`(?=(\\u[\da-fA-F]{4}|${octal}|\\[bfnrt]|\\[^A-Za-z0-9]))`, 'g'),
-    decode: fromBackslash,
-  },
+  [new RegExp(raw`(?=(\\u[\da-fA-F]{4}|${octal}|\\[bfnrt]|\\[^A-Za-z0-9]))`, 'g'), fromBackslash],
   // URLs, and forms, which write a space as a plus sign.
-  { pattern: new RegExp(`(?=(${percent}))`, 'gi'), decode: fromPercent },
-  { pattern: new RegExp(raw`(?=(\+|${percent}))`, 'gi'), decode: fromPercent },
+  [new RegExp(`(?=(${percent}))`, 'gi'), fromPercent],
+  [new RegExp(raw`(?=(\+|${percent}))`, 'gi'), fromPercent],
   // A shell's single quotes.
-  { pattern: /(?=('(?:\\'|"'")'))/g, decode: () => "'" },
+  [/(?=('(?:\\'|"'")'))/g, () => "'"],
   // Compose.
-  { pattern: /(?=(\$\$))/g, decode: () => '$' },
+  [/(?=(\$\$))/g, () => '$'],
 ];
 
 /** The text as it is, and as each encoding reads it that has an escape in it. */
 export function readingsOf(text: string): Escapes[] {
-  const readings = encodings.map(
-    ({ pattern, decode }) =>
-      new Map(
-        [...text.matchAll(pattern)].map(({ index, 1: found = '' }) => [
-          index,
-          { characters: decode(found), end: index + found.length },
-        ]),
-      ),
-  );
+  const readings = encodings.map(([pattern, decode]) => {
+    const escapes = new Map<number, { characters: string; end: number }>();
+    for (const { index, 1: code = '' } of text.matchAll(pattern))
+      escapes.set(index, { characters: decode(code), end: index + code.length });
+    return escapes;
+  });
   return [new Map(), ...readings.filter(({ size }) => size > 0)];
 }
 

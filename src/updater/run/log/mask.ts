@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { unescape as unescaped } from 'node:querystring';
 import { looksSecret, type Secret } from '../../../core/compose/secret-lines.ts';
 import { phases } from '../../../core/progress/event.ts';
 import { outcomes } from '../../../core/progress/outcome.ts';
@@ -95,16 +96,10 @@ export class Mask {
 const passwordInUrl = /\b[a-z][a-z0-9+.-]{0,30}:\/\/([^\s/?#@:]*):([^\s/?#]{8,})@/gi;
 
 /** A client of a database says its password without the URL that it had it from. A name that is its own is none. */
-function passwordsIn(value: string): string[] {
-  return [...value.matchAll(passwordInUrl)].flatMap(([, user = '', password = '']) => {
-    if (password === user) return [];
-    try {
-      return [password, decodeURIComponent(password)];
-    } catch {
-      return [password];
-    }
-  });
-}
+const passwordsIn = (value: string): string[] =>
+  [...value.matchAll(passwordInUrl)].flatMap(([, user = '', password = '']) =>
+    password === user ? [] : [unescaped(password)],
+  );
 
 /** States of containers and of their health, as the engine reports them. */
 const states = 'created,running,paused,restarting,removing,exited,dead,healthy,unhealthy,starting'.split(',');
@@ -131,16 +126,15 @@ const ownTexts = [
 /** Hides every secret, unless it lies wholly in a text that is shown. */
 function hide(text: string, secrets: Matcher, shown: Matcher): string {
   const readings = readingsOf(text);
-  const found = readings.flatMap((escapes) => [...secrets(text, escapes)]);
-  if (found.length === 0) return text;
-  const shownUntil = shownEnds(text, readings, shown);
-  /** For each place, the end of the longest secret that begins there. */
-  const hiddenUntil = new Int32Array(text.length);
-  for (const { start, ends } of found) {
-    // Where the longest is shown, so are those that are part of it.
-    const [end = 0] = ends;
-    if ((shownUntil[start] as number) < end) hiddenUntil[start] = Math.max(end, hiddenUntil[start] as number);
-  }
+  const secretEnds = farthestEnds(text, readings, secrets, () => true);
+  if (secretEnds.every((end) => end === 0)) return text;
+  const shownEnds = farthestEnds(text, readings, shown, isWhole);
+  let shownUntil = 0;
+  // Where the longest is shown, so are those that are part of it.
+  const hiddenUntil = secretEnds.map((end, at) => {
+    shownUntil = Math.max(shownUntil, shownEnds[at] as number);
+    return end > shownUntil ? end : 0;
+  });
   let result = '';
   let done = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -154,21 +148,22 @@ function hide(text: string, secrets: Matcher, shown: Matcher): string {
   return result + text.slice(done);
 }
 
-/** For each place, the end of the shown text that reaches farthest of those that begin at it or before. */
-function shownEnds(text: string, readings: readonly Escapes[], shown: Matcher): Int32Array {
+/** For each place, the end of the longest text that begins there and counts; 0 if there is none. */
+function farthestEnds(
+  text: string,
+  readings: readonly Escapes[],
+  texts: Matcher,
+  counts: (text: string, start: number, end: number) => boolean,
+): Int32Array {
   const farthest = new Int32Array(text.length);
-  for (const { start, ends } of readings.flatMap((escapes) => [...shown(text, escapes)])) {
+  for (const { start, ends } of readings.flatMap((escapes) => [...texts(text, escapes)])) {
     for (const end of ends) {
-      if (!isWhole(text, start, end)) continue;
+      if (!counts(text, start, end)) continue;
       farthest[start] = Math.max(end, farthest[start] as number);
       break;
     }
   }
-  let until = 0;
-  return farthest.map((end) => {
-    until = Math.max(until, end);
-    return until;
-  });
+  return farthest;
 }
 
 /** Not part of a longer word: if a project is named acme, the text acme4711 may still be a secret. */
