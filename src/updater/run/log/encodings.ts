@@ -24,7 +24,7 @@ const fromBytes = (code: string, prefix: string, radix: number): string => {
 const fromPercent = (code: string): string => (code === '+' ? ' ' : fromBytes(code, '%', 16));
 const fromBackslash = (code: string): string => {
   if (/\d/.test(code.charAt(1))) return fromBytes(code, '\\', 8);
-  return /\w/.test(code.charAt(1)) ? JSON.parse(`"${code}"`) : code.slice(1);
+  return /[a-z]/.test(code.charAt(1)) ? JSON.parse(`"${code}"`) : code.slice(1);
 };
 
 /** The pattern finds an escape at each position, also within another escape: a value may begin there. */

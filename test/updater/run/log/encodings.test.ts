@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createMask } from '../../../../src/updater/run/log/mask.ts';
 
@@ -62,8 +63,18 @@ it.each<[encoder: string, value: string, printed: string]>([
     expect(mask(`${before}${printed}.`)).toContain('***.');
 });
 
+it('reads any text without an error', () => {
+  const unit = fc.oneof(
+    fc.constantFrom(...`\\\\%%$$'"uxUE_+0123789abcdef`),
+    fc.string({ unit: 'binary', maxLength: 1 }),
+  );
+  const mask = createMask({ secrets: [{ key: 'A', value: '\u0000never there' }] });
+  fc.assert(fc.property(fc.string({ unit, maxLength: 40 }), (text) => expect(mask(text)).toBe(text)));
+});
+
 describe('a value that', () => {
   it.each([
+    ['has an underscore behind a backslash', 'DOMAIN\\_svc_', raw`DOMAIN\_svc_, DOMAIN\\_svc_`, '***, ***'],
     ['looks like an escape', '\\u0041\\n%41$$', raw`is \u0041\n%41$$ or \\u0041\\n%41$$`, 'is *** or ***'],
     ['is base64 in JSON of PHP', '~~~?~~~?~~~?', raw`"fn5+P35+fj9+fn4\/"`, '"***"'],
     ['is base64 in a URL', '~~~?~~~?~~~?', 'x=fn5%2BP35%2Bfj9%2Bfn4%2F', 'x=***'],

@@ -5,7 +5,27 @@ import { createMask, type MaskRules } from '../../../../src/updater/run/log/mask
 const mask = (secrets: Record<string, string>, text: string, more: Partial<MaskRules> = {}) =>
   createMask({ secrets: Object.entries(secrets).map(([key, value]) => ({ key, value })), ...more })(text);
 
-const marks = ['"', '\\', '$', "'", '%', '/', ' ', '+', '<', '&', '`', '(', '*', ';', '#', '~', '\n', '\t'];
+const marks = [
+  '_',
+  '"',
+  '\\',
+  '$',
+  "'",
+  '%',
+  '/',
+  ' ',
+  '+',
+  '<',
+  '&',
+  '`',
+  '(',
+  '*',
+  ';',
+  '#',
+  '~',
+  '\n',
+  '\t',
+];
 
 /** How programs write a text down within another. */
 const spellings: Record<string, (text: string) => string> = {
