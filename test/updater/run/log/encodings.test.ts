@@ -79,6 +79,7 @@ it('reads any text without an error', () => {
 describe('a value that', () => {
   it.each([
     ['has an underscore behind a backslash', 'DOMAIN\\_svc_', raw`DOMAIN\_svc_, DOMAIN\\_svc_`, '***, ***'],
+    ['is no valid text', 'a\ud800bcdefgh', 'a%EF%BF%BDbcdefgh a\ufffdbcdefgh', '*** ***'],
     ['looks like an escape', '\\u0041\\n%41$$', raw`is \u0041\n%41$$ or \\u0041\\n%41$$`, 'is *** or ***'],
     ['is base64 in JSON of PHP', '~~~?~~~?~~~?', raw`"fn5+P35+fj9+fn4\/"`, '"***"'],
     ['is base64 in a URL', '~~~?~~~?~~~?', 'x=fn5%2BP35%2Bfj9%2Bfn4%2F', 'x=***'],

@@ -174,8 +174,8 @@ describe('createMask', () => {
     ['another host', { SMTP_HOST: 'mail.example.internal' }, 'on mail.example.internal', 'on ***'],
     [
       'a host of a variable that looks secret',
-      { AUTH_HOST: 'Db.example.internal' },
-      'on Db.example.internal',
+      { AUTH_HOST: 'db.example.internal' },
+      'on db.example.internal',
       'on ***',
     ],
     [
