@@ -138,6 +138,7 @@ describe("SECURITY.md's tables of calls", () => {
     const onHttp = ['engine/http/request.ts', 'updater/compose/drift/recorder.ts'];
     const types = [
       'updater/data/outside-databases.ts',
+      'updater/run/log/mask.ts',
       'engine/http/target.ts',
       'feed/inner-host.ts',
       'server/http/node-handler.ts',

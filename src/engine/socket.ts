@@ -143,10 +143,12 @@ export class EngineSocket {
     return understood(objectOf(made.toString()), ({ Id }) => textOf(Id));
   }
 
-  /** Unpacks a tar archive at the root of a container. */
+  /** Unpacks a tar archive at the root of a container. No error contains the response, which may repeat the archive. */
   async putArchive(id: string, body: Buffer): Promise<void> {
     const deadlineMs = this.#patience.work;
-    await this.#ask({ method: 'PUT', path: `/containers/${id}/archive?path=/`, body, deadlineMs });
+    const question = { method: 'PUT', path: `/containers/${id}/archive?path=/`, body, deadlineMs } as const;
+    const { status } = await this.#engine.ask(question);
+    if (status >= 300) throw refusalFault(requestName(question), { status, body: Buffer.alloc(0) });
   }
 
   /** A container that runs already is none that has to be started. */

@@ -72,6 +72,8 @@ async function postOnce({ url, headers }: NotifyAddress, body: string, over: Abo
     return answer.ok ? null : `HTTP status ${answer.status}`;
   } catch (error) {
     if (signal.aborted) return 'no answer in time';
-    return /^\w+$/.exec(Object((error as Error).cause).code)?.[0] ?? 'the request failed';
+    const { code, message = '' } = Object((error as Error).cause);
+    // A text of another form may contain the address.
+    return /^(?:\w+|[a-z ]+)$/.exec(code ?? message)?.[0] ?? 'the request failed';
   }
 }

@@ -77,7 +77,22 @@ test('new settings are written with the version, and only those that the release
     ends: ['failed (proof-failed)'],
   });
 
-  const given = await mounted("MAIL_FROM='me@home $1'\nMAIL_PIN=123\n");
+  const lost = await mounted('');
+  await rm(lost.file);
+  await expectAttempt(
+    instance,
+    [...update, ...lost.args],
+    refused('settings-invalid', 'Start the update again', '/run/svc-updater-settings.env does not exist'),
+    lost.options,
+  );
+  // No env file can hold such a value for `--set-file`, and compose's own can.
+  const pinText = `'"\`# $1\\`;
+  const given = await mounted(
+    JSON.stringify([
+      ['MAIL_FROM', 'me@home $1'],
+      ['MAIL_PIN', pinText],
+    ]),
+  );
   const shown = ['+MAIL_FROM=…', '+MAIL_PIN=…', '+APP_KEY=…'];
   await execa('docker', ['pull', '--quiet', `${instance.image}:v1.1.0`]);
   const planned = await mounted("MAIL_FROM='me@home $1'\nMAIL_PIN=123\n");
@@ -96,11 +111,11 @@ test('new settings are written with the version, and only those that the release
     exitCode: 0,
     says: ['set MAIL_FROM; ', 'set MAIL_PIN; ', 'set APP_KEY to a generated value'],
     ends: ['updated v1.0.0 → v1.1.0'],
-    never: ['me@home', 'MAIL_PIN=123', generated],
+    never: ['me@home', pinText, generated],
   });
-  expect(written).toContain("SVC_VERSION=v1.1.0\nMAIL_FROM='me@home $1'\nMAIL_PIN=123\nAPP_KEY=");
+  expect(written).toMatch(/SVC_VERSION=v1\.1\.0\nMAIL_FROM='me@home \$1'\nMAIL_PIN=.*\nAPP_KEY=/);
   expect(await environmentOf(instance, 'app')).toMatchObject({
-    ...{ MAIL_FROM: 'me@home $1', MAIL_PIN: '123', APP_KEY: generated },
+    ...{ MAIL_FROM: 'me@home $1', MAIL_PIN: pinText, APP_KEY: generated },
   });
   expect(existsSync(given.file)).toBe(false);
   const { stdout: inspected } = await execa('docker', ['inspect', run.name]);

@@ -16,7 +16,11 @@ const instance = shareInstance({
     const { files, flags } = ownData({
       ...c,
       text: {
-        environment: { DATABASE_URL: `postgres://svc:${password}@db.example.internal:5432/svc` },
+        environment: {
+          DATABASE_URL: `postgres://svc:${password}@db.example.internal:5432/svc`,
+          DB_HOST: 'db.example.internal',
+          TRUSTED_DOMAIN: 'example.internal',
+        },
         volumes: ['./library:/library'],
         service: { store: 'idle' },
         extra: { store: "volumes: ['store:/meili_data']", proxy: 'depends_on: [db]' },

@@ -106,6 +106,12 @@ describe('posting', () => {
     ]);
   });
 
+  it('reports a port that cannot be used', async () => {
+    expect(await posted('http://127.0.0.1:6000/token')).toEqual([
+      'cannot post the notification "finished" to 127.0.0.1:6000: bad port',
+    ]);
+  });
+
   it('does not follow a redirect', async () => {
     using hooks = await receiver(() => 307);
     expect(await posted(`http://${hooks.host}/hook`)).toMatchObject([expect.stringContaining('307')]);

@@ -8,7 +8,7 @@ export interface Secret {
 
 const anywhere = /PASS|SECRET|TOKEN|CREDENTIAL/i;
 // As a part of a word they say nothing: KEYBOARD, MONKEY, AUTHOR.
-const wholeWord = /(?:^|_)(?:KEY|AUTH)(?:_|$)/i;
+const wholeWord = /(?:^|[_-])(?:KEY|AUTH)(?:[_-]|$)/i;
 
 export const looksSecret = (key: string): boolean => anywhere.test(key) || wholeWord.test(key);
 

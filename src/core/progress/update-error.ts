@@ -474,6 +474,9 @@ const table = {
 export type ErrorCode = keyof typeof table;
 export const errorCodes = Object.keys(table) as readonly ErrorCode[];
 
+/** The advice of a code, with the fields of `adviceText`. */
+export const generalAdvice = (code: ErrorCode): string => table[code].advice;
+
 /** The row of a code in the words of a product. */
 export function explanationOf(code: ErrorCode, product: Product): Explanation {
   const row: Explanation = table[code];

@@ -8,7 +8,7 @@ export const generators = ['hex32', 'base64-32', 'uuid'] as const;
 
 /** Variables that change how programs run are no settings of a product. */
 const reserved =
-  /^(?:COMPOSE|DOCKER|LD|NODE|SVC_UPDATER)_|_proxy$|^(?:PATH|HOME|PWD|SHELL|IFS|ENV|BASH_ENV)$/i;
+  /^(?:COMPOSE|DOCKER|LD|NODE|SVC_UPDATER)_|_proxy$|^(?:PATH|HOME|PWD|SHELL|IFS|ENV|BASH_ENV|__proto__)$/i;
 
 const oneLine = (most: number) =>
   z

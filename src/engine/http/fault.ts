@@ -38,13 +38,14 @@ export function refusalFault(call: string, answer: { status: number; body: Buffe
   const said = refusal(answer);
   const isForeign =
     wordsOf(answer.body) === null && (answer.body.length > 0 || statusesOfDenial.includes(status));
-  if (!isForeign) return new EngineFault('refused', said, { status });
+  const place = call.replaceAll(/[0-9a-f]{64}/g, (id) => id.slice(0, 12));
+  const failure = answer.body.length > 0 ? said : `${place} failed with ${said}`;
+  if (!isForeign) return new EngineFault('refused', failure, { status });
   const words = said
     .replaceAll(/<[^<>]*>/g, ' ')
     .replaceAll(/\s+/g, ' ')
     .trim();
   const shown = words.includes(String(status)) ? words : `${status} ${words}`.trim();
-  const place = call.replaceAll(/[0-9a-f]{64}/g, (id) => id.slice(0, 12));
   const message = `a proxy in front of the engine blocks ${place} (${shown})`;
   return new EngineFault('refused', message, { status, isForeign });
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { channels, isTarget } from '../../core/release/channel.ts';
-import { settingLine } from '../../core/release/setting-line.ts';
+import { mistakeInValue } from '../../core/release/release-settings.ts';
 import { clockForm, dayWords } from '../../wire/codes.ts';
 import { isTimeZone } from './automatic.ts';
 
@@ -18,7 +18,13 @@ const target = z.string().check(
   }),
 );
 
-const value = z.string().check(z.refine((it) => settingLine('', it) !== null, 'must be one line of text'));
+const value = z.string().check(z.refine((it) => mistakeInValue(it) === null, 'must be one line of text'));
+/** A record of zod drops this name without an error. */
+const withoutProto = z.transform((given: Record<string, string>, { issues }) => {
+  if (Object.hasOwn(Object(given), '__proto__'))
+    issues.push({ code: 'custom', message: 'has an unknown key', input: given });
+  return given;
+});
 
 const when = about(z.optional(z.enum(['now', 'idle'])), '`idle` waits until running jobs have finished');
 const force = about(z.optional(z.boolean()), 'Start even if jobs are running, and interrupt them.');
@@ -35,7 +41,10 @@ export const startSchema = z.strictObject({
     z.optional(z.boolean()),
     'Install all required intermediate releases, then the target. Without a target, `latest` is the target.',
   ),
-  settings: about(z.optional(z.record(z.string(), value)), 'Values for new settings of the release, by name'),
+  settings: about(
+    z.optional(z.pipe(withoutProto, z.record(z.string(), value))),
+    'Values for new settings of the release, by name',
+  ),
 });
 
 export const rollbackSchema = z.strictObject({

@@ -1,7 +1,6 @@
 import { parseReference } from '../../core/compose/reference.ts';
 import { archiveEnd, archiveEntry } from '../../core/files/archive-header.ts';
 import { givenSettingsPath } from '../../core/release/release-settings.ts';
-import { settingLine } from '../../core/release/setting-line.ts';
 import { type Container, isUp } from '../../engine/container.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
 import { classifyPullFailure } from '../../engine/pull-failure.ts';
@@ -48,7 +47,7 @@ export async function launch(
     signal.throwIfAborted();
     await endPrefetch(context, home);
     record.prepare('launching', 'starting the updater');
-    const setFile = values ? ['--set-file', givenSettingsPath] : [];
+    const setFile = values && Object.keys(values).length > 0 ? ['--set-file', givenSettingsPath] : [];
     const command =
       record.run.kind === 'rollback'
         ? (['rollback', '--yes'] as const)
@@ -90,10 +89,9 @@ async function startContainer(
   return id;
 }
 
-/** The file that the updater reads, in a tar archive. */
+/** The file that the updater reads, in a tar archive. In JSON, because no env file can hold every value. */
 export function settingsArchive(values: Readonly<Record<string, string>>): Buffer {
-  const lines = Object.entries(values).map((each) => settingLine(...each));
-  const file = Buffer.from(lines.join('\n'));
+  const file = Buffer.from(JSON.stringify(Object.entries(values)));
   return Buffer.concat([...archiveEntry(givenSettingsPath.slice(1), file, { mode: 0o600 }), archiveEnd]);
 }
 

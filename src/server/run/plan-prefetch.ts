@@ -1,9 +1,13 @@
 import type { Container } from '../../engine/container.ts';
+import type { Destination } from '../offer/offer.ts';
 import { isUnderWay, originOf, triesLabel } from '../place/updater-container.ts';
 
 export interface PrefetchFacts {
-  /** The release to download, and when the releases were read, in milliseconds since 1970; null if none is known. */
-  offered: { to: string; checkedAt: number } | null;
+  /**
+   * The release to download, null if none is available, for example because it was recalled; and when the releases were
+   * read, in milliseconds since 1970. Null if this server cannot tell.
+   */
+  offered: { release: Destination | null; checkedAt: number } | null;
   /** The running version. */
   version: string;
   /** The prefetch container of this instance; null if there is none. */
@@ -31,14 +35,14 @@ export function planPrefetch(
   { offered, version, found, isFollowed }: PrefetchFacts,
   now: number,
 ): PrefetchStep {
-  if (found === null) return offered === null ? { kind: 'leave' } : { kind: 'launch', tries: 1 };
+  if (found === null) return offered?.release ? { kind: 'launch', tries: 1 } : { kind: 'leave' };
   const { id, status, exitCode, createdAt, labels } = found;
   const { to } = originOf(found);
   if (to === version) return { kind: 'remove', id };
   if (offered === null) return { kind: 'leave' };
   // The server that created it may have read the releases later.
   const isOld = isFollowed || offered.checkedAt > Date.parse(createdAt);
-  if (to !== offered.to) return isOld ? { kind: 'remove', id } : { kind: 'leave' };
+  if (to !== offered.release?.to) return isOld ? { kind: 'remove', id } : { kind: 'leave' };
   if (isUnderWay(found, now)) return { kind: 'follow', container: found };
   if (status === 'exited' && exitCode === 0) return { kind: 'tell', state: 'downloaded' };
   const tries = Math.max(1, Number(labels[triesLabel]) || 1);

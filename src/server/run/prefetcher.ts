@@ -55,14 +55,15 @@ export class Prefetcher implements RepeatedCheck {
     const { engine, place, runs, settings } = this.#parts;
     if (settings.prefetch === false) return;
     const offered = await this.#offered();
+    const release = offered?.release ?? null;
     const home = await place.findHome();
     const found = await engine.inspect(asideName('prefetch', settings, home));
     const isOurs = found === null || isAbout(found, home);
     const facts = { offered, found, version: settings.version, isFollowed: found?.id === this.#followed };
     const step: PrefetchStep = isOurs ? planPrefetch(facts, Date.now()) : { kind: 'leave' };
-    if (offered === null || step.kind === 'leave') this.#told = null;
-    else if (step.kind === 'tell') this.#told = { version: offered.to, state: step.state, percent: null };
-    else if (step.kind === 'launch') this.#told = { version: offered.to, state: 'waiting', percent: null };
+    const told = step.kind === 'launch' ? 'waiting' : step.kind === 'tell' ? step.state : null;
+    if (release === null || step.kind === 'leave') this.#told = null;
+    else if (told !== null) this.#told = { version: release.to, state: told, percent: null };
     switch (step.kind) {
       case 'leave':
       case 'tell':
@@ -75,10 +76,10 @@ export class Prefetcher implements RepeatedCheck {
         return this.#follow(step.container);
       case 'launch':
         // A running update pulls its images itself.
-        if (offered === null || runs.isUnderWay || performance.now() < this.#notBefore) return;
+        if (release === null || runs.isUnderWay || performance.now() < this.#notBefore) return;
         if (settings.prefetch !== true && !isIn(settings.prefetch, Date.now())) return;
         this.#notBefore = performance.now() + hourMs;
-        return this.#launch(home, offered, { tries: step.tries, replaced: found?.id });
+        return this.#launch(home, release, { tries: step.tries, replaced: found?.id });
     }
   }
 
@@ -90,15 +91,16 @@ export class Prefetcher implements RepeatedCheck {
     this.#isLogged = true;
   }
 
-  /** The target of an update; null if no release is known. @throws HostFailure */
-  async #offered(): Promise<(Destination & PrefetchFacts['offered']) | null> {
+  /** The target of an update. Null if the releases were not read, or if an admin has skipped the release. @throws HostFailure */
+  async #offered(): Promise<PrefetchFacts['offered']> {
     const { history, offers } = this.#parts;
     const [last = null] = await history.all();
     const { known, fields } = await offers.now(last);
     const { next, updateAvailable } = fields;
-    if (next === null || !updateAvailable) return null;
-    const destination = verifiedDestination({ target: targetFor(next.version), to: next.version }, known);
-    return 'reason' in destination ? null : { ...destination, checkedAt: known.checkedAt?.getTime() ?? 0 };
+    if (known.checkedAt === null || (next !== null && !updateAvailable)) return null;
+    const found = next && verifiedDestination({ target: targetFor(next.version), to: next.version }, known);
+    const release = found === null || 'reason' in found ? null : found;
+    return { release, checkedAt: known.checkedAt.getTime() };
   }
 
   /** The replaced container has the number of failures, so it is removed only when the next one can be created. */

@@ -28,6 +28,8 @@ export class ProductCallbacks implements JobQueue {
   readonly #repeating: NodeJS.Timeout;
   #wanted: 'hold' | 'release' | null = null;
   #last: Promise<void> = Promise.resolve();
+  /** Callbacks whose last request failed. */
+  readonly #failing = new Set<string>();
 
   constructor(product: Pick<ServeSettings, 'callbacksUrl' | 'secret'>, waits = usualWaits) {
     this.#product = product;
@@ -41,17 +43,21 @@ export class ProductCallbacks implements JobQueue {
 
   hold(): Promise<void> {
     this.#wanted = 'hold';
-    return this.#retried(() => this.#send());
+    return this.#retried('queue', () => this.#send());
   }
 
   resume(): Promise<void> {
     this.#wanted = 'release';
-    return this.#retried(() => this.#send());
+    return this.#retried('queue', () => this.#send());
   }
 
   /** The library validates each job. */
   jobs(): Promise<Job[]> {
-    return this.#retried(async () => jsonOf(await this.#ask('GET', 'jobs')));
+    return this.#retried('jobs', async () => {
+      const jobs = jsonOf(await this.#ask('GET', 'jobs'));
+      if (!Array.isArray(jobs)) throw new Error('the response to GET jobs is not a list');
+      return jobs;
+    });
   }
 
   /** The answer of the product, which may be anything; null if the user is not logged in. @throws Unavailable */
@@ -60,12 +66,14 @@ export class ProductCallbacks implements JobQueue {
       ...(cookie !== null && { Cookie: cookie }),
       ...(authorization !== null && { 'X-Forwarded-Authorization': authorization }),
     };
-    try {
-      return jsonOf(await this.#ask('GET', 'user', headers));
-    } catch (cause) {
+    const unknown = (cause: unknown) => {
       if (cause instanceof ProductRefusal && cause.status === 401) return null;
+      throw cause;
+    };
+    const asked = this.#ask('GET', 'user', headers).then(jsonOf).catch(unknown);
+    return this.#reported('user', asked).catch((cause) => {
       throw new Unavailable('the product did not identify the sender of a request', { cause });
-    }
+    });
   }
 
   /** Sends the wanted state of the queue. One request at a time, so that the last one to arrive is the newest. */
@@ -77,7 +85,7 @@ export class ProductCallbacks implements JobQueue {
     return sent;
   }
 
-  async #retried<T>(attempt: () => Promise<T>): Promise<T> {
+  async #retried<T>(name: string, attempt: () => Promise<T>): Promise<T> {
     let cause: unknown;
     const failed = (error: unknown) => {
       cause = error;
@@ -91,8 +99,20 @@ export class ProductCallbacks implements JobQueue {
       times,
       AbortSignal.timeout(attempts),
     );
-    if (result === null) throw cause;
-    return result.value;
+    return this.#reported(name, result === null ? Promise.reject(cause) : Promise.resolve(result.value));
+  }
+
+  /** Only the first failure of a callback since its last success is for the log. @throws RepeatedFailure */
+  async #reported<T>(name: string, asked: Promise<T>): Promise<T> {
+    try {
+      const result = await asked;
+      this.#failing.delete(name);
+      return result;
+    } catch (cause) {
+      if (this.#failing.has(name)) throw new RepeatedFailure(`the callback ${name} still fails`, { cause });
+      this.#failing.add(name);
+      throw cause;
+    }
   }
 
   /** The text of a successful response. @throws ProductRefusal, or whatever fetch throws */
@@ -110,6 +130,9 @@ export class ProductCallbacks implements JobQueue {
     return text;
   }
 }
+
+/** A failure that the log already has. */
+export class RepeatedFailure extends Error {}
 
 class ProductRefusal extends Error {
   readonly status: number;

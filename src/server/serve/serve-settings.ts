@@ -31,9 +31,14 @@ const ownSchema = z.object({
     .check(z.refine((text) => !/@|\?|#/.test(text), 'must not contain a login, a query or a fragment')),
   secretFile: z.string(),
   tokenFile: z.optional(z.string()),
-  storeDirectory: z._default(z.string(), '/store'),
+  storeDirectory: z._default(z.string().check(z.startsWith('/', 'must be an absolute path')), '/store'),
 });
 
+/** The service sets these itself, or they have no effect without a function. */
+const ofFunctions =
+  'authorize,queue,store,afterStep,beforeUpdate,buildServers,log,onEnd,preparation,preparationTimeoutSeconds'.split(
+    ',',
+  );
 /** The library validates its own options. */
 const libraryOptions = z.custom<ServeSettings['options']>(() => true);
 
@@ -48,6 +53,10 @@ export async function readServeSettings(
   const secret = await secretIn(given.secretFile, 'secretFile', mistakes);
   const token = await secretIn(given.tokenFile, 'tokenFile', mistakes);
   const { port, callbacksUrl, secretFile, tokenFile, storeDirectory, ...rest } = given;
+  for (const key of ofFunctions.filter((name) => name in rest)) {
+    mistakes.push(`${key} cannot be set: it is an option of the library for functions`);
+    delete rest[key];
+  }
   const said = libraryOptions.parse(rest);
   const options = { ...said, app: said.app ?? said.product?.services?.[0] ?? 'app' };
   const functions = {
@@ -62,7 +71,8 @@ export async function readServeSettings(
   } catch (cause) {
     mistakes.push((cause as Error).message);
   }
-  return { mistakes };
+  // zod writes each mistake in two lines.
+  return { mistakes: mistakes.flatMap((text) => text.replaceAll(/\n\s+/g, ' ').split('\n')) };
 }
 
 type Given = Record<string, unknown>;

@@ -5,7 +5,7 @@ import { writtenOut } from '../../core/progress/plain-text.ts';
 import type { LogEntry } from '../../feed/feed.ts';
 import { createInstanceUpdates, fileStore, toNodeHandler } from '../index.ts';
 import { authorizeWith } from './authorize-with.ts';
-import { ProductCallbacks } from './product-callbacks.ts';
+import { ProductCallbacks, RepeatedFailure } from './product-callbacks.ts';
 import { readServeSettings } from './serve-settings.ts';
 
 /** `svc-updater serve` (docs/contract.md 8.45): runs until SIGTERM. @returns the exit code */
@@ -49,9 +49,20 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   return 0;
 }
 
-/** One line with all causes. Messages may contain text of the product, a registry or a feed. */
-function log({ level, message, cause }: LogEntry): void {
+function log(entry: LogEntry): void {
+  const line = logLine(entry);
+  if (line !== null) console.log(line);
+}
+
+/**
+ * One line with all causes; null for a failure of the product that the log already has. Messages may contain text of the
+ * product, a registry or a feed.
+ */
+export function logLine({ level, message, cause }: LogEntry): string | null {
   const causes: string[] = [];
-  for (let each = cause; each instanceof Error; each = each.cause) causes.push(each.message);
-  console.log(writtenOut([`${level.toUpperCase()} ${message}`, ...causes].join(': ')));
+  for (let each = cause; each instanceof Error; each = each.cause) {
+    if (each instanceof RepeatedFailure) return null;
+    causes.push(each.message);
+  }
+  return writtenOut([`${level.toUpperCase()} ${message}`, ...causes].join(': '));
 }

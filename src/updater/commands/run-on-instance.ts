@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
+import { UpdateError } from '../../core/progress/update-error.ts';
 import { givenSettingsPath } from '../../core/release/release-settings.ts';
 import { askApi } from '../../engine/api/api.ts';
 import { removeOwnScratches } from '../../engine/api/scratch.ts';
@@ -12,7 +13,7 @@ import { type Ending, repeatEnding } from '../run/log/ending.ts';
 import { and } from '../run/log/wording.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
 import { runToEnd } from '../run/run-to-end.ts';
-import { readJournal } from '../run/state/journal.ts';
+import { type JournalData, readJournal } from '../run/state/journal.ts';
 import { dropLock } from '../run/state/lock.ts';
 import { stateDirectory } from '../run/state/state-directory.ts';
 import { isStackInstead } from '../swarm/index.ts';
@@ -70,11 +71,13 @@ async function onProject(
   warnOfStackOptions(given);
   if (story.kind !== 'look') {
     soFar.instance = instance;
-    const ended = await endedBefore(instance);
-    if (ended !== null) {
+    const journal = await ownJournal(instance);
+    if (journal?.state.at === 'ended') {
+      await dropLock(instance.place.mountedAt, instance.own);
       given.notifier.addresses = [];
-      return repeatEnding(ended, given.log);
+      return repeatEnding({ ...journal.state.ending, exitCode: 0 }, given.log);
     }
+    if (journal === null) requireGivenSettings(given);
   }
   const context = await withProjectOptions(given, instance.place);
   return story.onProject(context, instance, soFar, given.line);
@@ -87,14 +90,19 @@ function warnOfStackOptions({ options: { stack }, log }: FirstContext): void {
     log.warn(`ignoring ${and(typed)}, because this is a compose project and not a Swarm stack`);
 }
 
-/** How this very container ended its run before it was killed, or started once more; null where it did not. */
-async function endedBefore({ own, place }: FoundInstance): Promise<Ending | null> {
+/** The journal of a run that this very container has begun; null if there is none. */
+async function ownJournal({ own, place }: FoundInstance): Promise<JournalData | null> {
   // A journal that may not be read is told by the lock, which has the better sentence for it.
   const said = await readJournal(stateDirectory(place.mountedAt)).catch(() => null);
-  if (said === null || 'unreadable' in said || said.state.at !== 'ended' || said.containerId !== own.id)
-    return null;
-  await dropLock(place.mountedAt, own);
-  return { ...said.state.ending, exitCode: 0 };
+  return said === null || 'unreadable' in said || said.containerId !== own.id ? null : said;
+}
+
+/** The server passes its file only if it gives values: without the file, the engine has lost them. */
+function requireGivenSettings({ line, options }: FirstContext): void {
+  if (line.values.get('set-file')?.[0]?.value !== givenSettingsPath || options.settings?.size) return;
+  throw new UpdateError('settings-invalid', `${givenSettingsPath} does not exist in this container`, {
+    advice: 'Start the update again and enter the new settings again.',
+  });
 }
 
 /** The outcome is in the journal before the engine is told not to start this container again. */

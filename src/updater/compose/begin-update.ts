@@ -1,6 +1,7 @@
 import type { ProjectContainers } from '../../engine/api/project-containers.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import type { Container } from '../../engine/container.ts';
+import { databaseHosts } from '../data/outside-databases.ts';
 import { expectationsOf } from '../run/expectations.ts';
 import { recallsOf } from '../run/recalls.ts';
 import type { RunContext } from '../run/run-context.ts';
@@ -81,6 +82,7 @@ export async function planRun(
     },
   });
   soFar.installation = installation;
+  context.log.addMaskRules(() => ({ hosts: databaseHosts(installation.containers) }));
   describeInstallation(installation, context.log);
   const checked = startEarly(checkHost(context, instance, installation));
   context.log.enter('plan');

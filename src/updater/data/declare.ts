@@ -1,6 +1,7 @@
 // Which services a restore point covers, decided before anything stops.
 
 import { type StoreKind, storeOf } from '../../core/compose/reference.ts';
+import { looksSecret } from '../../core/compose/secret-lines.ts';
 import { dataLabelOf, isDataWord, type Product } from '../../core/progress/product.ts';
 import { settingsName } from '../../core/progress/state-name.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
@@ -120,7 +121,8 @@ export function judgeData(facts: DataFacts): Judged {
   }
   for (const { host, service, variable } of found.filter((each) => !outside.includes(each.host)))
     undecided.push({
-      ...{ key: host, proposal: 'none' },
+      // The log does not print the value of such a variable.
+      ...{ key: looksSecret(variable) ? `<host in ${variable}>` : host, proposal: 'none' },
       sentence: `${service} uses a database on ${host} (${variable}), which is outside the project and cannot be saved in a restore point`,
     });
   return {

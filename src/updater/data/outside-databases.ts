@@ -33,6 +33,10 @@ export function outsideDatabases(
   return [...found.values()];
 }
 
+/** All hosts of databases in the variables of containers. */
+export const databaseHosts = (containers: readonly Container[]): string[] =>
+  containers.flatMap(({ env }) => [...env].flatMap(([variable, value]) => hostsIn(variable, value)));
+
 /** Names of databases and brokers, as they are found in `jdbc:postgresql:`, `mysql+pymysql:` or `rediss:`. */
 const schemes =
   /postgres|pgsql|mysql|mariadb|mongo|redis|valkey|amqp|sqlserver|mssql|oracle|clickhouse|cockroach|cassandra|couchdb|neo4j|nats|kafka|pulsar/i;

@@ -1,4 +1,6 @@
 import { parse } from 'dotenv';
+import * as z from 'zod/mini';
+import { jsonText } from '../../core/progress/json-text.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { givenSettingsPath, mistakeInValue } from '../../core/release/release-settings.ts';
 import { type CommandLine, type GivenValue, UsageError } from './command-line.ts';
@@ -23,7 +25,10 @@ export async function withGivenSettings(line: CommandLine, isTerminal: boolean):
   return all.length === 0 ? line : { ...line, values: new Map(line.values).set('set', all) };
 }
 
-const lineForm = /^\s*(?:#.*|(?:export\s+)?[A-Za-z_][A-Za-z0-9_]*\s*=.*)?$/;
+/** The file of the server. */
+const entries = jsonText(z.array(z.tuple([z.string(), z.string()])));
+/** dotenv drops `__proto__`. */
+const lineForm = /^\s*(?:#.*|(?:export\s+)?(?!__proto__\b)[A-Za-z_][A-Za-z0-9_]*\s*=.*)?$/;
 
 async function settingsIn(path: string): Promise<GivenValue[]> {
   const file = await readSmallFile(path, path).catch((error: unknown) => {
@@ -32,10 +37,12 @@ async function settingsIn(path: string): Promise<GivenValue[]> {
   // The run of a restarted container may have ended.
   if (file === null && path === givenSettingsPath) return [];
   if (file === null) throw new UsageError([`${path} does not exist`]);
-  const wrong = file.text.split(/\r?\n/).flatMap((line, at) => (lineForm.test(line) ? [] : [at + 1]));
+  const { data = fromEnvFile(file.text, path) } = entries.safeParse(file.text);
+  return data.map(([name, value]) => ({ value: `${name}=${value}`, where: path }));
+}
+
+function fromEnvFile(text: string, path: string): [name: string, value: string][] {
+  const wrong = text.split(/\r?\n/).flatMap((line, at) => (lineForm.test(line) ? [] : [at + 1]));
   if (wrong.length > 0) throw new UsageError(wrong.map((at) => `${path} line ${at} must be NAME=VALUE`));
-  return Object.entries(parse(file.text)).map(([name, value]) => ({
-    value: `${name}=${value}`,
-    where: path,
-  }));
+  return Object.entries(parse(text));
 }

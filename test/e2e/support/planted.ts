@@ -48,6 +48,7 @@ export const planted = {
   buildArgument: 'baked-into-an-image',
   label: 'stuck-on-a-container',
   option: 'told-as-an-option',
+  hyphenOption: 'told-behind-a-hyphen',
   extension: 'kept-in-an-extension',
   composeComment: 'noted-beside-the-image',
   // The logins of config.json.
@@ -84,7 +85,7 @@ configs: [{ source: nginx, target: /etc/nginx.conf }, { source: ini, target: /et
 environment: { ROOT_PASSWORD: ${planted.ofAnotherService}, PART: part }`,
       listing: `image: ${c.parts}/tunnel:1
 environment: ['LISTED=${planted.listed}', 'PASSED_THROUGH']
-command: [tunnel, --admin-password, ${planted.option}]
+command: [tunnel, --admin-password, ${planted.option}, --api-key, ${planted.hyphenOption}]
 profiles: [never]
 build: { context: ., args: { NPM_TOKEN: ${planted.buildArgument} } }`,
     },

@@ -112,6 +112,9 @@ describe('the content of a body', () => {
     ['{"when":"later"}', `${must} when must be one of now, idle.`],
     ['{"when":"idle","force":true}', '`when: "idle"` and `force: true` cannot be combined.'],
     ['{"__proto__":{"target":"v1.5.0"}}', `${must} it has an unknown key.`],
+    ['{"settings":{"__proto__":"x"}}', `${must} settings has an unknown key.`],
+    ['{"settings":{"A":"x","__proto__":"y"}}', `${must} settings has an unknown key.`],
+    ['{"settings":{"A":"x\\ny"}}', `${must} settings.A must be one line of text.`],
     ['{"target":1,"x":1}', `${must} target must be a string; it has an unknown key.`],
     ...['', '1.5.0', 'v1.5.0\\n', 'v1.5.0-rc.1', 'latest', '--help', '../x', '$(id)'].map(
       (target): [string, string] => [`{"target":"${target}"}`, aTarget],

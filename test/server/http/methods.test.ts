@@ -27,6 +27,7 @@ it.each<[Method, unknown, string]>([
   ['update', { target: 'latest' }, 'target'],
   ['update', { when: 'later' }, 'when'],
   ['update', { settings: { A: '' } }, 'settings'],
+  ['update', { settings: { ['__proto__']: 'x' } }, 'settings'],
   ['update', { settings: { A: 'two\nlines' } }, 'settings'],
   ['update', { force: 1 }, 'force'],
   ['update', { when: 'idle', force: true }, 'cannot be combined'],

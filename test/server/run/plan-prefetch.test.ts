@@ -68,6 +68,29 @@ it.each<[string, Partial<typeof facts>, object]>([
     { offered: 'v1.4.9', found: container('running'), checkedAt: at(-0.1), isFollowed: true },
     { kind: 'remove' },
   ],
+  // The release was withdrawn or recalled.
+  ['no container, nothing available', { offered: 'none' }, { kind: 'leave' }],
+  [
+    'a running download, nothing available',
+    { offered: 'none', found: container('running') },
+    { kind: 'remove' },
+  ],
+  [
+    'a finished download, nothing available',
+    { offered: 'none', found: container('exited') },
+    { kind: 'remove' },
+  ],
+  ['a failed download, nothing available', { offered: 'none', found: failed('3') }, { kind: 'remove' }],
+  [
+    'a running download that another server started after its later check, nothing available',
+    { offered: 'none', found: container('running'), checkedAt: at(-0.1) },
+    { kind: 'leave' },
+  ],
+  [
+    'its own download, which was recalled without a check',
+    { offered: 'none', found: container('running'), checkedAt: at(-0.1), isFollowed: true },
+    { kind: 'remove' },
+  ],
   // The download of the running version.
   [
     'nothing offered after the update',
@@ -76,6 +99,6 @@ it.each<[string, Partial<typeof facts>, object]>([
   ],
 ])('%s', (_, given, step) => {
   const { offered: to, checkedAt, now, ...others } = { ...facts, ...given };
-  const offered = to === null ? null : { to, checkedAt };
+  const offered = to === null ? null : { release: to === 'none' ? null : { to, target: to }, checkedAt };
   expect(planPrefetch({ ...others, offered }, now)).toMatchObject(step);
 });

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { Unavailable } from '../../../src/server/run/update-service.ts';
-import { ProductCallbacks } from '../../../src/server/serve/product-callbacks.ts';
+import { ProductCallbacks, RepeatedFailure } from '../../../src/server/serve/product-callbacks.ts';
 
 const secret = 's'.repeat(32);
 /** No test waits for the repeat unless it sets another interval. */
@@ -138,4 +138,40 @@ it.each<[string, RequestListener]>([
 ])('is unavailable if a product %s', async (_, answer) => {
   const { callbacks } = await productWith(answer, { request: 500 });
   await expect(callbacks.user({ cookie: 'a=b', authorization: null })).rejects.toThrow(Unavailable);
+});
+
+it.each<[string, RequestListener]>([
+  ['fails', (_, response) => response.writeHead(500).end('[]')],
+  ['sends nonsense', (_, response) => response.end('nonsense')],
+])('reports once that a callback %s, until it succeeds again', async (_, fail) => {
+  let answer = fail;
+  const { callbacks } = await productWith((...given) => answer(...given), { attempts: 1 });
+  const isReported = async (asked: Promise<unknown>) => {
+    const error = await asked.then(
+      () => null,
+      (cause: Error) => cause,
+    );
+    const causes = [error, error?.cause];
+    return error !== null && !causes.some((cause) => cause instanceof RepeatedFailure);
+  };
+  const user = () => callbacks.user({ cookie: 'a=b', authorization: null });
+  const reports = async () => [await isReported(user()), await isReported(callbacks.jobs())];
+  expect(await reports()).toEqual([true, true]);
+  expect(await reports()).toEqual([false, false]);
+  // 401 is a response, and other callbacks may still fail.
+  answer = ({ url }, response) => response.writeHead(url?.endsWith('user') ? 401 : 500).end();
+  expect(await user()).toBeNull();
+  answer = fail;
+  expect(await reports()).toEqual([true, false]);
+  answer = (_request, response) => response.end('[]');
+  expect(await callbacks.jobs()).toEqual([]);
+  answer = fail;
+  expect(await reports()).toEqual([false, true]);
+});
+
+it.each(['{"jobs":[]}', 'null', '"[]"', '7'])('retries if jobs are no list: %s', async (nonsense) => {
+  const answers = [nonsense, nonsense];
+  const { asked, callbacks } = await productWith((_, response) => response.end(answers.shift() ?? '[{}]'));
+  expect(await callbacks.jobs()).toEqual([{}]);
+  expect(asked).toHaveLength(3);
 });

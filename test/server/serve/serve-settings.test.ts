@@ -96,7 +96,11 @@ it('reports all mistakes together', async () => {
     SVC_SERVE_UPDATER_IMAGE: '--privileged',
     SVC_SERVE_COLOUR: 'red',
   });
-  const text = 'mistakes' in read ? read.mistakes.join('\n') : '';
+  const mistakes = 'mistakes' in read ? read.mistakes : [];
+  // One line each.
+  expect(mistakes.filter((mistake) => /\n/.test(mistake))).toEqual([]);
+  expect(mistakes).toContain('✖ Invalid input: expected string, received undefined → at version');
+  const text = mistakes.join('\n');
   for (const part of [
     'list.yaml must contain keys and values',
     'port',
@@ -110,6 +114,27 @@ it('reports all mistakes together', async () => {
   ])
     expect(text).toContain(part);
   expect(text).not.toContain('secret@');
+});
+
+const forFunctions = 'authorize queue store afterStep beforeUpdate buildServers log onEnd'.split(' ');
+it.each([
+  ...forFunctions.map((key) => [key, `${key}: { hold: x }`]),
+  ['onEnd', 'onEnd: null'],
+  ['preparation', 'preparation: The database is dumped first'],
+  ['preparationTimeoutSeconds', 'preparationTimeoutSeconds: 5'],
+])('rejects an option that has no effect: %s', async (key, text) => {
+  const mistakes = [`${key} cannot be set: it is an option of the library for functions`];
+  const path = file('functions.yaml', `${text}\n`);
+  expect(await readServeSettings({ ...good, SVC_SERVE_FILE: path })).toEqual({ mistakes });
+  // All others are listed, too.
+  const more = { SVC_SERVE_FILE: path, SVC_SERVE_PORT: '80.5', SVC_SERVE_STORE_DIRECTORY: 'store' };
+  expect(await readServeSettings({ ...good, ...more })).toEqual({
+    mistakes: expect.arrayContaining([
+      ...mistakes,
+      expect.stringMatching(/^✖ .* → at port$/),
+      '✖ must be an absolute path → at storeDirectory',
+    ]),
+  });
 });
 
 it.each(['\n', ' ', 'é', '\0'])('rejects a secret that no header can contain: %j', async (part) => {

@@ -5,7 +5,7 @@ import { runOf } from '../../../src/wire/reader-shapes.ts';
 import { channelFile, hostChannel, recallsOf } from '../../feed/channel-copies.ts';
 import { attach, releaseFile } from '../../feed/proofs.ts';
 import { publisher } from '../../provenance/sign.ts';
-import { goodRun } from '../../rig/engine-double/script.ts';
+import { goodRun, type Script } from '../../rig/engine-double/script.ts';
 import { forge, freshForges, freshRigs, rig, type Server, until } from './rig.ts';
 
 const anna = publisher();
@@ -75,6 +75,33 @@ describe('a recalled release', () => {
       feedError: null,
     });
     expect(started()).toEqual([]);
+  });
+
+  const fetching: Script = [{ say: { phase: 'pull', message: '42 of 98 MB', percent: 42 } }];
+  it.each<[string, Script, () => void]>([
+    [
+      'recalled during the download',
+      [...fetching, { until: new Promise(() => {}) }],
+      () => say(recalled('v1.5.0')),
+    ],
+    ['recalled after the download', [...fetching, { exit: 0 }], () => say(recalled('v1.5.0'))],
+    [
+      'withdrawn during the download',
+      [...fetching, { until: new Promise(() => {}) }],
+      () => publish('v1.4.2'),
+    ],
+    ['withdrawn after a failed download', [...fetching, { exit: 4 }], () => publish()],
+  ])('has its prefetch removed if it is %s', async (_, script, withdraw) => {
+    rig.engine.updaterDoes(script);
+    const one = await booted({ prefetch: true });
+    await until(
+      () => started()[0]?.status === (script.some((step) => 'exit' in step) ? 'exited' : 'running'),
+    );
+    at('2026-11-21T01:10:00Z');
+    withdraw();
+    await check(one);
+    await until(() => started().length === 0);
+    expect((await status(one)).prefetch).toBeNull();
   });
 
   it('leaves the newest release that is not recalled', async () => {

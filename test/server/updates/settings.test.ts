@@ -64,7 +64,7 @@ describe('new settings of a release', () => {
     expect(updater()?.spec.Cmd).toEqual(expect.arrayContaining(['--set-file', givenSettingsPath]));
     const [file, ...others] = updater()?.archives ?? [];
     expect([file?.folder, file?.status, others]).toEqual(['/', 'created', []]);
-    const text = `SMTP_HOST='mail'\nSMTP_PASSWORD='${password}'`;
+    const text = JSON.stringify(Object.entries(given ?? {}));
     expect(file?.body.slice(0, 28)).toBe('run/svc-updater-settings.env');
     // Mode, user and group.
     expect(file?.body.slice(100, 124)).toBe('0000600\u00000000000\u00000000000\u0000');
@@ -145,6 +145,27 @@ describe('new settings of a release', () => {
       message: 'the server was stopped before the updater was started; nothing was changed',
     });
     expect(rig.updaters).toEqual([]);
+  });
+
+  it('start no updater and are not repeated if the engine does not take the file', async () => {
+    const one = await booted();
+    const message = `cannot unpack: SMTP_PASSWORD=${password}`;
+    rig.engine.fault({ match: /^PUT .*\/archive/, kind: 'refuse', status: 500, message });
+    await one.ask({ settings: given });
+    await until(async () => (await run(one))?.outcome);
+    const ended = await run(one);
+    expect([ended?.outcome, ended?.code]).toEqual(['failed', 'launch-failed']);
+    expect(ended?.message).toMatch(/ PUT \/containers\/\w+\/archive\S* failed with status 500/);
+    expect(rig.updaters).toEqual([]);
+    const kept = JSON.stringify([ended, await one.updates.history(), [...rig.state.store], one.host.logged]);
+    expect(kept).not.toContain('correct horse');
+  });
+
+  it('need no file if there is no value', async () => {
+    const one = await booted(['SMTP_HOST=mail', 'SMTP_PASSWORD=x']);
+    await one.ask({ settings: {} });
+    await until(async () => (await run(one))?.outcome);
+    expect(updater()?.spec.Cmd).not.toContain('--set-file');
   });
 
   it('start no updater if the file cannot be put into its container', async () => {

@@ -204,6 +204,17 @@ describe('the line of plan', () => {
   ])('of %j', (services, line) => {
     expect(proposalLine(judgeData(facts(services)))).toBe(line);
   });
+
+  it.each([
+    ['DB_HOST', 'data: {db.internal: none}'],
+    // The log masks the value of such a variable, and an advice with *** cannot be followed.
+    ['AUTH_DB_HOST', 'data: {"<host in AUTH_DB_HOST>": none}'],
+  ])('of a database that %s names', (variable, line) => {
+    const containers = [container('app-1', { env: new Map([[variable, 'db.internal']]) })];
+    expect(judgeData(facts({ app: 'a:1' }, { containers })).line).toBe(line);
+    const after = facts({ app: 'a:1' }, { containers, said: [said('db.internal', 'none')] });
+    expect(judgeData(after)).toMatchObject({ undecided: [], mistakes: [], outside: ['db.internal'] });
+  });
 });
 
 function refusal(given: DataFacts): unknown {

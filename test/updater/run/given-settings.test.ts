@@ -2,7 +2,9 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { settingsArchive } from '../../../src/server/run/launch.ts';
 import { askValues } from '../../../src/updater/run/ask-values.ts';
 import { parseCommandLine, UsageError } from '../../../src/updater/run/command-line.ts';
 import { withGivenSettings } from '../../../src/updater/run/given-settings.ts';
@@ -51,6 +53,21 @@ describe('given settings', () => {
     expect(await read([], false, { SVC_UPDATER_SET_FILE: path })).toEqual({ A: '1' });
   });
 
+  it('are those of the file of the server, whatever the values contain', async () => {
+    const unit = fc.constantFrom(...`'"\`\\#$= nab\u00fc\u2028,[]{}`, '\\n', '$', '{X}', '# ');
+    const values = fc.dictionary(
+      fc.constantFrom('A', 'B', 'constructor', 'toString'),
+      fc.string({ unit, minLength: 1, maxLength: 12 }),
+    );
+    const odd = { A: `'"\`#`, B: `it's "so" \\` };
+    const check = async (given: Record<string, string>) => {
+      const archive = settingsArchive(given);
+      const size = Number.parseInt(archive.toString('latin1', 124, 136), 8);
+      expect(await readFile(archive.toString('utf8', 512, 512 + size))).toEqual({ ...given });
+    };
+    await fc.assert(fc.asyncProperty(values, check), { numRuns: 200, examples: [[odd]] });
+  });
+
   const long = 'x'.repeat(4097);
   it.each([
     [['--set', 'hunter2!=x'], '--set must be NAME=VALUE or NAME'],
@@ -70,6 +87,8 @@ describe('given settings', () => {
       `${path} line 3 must be NAME=VALUE`,
       `${path} line 4 must be NAME=VALUE`,
     ]);
+    expect(await readFile('__proto__=1\n')).toEqual([`${path} line 1 must be NAME=VALUE`]);
+    expect(await readFile('[["A",1]]')).toEqual([`${path} line 1 must be NAME=VALUE`]);
     expect(await readFile('A=\nB="x\\ny"\n')).toEqual([
       `${path}: the value of A must not be empty`,
       `${path}: the value of B must be a single line of text`,

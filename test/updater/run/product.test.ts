@@ -5,6 +5,7 @@ import { parseCommandLine, UsageError } from '../../../src/updater/run/command-l
 import { explain } from '../../../src/updater/run/explain.ts';
 import { endingOf } from '../../../src/updater/run/log/ending.ts';
 import { nothingKnown } from '../../../src/updater/run/log/ending-facts.ts';
+import { Log } from '../../../src/updater/run/log/log.ts';
 import { updateOptionsOf } from '../../../src/updater/run/options.ts';
 import { usageOf } from '../../../src/updater/run/usage.ts';
 
@@ -69,7 +70,11 @@ describe('texts for users', () => {
   });
 
   it.each(errorCodes)('do not mention svc in the last line of %s, nor in its explanation', (code) => {
-    const { message } = endingOf(new UpdateError(code, 'x'), { ...nothingKnown, product: larder });
+    const { message } = endingOf(
+      new UpdateError(code, 'x'),
+      { ...nothingKnown, product: larder },
+      new Log(() => {}),
+    );
     // The state directory has the same name for every product.
     for (const text of [message, explain(code, larder)])
       expect(text.replaceAll('.svc-updater', '')).not.toMatch(/svc/i);

@@ -38,7 +38,7 @@ async function beforeReplacing(work: ComposeWork, cause: unknown): Promise<() =>
   // If the engine does not answer, the journal gets no ending, so a restarted container starts the update over.
   if (isThere) {
     const facts = { ...work.facts(), product: options.product };
-    await markRollback(journal, log, endingOf(error, facts, cancellation.signalNumber));
+    await markRollback(journal, log, endingOf(error, facts, log, cancellation.signalNumber));
   }
   const message = 'another version was started while the data was being saved';
   return () => (work.isOvertaken ? new UpdateError('containers-changed', message, { cause: error }) : error);
@@ -66,7 +66,7 @@ async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => 
   const failure = isBroken
     ? new UpdateError('recreate-failed', error.message, { detail: error.detail, cause: error })
     : error;
-  const ending = endingOf(failure, { ...endingFactsOf(journal.data), product: options.product });
+  const ending = endingOf(failure, { ...endingFactsOf(journal.data), product: options.product }, log);
   for (const line of ending.lines) log.error(line);
   log.warn('no container of the new version has started; restoring the old version');
   await markRollback(journal, log, ending);
@@ -90,7 +90,7 @@ async function withData(
   cancellation.tooLate();
   const { from } = journal.data;
   const facts = { ...endingFactsOf(journal.data), product: options.product };
-  for (const line of endingOf(error, facts).lines) log.error(line);
+  for (const line of endingOf(error, facts, log).lines) log.error(line);
   const giveUp = (cause: unknown): never => {
     if (cause instanceof Interrupted) throw cause;
     log.error(`cannot roll back: ${(cause as Error).message}`);
@@ -110,7 +110,7 @@ async function withData(
     cause: error,
   });
   const target = { record: found.record, back: journal.data };
-  await beginRollback(context, journal, target, endingOf(rolledBack, facts)).catch(giveUp);
+  await beginRollback(context, journal, target, endingOf(rolledBack, facts, log)).catch(giveUp);
   return () => rolledBack;
 }
 

@@ -134,7 +134,8 @@ async function rollBackOvertaken(context: RunContext, journal: Journal): Promise
   await checkPoint(found.doors, record).catch(unusable);
   const state = `${point.version} is running again with the data saved at ${savedAt(point)}`;
   const error = new UpdateError('rolled-back', 'the update was interrupted', { state });
-  const ending = endingOf(error, { ...endingFactsOf(journal.data), product: context.options.product });
+  const facts = { ...endingFactsOf(journal.data), product: context.options.product };
+  const ending = endingOf(error, facts, context.log);
   await beginRollback(context, journal, { record, back: journal.data }, ending);
 }
 

@@ -6,9 +6,10 @@ import { exitCodes, type Outcome, outcomes } from '../../../core/progress/outcom
 import { mapTexts } from '../../../core/progress/plain-text.ts';
 import { svc } from '../../../core/progress/product.ts';
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { generalAdvice, UpdateError } from '../../../core/progress/update-error.ts';
 import { type EndingFacts, editedSince } from './ending-facts.ts';
 import type { Fields, Log } from './log.ts';
+import { stars } from './mask.ts';
 import { and } from './wording.ts';
 
 export const endingSchema = z.object({
@@ -29,7 +30,7 @@ interface Failure extends Ending {
 }
 
 /** Why the run ended, the state of the instance, and what to type next. `cancelledBy` is a signal number. */
-export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): Failure {
+export function endingOf(error: unknown, facts: EndingFacts, log: Log, cancelledBy = 15): Failure {
   const { touched, project, product = svc, isRollback = false } = facts;
   const words = {
     command: isRollback ? 'rollback --yes' : 'the update',
@@ -37,7 +38,7 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
     product,
   };
   if (error instanceof Cancelled || error instanceof Interrupted) {
-    const advice = `Run ${words.command} again when you are ready.`;
+    const advice = shownAdvice(`Run ${words.command} again when you are ready.`, log);
     const end = { outcome: 'cancelled', code: null, state: nothingChanged(facts), advice } as const;
     return failure(end, 128 + cancelledBy);
   }
@@ -46,7 +47,8 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
       ? `some containers may not have been replaced; check them with ${words.compose} ps`
       : 'no container was changed, and the original files are in place';
     const state = `this is a bug in the updater; ${stands}`;
-    const end = { outcome: 'crashed', code: null, state, advice: 'Please report the lines above.' } as const;
+    const advice = shownAdvice('Please report the lines above.', log);
+    const end = { outcome: 'crashed', code: null, state, advice } as const;
     const lines = [error instanceof Error ? (error.stack ?? error.message) : String(error)];
     return failure(end, exitCodes.crashed, lines);
   }
@@ -57,9 +59,17 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
   const stands = stateAfter(error, facts);
   const state = requiredRelease === null ? stands : stateBeforeStep(stands, requiredRelease);
   const lines = [...error.detail, ...(error.isLogged ? [] : [error.message + sentenceOfCause(error)])];
-  const advice = adviceText(template, words);
+  const general = adviceText(generalAdvice(code), words);
+  const advice = shownAdvice(general, log, adviceText(template, words));
   const end = { outcome, code, state, advice, ...(requiredRelease !== null && { requiredRelease }) };
   return failure(end, exitCodes[outcome], lines, error.fields);
+}
+
+/** The details of an advice that the mask would hide are useless, so the general advice replaces it. Shown as it is. */
+function shownAdvice(general: string, log: Log, specific = general): string {
+  if (!log.masked(specific).includes(stars)) return specific;
+  log.addMaskRules(() => ({ shown: [general] }));
+  return general;
 }
 
 function failure(end: RunEnd, exitCode: number, lines: readonly string[] = [], given: Fields = {}): Failure {
@@ -81,7 +91,7 @@ export function keptEnding(log: Log, { outcome, exitCode, message, fields = {} }
 
 /** Logs the end of an unsuccessful run. */
 export function reportEnding(error: unknown, log: Log, facts: EndingFacts, cancelledBy?: number): Ending {
-  const { lines, ...ending } = endingOf(error, facts, cancelledBy);
+  const { lines, ...ending } = endingOf(error, facts, log, cancelledBy);
   for (const line of lines) log.error(line);
   logEnd(ending, log);
   return keptEnding(log, ending);

@@ -1,11 +1,13 @@
+import { isIP } from 'node:net';
+import { unescape as unescaped } from 'node:querystring';
 import { looksSecret, type Secret } from '../../../core/compose/secret-lines.ts';
 import { phases } from '../../../core/progress/event.ts';
 import { outcomes } from '../../../core/progress/outcome.ts';
 import { dataWords } from '../../../core/progress/product.ts';
 import { errorCodes } from '../../../core/progress/update-error.ts';
 import { parseTag } from '../../../core/release/tag.ts';
-import { createMatcher } from './matcher.ts';
-import { escapedForms, spellingsOf } from './spellings.ts';
+import { base64Forms, type Escapes, readingsOf } from './encodings.ts';
+import { createMatcher, type Matcher } from './matcher.ts';
 
 /** What a source says of what must not be printed, and of what must be, whatever else it is. */
 export interface MaskRules {
@@ -13,11 +15,13 @@ export interface MaskRules {
   secrets?: Iterable<Secret>;
   /** Image references, names of the project and of services, paths: a value that lies wholly inside one is shown there. */
   shown?: Iterable<string>;
+  /** Host names that messages contain: shown like these, unless a variable whose name looks secret contains one. */
+  hosts?: Iterable<string>;
   /** Hidden whatever they are, such as the passwords of registries. */
   hidden?: Iterable<string>;
 }
 
-const stars = '***';
+export const stars = '***';
 // The scheme's length is bounded: else the expression tries a long run of letters from each of its letters.
 // A name of 16 or more characters without a password is a token, as in https://ghp_…@github.com.
 const urlCredentials =
@@ -25,21 +29,33 @@ const urlCredentials =
 
 /**
  * The filter that every line of the log goes through (docs/contract.md 6.6): values of 8 or more characters, or of 4 or more where
- * the key looks secret, become `***` in every spelling (see spellingsOf).
+ * the key looks secret, become `***` in every encoding (see readingsOf).
  * The user name and password of any URL are also masked.
  */
-export function createMask({ secrets = [], shown = [], hidden = [] }: MaskRules): (text: string) => string {
-  const shownWhole = new Set([...shown].filter((text) => text !== ''));
+export function createMask({
+  secrets = [],
+  shown = [],
+  hosts = [],
+  hidden = [],
+}: MaskRules): (text: string) => string {
+  const given = [...secrets];
+  const secretHosts = given.flatMap(({ key, value }) => (looksSecret(key) ? [value.toLowerCase()] : []));
+  const shownHosts = [...hosts].filter((host) => !secretHosts.includes(host));
+  const shownWhole = new Set([...shown, ...shownHosts].filter((text) => text !== ''));
   const values = new Set<string>();
-  for (const { key, value } of secrets) {
-    const shortest = looksSecret(key) ? 4 : 8;
+  for (const { key, value } of given) {
+    const isSecret = looksSecret(key);
+    const shortest = isSecret ? 4 : 8;
     for (const text of [value, ...value.split('\n'), ...passwordsIn(value)].map((line) => line.trim())) {
-      if (text.length >= shortest && !shownWhole.has(text) && !isWord(text)) values.add(text);
+      if (text.length < shortest || shownWhole.has(text) || isWord(text)) continue;
+      if (isSecret || !isAddress(text)) values.add(text);
     }
   }
   for (const value of hidden) if (value !== '') values.add(value);
-  const secretTexts = createMatcher([...values].flatMap(spellingsOf));
-  const shownTexts = createMatcher([...[...shownWhole].flatMap(escapedForms), ...ownTexts]);
+  const secretTexts = createMatcher(
+    [...values].flatMap((value) => [value, value.toWellFormed(), ...base64Forms(value)]),
+  );
+  const shownTexts = createMatcher([...shownWhole, ...ownTexts]);
 
   return (text) => hide(text, secretTexts, shownTexts).replace(urlCredentials, `$1${stars}@`);
 }
@@ -47,8 +63,7 @@ export function createMask({ secrets = [], shown = [], hidden = [] }: MaskRules)
 /** The mask of a run. No rule is forgotten: an old password may still open something. */
 export class Mask {
   readonly #secrets = new Map<string, Secret>();
-  readonly #shown = new Set<string>();
-  readonly #hidden = new Set<string>();
+  readonly #texts = { shown: new Set<string>(), hosts: new Set<string>(), hidden: new Set<string>() };
   #sources: (() => MaskRules)[] = [];
   /** Logins in addresses are hidden from the first line on. */
   #mask = createMask({});
@@ -62,40 +77,29 @@ export class Mask {
     if (this.#sources.length > 0) {
       const before = this.#size;
       for (const source of this.#sources.splice(0)) {
-        const { secrets = [], shown = [], hidden = [] } = source();
+        const { secrets = [], ...texts } = source();
         for (const secret of secrets) this.#secrets.set(`${secret.key}\n${secret.value}`, secret);
-        for (const one of shown) this.#shown.add(one);
-        for (const one of hidden) this.#hidden.add(one);
+        for (const kind of ['shown', 'hosts', 'hidden'] as const)
+          for (const one of texts[kind] ?? []) this.#texts[kind].add(one);
       }
-      if (this.#size > before) {
-        this.#mask = createMask({
-          secrets: this.#secrets.values(),
-          shown: this.#shown,
-          hidden: this.#hidden,
-        });
-      }
+      if (this.#size > before) this.#mask = createMask({ secrets: this.#secrets.values(), ...this.#texts });
     }
     return this.#mask(text);
   }
 
   get #size(): number {
-    return this.#secrets.size + this.#shown.size + this.#hidden.size;
+    const { shown, hosts, hidden } = this.#texts;
+    return this.#secrets.size + shown.size + hosts.size + hidden.size;
   }
 }
 
 const passwordInUrl = /\b[a-z][a-z0-9+.-]{0,30}:\/\/([^\s/?#@:]*):([^\s/?#]{8,})@/gi;
 
 /** A client of a database says its password without the URL that it had it from. A name that is its own is none. */
-function passwordsIn(value: string): string[] {
-  return [...value.matchAll(passwordInUrl)].flatMap(([, user = '', password = '']) => {
-    if (password === user) return [];
-    try {
-      return [password, decodeURIComponent(password)];
-    } catch {
-      return [password];
-    }
-  });
-}
+const passwordsIn = (value: string): string[] =>
+  [...value.matchAll(passwordInUrl)].flatMap(([, user = '', password = '']) =>
+    password === user ? [] : [unescaped(password)],
+  );
 
 /** States of containers and of their health, as the engine reports them. */
 const states = 'created,running,paused,restarting,removing,exited,dead,healthy,unhealthy,starting'.split(',');
@@ -103,6 +107,9 @@ const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states,
 
 /** Words that the log is made of, and that the server reads back from it, are no secrets. */
 const isWord = (text: string): boolean => parseTag(text).kind !== 'other' || words.has(text);
+
+/** An IP address, also with a port or a prefix length, is no secret. */
+const isAddress = (text: string): boolean => isIP(text) !== 0 || isIP(text.replace(/[:/]\d+$/, '')) !== 0;
 
 /**
  * Texts that are shown even if they contain a secret value (docs/contract.md 6.7). If the password were the word update,
@@ -116,21 +123,18 @@ const ownTexts = [
   'svc-updater',
 ];
 
-type Matcher = ReturnType<typeof createMatcher>;
-
 /** Hides every secret, unless it lies wholly in a text that is shown. */
 function hide(text: string, secrets: Matcher, shown: Matcher): string {
-  const found = [...secrets(text)];
-  if (found.length === 0) return text;
-  const shownUntil = shownEnds(text, shown);
-  /** For each place, the end of the longest secret that begins there. */
-  const hiddenUntil = new Int32Array(text.length);
-  for (const { end, lengths } of found) {
-    // Where the longest is shown, so are those that are part of it.
-    const [longest = 0] = lengths;
-    const start = end - longest;
-    if ((shownUntil[start] as number) < end) hiddenUntil[start] = end;
-  }
+  const readings = readingsOf(text);
+  const secretEnds = farthestEnds(text, readings, secrets, () => true);
+  if (secretEnds.every((end) => end === 0)) return text;
+  const shownEnds = farthestEnds(text, readings, shown, isWhole);
+  let shownUntil = 0;
+  // Where the longest is shown, so are those that are part of it.
+  const hiddenUntil = secretEnds.map((end, at) => {
+    shownUntil = Math.max(shownUntil, shownEnds[at] as number);
+    return end > shownUntil ? end : 0;
+  });
   let result = '';
   let done = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -144,21 +148,22 @@ function hide(text: string, secrets: Matcher, shown: Matcher): string {
   return result + text.slice(done);
 }
 
-/** For each place, the end of the shown text that reaches farthest of those that begin at it or before. */
-function shownEnds(text: string, shown: Matcher): Int32Array {
-  const ends = new Int32Array(text.length);
-  for (const { end, lengths } of shown(text)) {
-    for (const length of lengths) {
-      if (!isWhole(text, end - length, end)) continue;
-      ends[end - length] = end;
+/** For each place, the end of the longest text that begins there and counts; 0 if there is none. */
+function farthestEnds(
+  text: string,
+  readings: readonly Escapes[],
+  texts: Matcher,
+  counts: (text: string, start: number, end: number) => boolean,
+): Int32Array {
+  const farthest = new Int32Array(text.length);
+  for (const { start, ends } of readings.flatMap((escapes) => [...texts(text, escapes)])) {
+    for (const end of ends) {
+      if (!counts(text, start, end)) continue;
+      farthest[start] = Math.max(end, farthest[start] as number);
       break;
     }
   }
-  let until = 0;
-  return ends.map((end) => {
-    until = Math.max(until, end);
-    return until;
-  });
+  return farthest;
 }
 
 /** Not part of a longer word: if a project is named acme, the text acme4711 may still be a secret. */

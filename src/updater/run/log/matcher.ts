@@ -1,15 +1,20 @@
-/** Where some of the texts end in a line. */
+import type { Escapes } from './encodings.ts';
+
+/** Where some of the texts begin in a line. */
 interface Found {
-  end: number;
-  /** How many characters they have, the longest first. */
-  lengths: Iterable<number>;
+  start: number;
+  /** Where they end, the longest first. */
+  ends: Iterable<number>;
 }
+
+export type Matcher = (line: string, escapes: Escapes) => Generator<Found>;
 
 /**
  * Looks for thousands of texts at once, in a time that does not depend on how many, how long or how alike they are: the
- * automaton of Aho and Corasick.
+ * automaton of Aho and Corasick. It reads from the end of a line: there is one next character for each position, also
+ * within escapes, but several previous ones.
  */
-export function createMatcher(texts: Iterable<string>): (line: string) => Generator<Found> {
+export function createMatcher(texts: Iterable<string>): Matcher {
   const all = [...new Set(texts)];
   const size = all.reduce((sum, { length }) => sum + length, 1);
   /** The characters that occur in them have small numbers, which make small keys. */
@@ -17,14 +22,13 @@ export function createMatcher(texts: Iterable<string>): (line: string) => Genera
   for (const text of all)
     for (let at = 0; at < text.length; at += 1)
       if (!numbers.has(text.charAt(at))) numbers.set(text.charAt(at), numbers.size);
-  const numberAt = (text: string, at: number): number | undefined => numbers.get(text.charAt(at));
   const keyOf = (node: number, character: number): number => node * numbers.size + character;
   /** The next node, by node and character. */
   const next = new Map<number, number>();
   const depth = new Int32Array(size);
-  /** Where to go on when the next character does not fit: the longest beginning that the node ends with. */
+  /** Where to go on when the next character does not fit: the longest end of a text that the node begins with. */
   const otherwise = new Int32Array(size);
-  /** The node of the longest text that the node ends with; 0 where it ends with none. */
+  /** The node of the longest text that the node begins with; 0 if there is none. */
   const ending = new Int32Array(size);
   let nodes = 1;
 
@@ -40,7 +44,7 @@ export function createMatcher(texts: Iterable<string>): (line: string) => Genera
   for (let at = 0; growing.length > 0; at += 1) {
     growing = growing.filter(({ text }) => text.length > at);
     for (const one of growing) {
-      const character = numberAt(one.text, at) ?? 0;
+      const character = numbers.get(one.text.charAt(one.text.length - 1 - at)) ?? 0;
       const key = keyOf(one.node, character);
       let child = next.get(key);
       if (child === undefined) {
@@ -55,18 +59,30 @@ export function createMatcher(texts: Iterable<string>): (line: string) => Genera
     for (const { node } of growing) ending[node] ||= ending[otherwise[node] as number] as number;
   }
 
-  function* lengthsAt(longest: number): Generator<number> {
-    for (let node = longest; node !== 0; node = ending[otherwise[node] as number] as number)
-      yield depth[node] as number;
-  }
+  return function* (line, escapes) {
+    const after = (at: number): number => escapes.get(at)?.end ?? at + 1;
+    const charactersAt = (at: number): string => escapes.get(at)?.characters ?? line.charAt(at);
+    function endOf(start: number, length: number): number {
+      let end = start;
+      for (let left = length; left > 0; end = after(end)) left -= charactersAt(end).length;
+      return end;
+    }
+    function* endsFrom(start: number, longest: number): Generator<number> {
+      for (let node = longest; node !== 0; node = ending[otherwise[node] as number] as number)
+        yield endOf(start, depth[node] as number);
+    }
 
-  return function* (line) {
-    let node = 0;
-    for (let at = 0; at < line.length; at += 1) {
-      const character = numberAt(line, at);
-      node = character === undefined ? 0 : step(node, character);
+    const reached = new Int32Array(line.length + 1);
+    for (let start = line.length - 1; start >= 0; start -= 1) {
+      const characters = charactersAt(start);
+      let node = reached[after(start)] as number;
+      for (let at = characters.length - 1; at >= 0; at -= 1) {
+        const character = numbers.get(characters.charAt(at));
+        node = character === undefined ? 0 : step(node, character);
+      }
+      reached[start] = node;
       const longest = ending[node] as number;
-      if (longest !== 0) yield { end: at + 1, lengths: lengthsAt(longest) };
+      if (longest !== 0) yield { start, ends: endsFrom(start, longest) };
     }
   };
 }

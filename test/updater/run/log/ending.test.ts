@@ -1,8 +1,8 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { outcomeOf } from '../../../../src/core/progress/outcome.ts';
 import { productOf } from '../../../../src/core/progress/product.ts';
 import { Cancelled } from '../../../../src/core/progress/stops.ts';
-import { UpdateError } from '../../../../src/core/progress/update-error.ts';
+import { type ErrorCode, errorCodes, UpdateError } from '../../../../src/core/progress/update-error.ts';
 import { endWell, repeatEnding, reportEnding } from '../../../../src/updater/run/log/ending.ts';
 import type { EndingFacts } from '../../../../src/updater/run/log/ending-facts.ts';
 import { Log } from '../../../../src/updater/run/log/log.ts';
@@ -192,4 +192,43 @@ it('says that a rollback is possible where nothing was rolled back', () => {
     /restore the previous version and its data, run the updater with rollback --yes\.$/,
   );
   expect(ending(error, touched).last).not.toContain('rollback');
+});
+
+describe('no advice contains ***', () => {
+  /** Values that are everything that an advice consists of. */
+  const maskedLast = (error: unknown, values: readonly string[]) => {
+    const ends: unknown[] = [];
+    const log = new Log(({ phase, message }, fields) => phase === 'done' && ends.push([message, fields]));
+    log.addMaskRules(() => ({ secrets: values.map((value) => ({ key: 'DB_PASSWORD', value })) }));
+    const { message, fields } = reportEnding(error, log, known);
+    expect(ends).toEqual([[message, expect.objectContaining(fields ?? {})]]);
+    const advice = String(fields?.advice);
+    expect(message.endsWith(` Next: ${advice}`), message).toBe(true);
+    return advice;
+  };
+  const general = (code: ErrorCode) =>
+    new UpdateError(code, 'x').advice
+      .replaceAll('{command}', 'the update')
+      .replaceAll('{compose}', 'docker compose')
+      .replaceAll('{product}', 'svc')
+      .replaceAll('{container}', 'svc-updater');
+
+  it.each(errorCodes)('of %s, whatever the values are', (code) => {
+    const own = ending(new UpdateError(code, 'x')).last?.split('. Next: ')[1] ?? '';
+    for (const values of [[own], own.split(' '), [own.slice(3), own.slice(0, -3)]])
+      expect([own, general(code)]).toContain(maskedLast(new UpdateError(code, 'x'), values));
+  });
+
+  it('also if the error has details that are masked', () => {
+    const advice = 'Set data: {db.internal: none}.';
+    const error = new UpdateError('data-undeclared', 'x', { advice });
+    expect(maskedLast(error, ['db.internal'])).toBe(general('data-undeclared'));
+    expect(maskedLast(error, ['another value'])).toBe(advice);
+  });
+
+  it.each([new Cancelled(), new Error('a bug')])('of %s', (error) => {
+    expect(maskedLast(error, ['the update', 'Please report', 'the lines above'])).toMatch(
+      /^(Run the update again when you are ready|Please report the lines above)\.$/,
+    );
+  });
 });

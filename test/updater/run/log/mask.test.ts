@@ -5,7 +5,27 @@ import { createMask, type MaskRules } from '../../../../src/updater/run/log/mask
 const mask = (secrets: Record<string, string>, text: string, more: Partial<MaskRules> = {}) =>
   createMask({ secrets: Object.entries(secrets).map(([key, value]) => ({ key, value })), ...more })(text);
 
-const marks = ['"', '\\', '$', "'", '%', '/', ' ', '+', '<', '&', '`', '(', '*', ';', '#', '~', '\n', '\t'];
+const marks = [
+  '_',
+  '"',
+  '\\',
+  '$',
+  "'",
+  '%',
+  '/',
+  ' ',
+  '+',
+  '<',
+  '&',
+  '`',
+  '(',
+  '*',
+  ';',
+  '#',
+  '~',
+  '\n',
+  '\t',
+];
 
 /** How programs write a text down within another. */
 const spellings: Record<string, (text: string) => string> = {
@@ -56,7 +76,12 @@ describe('createMask', () => {
       '*** and outdated ***ds',
     ],
     ['a short value of a secret key', { DB_PASSWORD: 'hunt' }, 'pw hunt', 'pw ***'],
-    ['a key that says so in a word of its own', { API_KEY: 'abcd', auth: 'efgh' }, 'abcd efgh', '*** ***'],
+    [
+      'a key that says so in a word of its own',
+      { API_KEY: 'abcd', auth: 'efgh', 'x-api-key': 'ijkl', 'auth-user': 'mnop' },
+      'abcd efgh ijkl mnop',
+      '*** *** *** ***',
+    ],
     ['the longest first', { A: 'abcdefgh', B: 'abcdefghij' }, 'abcdefghijk', '***k'],
     ['values that overlap', { A: 'abcdefgh', B: 'efghijkl' }, '<abcdefghijkl>', '<***>'],
     ['the lines of a value', { KEY: '-----BEGIN-----\nabcd1234\nxyz\n' }, 'abcd1234 and xyz', '*** and xyz'],
@@ -136,6 +161,39 @@ describe('createMask', () => {
       '*** in /opt/acme-4711/svc',
     );
     expect(mask({ SECRET: 'acme-4711' }, '/opt/acme-4711/svcs', { shown })).toBe('/opt/***/svcs');
+  });
+
+  it.each<[string, Record<string, string>, string, string]>([
+    [
+      'a host that a message contains',
+      { DB_HOST: 'db.example.internal' },
+      'db.example.internal',
+      'db.example.internal',
+    ],
+    ['a part of it', { DOMAIN: 'example.internal' }, 'db.example.internal', 'db.example.internal'],
+    ['another host', { SMTP_HOST: 'mail.example.internal' }, 'on mail.example.internal', 'on ***'],
+    [
+      'a host of a variable that looks secret',
+      { AUTH_HOST: 'db.example.internal' },
+      'on db.example.internal',
+      'on ***',
+    ],
+    [
+      'an address',
+      { A: '172.18.0.12', B: 'fd00::12:34', C: '[fd00::7]:80' },
+      '172.18.0.12 fd00::12:34 [fd00::7]:80',
+      '172.18.0.12 fd00::12:34 ***',
+    ],
+    [
+      'an address with a port or a prefix',
+      { A: '10.20.30.40:5432', B: '10.20.0.0/16' },
+      '10.20.30.40:5432 10.20.0.0/16',
+      '10.20.30.40:5432 10.20.0.0/16',
+    ],
+    ['an address of a variable that looks secret', { TOKEN: '172.18.0.12' }, 'on 172.18.0.12', 'on ***'],
+    ['a number like an address', { A: '1721.80.0.12' }, '1721.80.0.12', '***'],
+  ])('shows or hides %s', (_, secrets, text, expected) => {
+    expect(mask(secrets, text, { hosts: ['db.example.internal'] })).toBe(expected);
   });
 
   it('hides what it is told to, whatever it is', () => {
