@@ -50,6 +50,11 @@ const toFiles: Record<string, string> = {
   'fills-disk': '/bin/busybox dd if=/dev/zero of=/data/filling bs=4k',
   'links-for-directory':
     'cd /uploads; mv deep was; ln -s /etc deep; /bin/busybox rm moved; /bin/busybox mkdir moved; echo 1 >moved/within',
+  'makes-names':
+    '/bin/busybox mkdir -p /uploads/names/deep; cd /uploads/names; for n in $(/bin/busybox seq 30000); do : >$n; done; for n in $(/bin/busybox seq 3000); do echo deep/$n; done | /bin/busybox xargs /bin/busybox mkdir',
+  // The attributes of `kept` are lost, and it gets names that do not belong together.
+  'replaces-linked-files':
+    'cd /uploads; /bin/busybox rm kept; echo other >kept; /bin/busybox ln kept linked; /bin/busybox ln schema again; /bin/busybox truncate -s 1G hole',
   'digs-deep':
     'cd /uploads; d=$(printf "d%.0s" $(/bin/busybox seq 200)); for n in $(/bin/busybox seq 40); do /bin/busybox mkdir -p $d; cd -P $d; echo $n >file; done',
 };

@@ -45,6 +45,22 @@ describe('while the data is copied', () => {
     await expectSavedAndUpdated(instance, result.log);
   });
 
+  test('it takes more than twice --max-downtime: it is ended, and everything runs again', async () => {
+    const instance = await createWithData();
+    const huge = join(instance.directory, 'data', 'huge');
+    const args = [...good, '--max-downtime', '3'];
+    const result = await during(instance, { args, verb: 'cold' }, () =>
+      execa('truncate', ['--size', '8T', huge]),
+    );
+    expectWords(result, {
+      exitCode: 4,
+      says: [/the second copy of the data took longer than 6 s, twice the time that --max-downtime allows/],
+      ends: [/^failed \(save-failed\): /],
+    });
+    await expectAsBefore(instance, result.log);
+    await execa('rm', [huge]);
+  });
+
   test('the disk of the restore point is full: everything runs again, and nothing is left', async () => {
     const instance = await createWithData();
     const points = join(instance.directory, 'points');

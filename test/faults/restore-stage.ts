@@ -259,7 +259,7 @@ const witnessOf = (name: string) => `/dev/shm/${name}`;
 const makeTree = `cd "$1"; umask 022; echo ${versions.old} >schema; echo kept >kept; echo gone >gone; echo stamp >stamp
 mkdir -p deep/er 'sp ace' live; ln -s ../kept deep/link; ln kept deep/er/same; chown 1234:4321 gone; chmod 4750 gone
 for n in $(seq 300); do echo "$n" >deep/$n; done; head -c 8000000 /dev/urandom >large; truncate -s 5M holes
-mkfifo pipe; setfattr -n user.x -v 1 kept; chmod 2770 deep; chown 33:33 deep .; touch -d '2001-02-03 04:05:06.789' deep/er deep .
+mkfifo pipe; setfattr -n user.x -v 1 kept; setfattr -n user.rsync.%stat -v '100644 0,0 1:2' kept; chmod 2770 deep; chown 33:33 deep .; touch -d '2001-02-03 04:05:06.789' deep/er deep .
 `;
 
 /** The long values are the right to bind any port, and an access list. */

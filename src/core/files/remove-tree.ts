@@ -4,38 +4,45 @@ import {
   lstatSync,
   mkdtempSync,
   openSync,
-  readdirSync,
   renameSync,
   rmdirSync,
   unlinkSync,
 } from 'node:fs';
 import { setImmediate as pause } from 'node:timers/promises';
+import { nameOf, openDirectory } from './walk.ts';
 
 const pauseAfter = 1_000;
 
-/** Of any depth, with short paths and two open files: each directory in it is moved to one folder, emptied and removed. */
+/**
+ * Removes a directory of any depth and size, with short paths, few open files and bounded memory: each directory in it is
+ * moved to one folder, emptied and removed.
+ */
 export async function removeTree(top: string, path: Buffer): Promise<void> {
   const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
   const folder = mkdtempSync(`${top}/.removed-`);
   const fd = openSync(folder, flags);
-  const inFolder = (number: number) => `/proc/self/fd/${fd}/${number}`;
+  const inFolder = (name: number | 'current') => `/proc/self/fd/${fd}/${name}`;
   renameSync(path, inFolder(0));
-  const waiting = [0];
-  let last = 0;
-  for (let each = waiting.pop(); each !== undefined; each = waiting.pop()) {
-    const directory = openSync(inFolder(each), flags);
-    const prefix = Buffer.from(`/proc/self/fd/${directory}/`);
-    for (const name of readdirSync(prefix, { encoding: 'buffer' })) {
-      const child = Buffer.concat([prefix, name]);
-      if (!lstatSync(child).isDirectory()) unlinkSync(child);
-      else {
-        renameSync(child, inFolder(++last));
-        waiting.push(last);
+  let seen = 0;
+  for (let waiting = 1; waiting > 0; ) {
+    renameSync(inFolder(--waiting), inFolder('current'));
+    const current = openSync(inFolder('current'), flags);
+    const prefix = Buffer.from(`/proc/self/fd/${current}/`);
+    // Some file systems skip names while others are removed: the directory is read until it is empty.
+    for (let isEmpty = false; !isEmpty; ) {
+      isEmpty = true;
+      const directory = openDirectory(prefix);
+      for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) {
+        isEmpty = false;
+        const child = Buffer.concat([prefix, nameOf(entry)]);
+        if (lstatSync(child).isDirectory()) renameSync(child, inFolder(waiting++));
+        else unlinkSync(child);
+        if (++seen % pauseAfter === 0) await pause();
       }
+      directory.closeSync();
     }
-    closeSync(directory);
-    rmdirSync(inFolder(each));
-    if (last % pauseAfter === 0) await pause();
+    closeSync(current);
+    rmdirSync(inFolder('current'));
   }
   closeSync(fd);
   rmdirSync(folder);

@@ -1,4 +1,4 @@
-import { lstatSync, opendirSync, type Stats } from 'node:fs';
+import { type Dir, type Dirent, lstatSync, opendirSync, type Stats } from 'node:fs';
 import { setImmediate as pause } from 'node:timers/promises';
 
 /** rsync and the kernel take paths of 4,096 bytes, together with the mount point and rsync's own temporary name. */
@@ -13,34 +13,48 @@ interface Found {
   status: Stats | null;
 }
 
-/** Every file once, a directory before its content. Names are bytes. While the app runs, files disappear: they are skipped. */
+/**
+ * Every file once, a directory before its content. Names are bytes, and only those of one path are in memory. Files that
+ * disappear while the app runs are skipped; a directory that the caller removes is not entered.
+ */
 export async function* walk(path: string, excluded: readonly string[]): AsyncGenerator<Found> {
   const skipped = new Set(excluded.map((each) => Buffer.from(`/${each}`).toString('latin1')));
   const top = Buffer.from(path);
   const own = unlessGone(() => lstatSync(top));
   if (own === null) return;
   yield { name: Buffer.alloc(0), full: top, status: own };
-  const waiting = own.isDirectory() ? [Buffer.alloc(0)] : [];
-  let seen = 0;
-  for (let parent = waiting.pop(); parent !== undefined; parent = waiting.pop()) {
-    const directory = unlessGone(() =>
-      opendirSync(Buffer.concat([top, parent]), { encoding: 'buffer' as never }),
-    );
-    for (let entry = directory?.readSync(); entry; entry = directory?.readSync()) {
-      const name = Buffer.concat([parent, Buffer.from('/'), entry.name as unknown as Buffer]);
+  const open: { parent: Buffer; directory: Dir }[] = [];
+  const enter = (parent: Buffer) => {
+    const directory = unlessGone(() => openDirectory(Buffer.concat([top, parent])));
+    if (directory) open.push({ parent, directory });
+  };
+  try {
+    if (own.isDirectory()) enter(Buffer.alloc(0));
+    for (let seen = 1, last = open.at(-1); last !== undefined; last = open.at(-1)) {
+      const entry = last.directory.readSync();
+      if (entry === null) {
+        open.pop()?.directory.closeSync();
+        continue;
+      }
+      const name = Buffer.concat([last.parent, Buffer.from('/'), nameOf(entry)]);
       if (skipped.size > 0 && skipped.has(name.toString('latin1'))) continue;
       const full = Buffer.concat([top, name]);
       const isTooLong = name.length - 1 > longestPath;
       const status = isTooLong ? null : unlessGone(() => lstatSync(full));
       if (!isTooLong && status === null) continue;
       yield { name, full, status };
-      if (status?.isDirectory() && status.dev === own.dev) waiting.push(name);
+      if (status?.isDirectory() && status.dev === own.dev) enter(name);
       // The updater's end is only noticed in a pause.
-      if (++seen % pauseAfter === 0) await pause();
+      if (seen++ % pauseAfter === 0) await pause();
     }
-    directory?.closeSync();
+  } finally {
+    for (const { directory } of open) directory.closeSync();
   }
 }
+
+/** Its entries are read in portions, with names as bytes. */
+export const openDirectory = (path: Buffer): Dir => opendirSync(path, { encoding: 'buffer' as never });
+export const nameOf = ({ name }: Dirent): Buffer => name as unknown as Buffer;
 
 export function unlessGone<T>(read: () => T): T | null {
   try {

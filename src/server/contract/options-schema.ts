@@ -47,6 +47,7 @@ export function optionsSchema() {
     preparationTimeoutSeconds: z.optional(seconds),
     idleTimeoutSeconds: z.optional(seconds),
     restorePoint: z.optional(z.boolean()),
+    maxDowntimeSeconds: z.optional(seconds),
     removeOldImages: z.optional(z.boolean()),
     prefetch: z.optional(z.union([z.boolean(), z.strictObject({ from: clock, to: clock })])),
     automatic: z.optional(automaticSchema),

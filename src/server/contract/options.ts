@@ -125,6 +125,8 @@ export interface InstanceOptions {
    * also roll back later. Default: false (docs/server-library.md).
    */
   restorePoint?: boolean;
+  /** Maximum downtime while the data is saved, in seconds. Default: no limit (docs/server-library.md). */
+  maxDowntimeSeconds?: number;
   /** Removes old images after each successful update. Default: false (docs/server-library.md). */
   removeOldImages?: boolean;
   /**
@@ -184,6 +186,7 @@ type Nullable =
   | 'app'
   | 'beforeUpdate'
   | 'feed'
+  | 'maxDowntimeSeconds'
   | 'preparation'
   | 'registryCredentials'
   | 'updaterSocket'
@@ -230,6 +233,7 @@ export function readOptions(given: InstanceOptions, nodeVersion = process.versio
     directories: [],
     engine: 'unix:///var/run/docker.sock',
     feed: null,
+    maxDowntimeSeconds: null,
     log: toConsole(name),
     notify: [],
     onEnd: () => {},

@@ -44,7 +44,13 @@ interface UpdaterOrder {
 
 type UpdaterSettings = Pick<
   Settings,
-  'product' | 'containerName' | 'updaterImage' | 'updaterEnvironment' | 'restorePoint' | 'removeOldImages'
+  | 'product'
+  | 'containerName'
+  | 'updaterImage'
+  | 'updaterEnvironment'
+  | 'restorePoint'
+  | 'maxDowntimeSeconds'
+  | 'removeOldImages'
 >;
 
 /** The container that carries out an update (docs/contract.md 8.10). */
@@ -53,14 +59,15 @@ export function updaterContainer(
   settings: UpdaterSettings,
   { command, services, origin }: UpdaterOrder,
 ): ContainerSpec {
-  const { product, containerName, updaterImage, updaterEnvironment, restorePoint, removeOldImages } =
-    settings;
+  const { product, containerName, updaterImage, updaterEnvironment, restorePoint } = settings;
+  const { maxDowntimeSeconds, removeOldImages } = settings;
   const environment = {
     // The host application is responsible for its list, so all other services are excluded.
     ...(services !== null && { SVC_UPDATER_EXCLUDE: '*' }),
     // By default the updater uses the name and labels of svc.
     ...(product !== svc && { SVC_UPDATER_PRODUCT: JSON.stringify({ ...product, containerName }) }),
     ...(restorePoint && { SVC_UPDATER_RESTORE_POINT: '1' }),
+    ...(maxDowntimeSeconds !== null && { SVC_UPDATER_MAX_DOWNTIME: String(Math.ceil(maxDowntimeSeconds)) }),
     ...(removeOldImages && { SVC_UPDATER_REMOVE_OLD_IMAGES: '1' }),
     ...updaterEnvironment,
     // The container has no network, and the server notifies people of its runs.

@@ -151,7 +151,11 @@ async function findTarget(context: RunContext, instance: FoundInstance, soFar: R
     ...{ installation, from, record },
     back: { ...back, files },
     changeover: { ...changeover, containers: records, words: { ...words, from, goal: point.version } },
-    point: { ...point, directory, excluded: [] },
+    point: {
+      ...point,
+      mounts: point.mounts.map((mount) => ({ ...mount, hasRsyncAttributes: true })),
+      ...{ directory, excluded: [] },
+    },
   };
 }
 

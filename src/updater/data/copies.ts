@@ -60,8 +60,8 @@ async function askTools<V extends Verb>(
     ...call,
     asked: {
       isIdle,
-      mounts: mounts.map(({ isFile, root, device, excluded }) => ({
-        ...{ isFile, excluded },
+      mounts: mounts.map(({ isFile, root, device, excluded, hasRsyncAttributes = false }) => ({
+        ...{ isFile, excluded, hasRsyncAttributes },
         root: needsData ? root : null,
         // The kernel may give a disk another number after a restart of the machine.
         device: writesPoint(verb) ? device : null,

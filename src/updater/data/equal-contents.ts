@@ -1,5 +1,6 @@
-// Makes the contents of files equal. rsync could do it, but needs several passes over large files, and rsync 3.2 leaves old blocks
-// where a sparse file has a hole, without an error.
+// Removes what a tree has in excess and makes the contents of its files equal. rsync could do both, but holds all names of a
+// directory in memory, needs several passes over large files, and rsync 3.2 leaves old blocks where a sparse file has a hole,
+// without an error.
 
 import {
   closeSync,
@@ -9,9 +10,11 @@ import {
   lstatSync,
   openSync,
   readSync,
+  unlinkSync,
   writeSync,
 } from 'node:fs';
 import { setImmediate as pause } from 'node:timers/promises';
+import { removeTree } from '../../core/files/remove-tree.ts';
 import { unlessGone, walk } from '../../core/files/walk.ts';
 import type { AskedMount } from './tools-protocol.ts';
 
@@ -22,51 +25,65 @@ const chunkBytes = 1 << 18;
 const blockBytes = 4096;
 const pauseEveryMs = 50;
 
+/** rsync cannot delete much longer paths. */
+const longestKept = 3_000;
+
 /**
- * Writes what differs into the regular files of the second tree, in place. Files that only one tree has, and all but
- * contents, are left to rsync. Nothing else may write to either tree.
+ * Prepares the second tree for rsync, which then has nothing to remove and no contents to compare. Files that only the second
+ * tree has, or that are of another kind there, are removed in bounded memory, and a repeated call continues with the rest. All
+ * else but contents is left to rsync. Nothing else may write to either tree.
+ * @param isInPlace whether contents are written into files that differ. Otherwise these files are removed, so that another
+ *   process that holds one open has no access to the file that rsync creates. A file that is mounted alone is always kept.
  * @param more is told how many bytes have been compared
- * @returns whether all files were handled; one with several names, which may no longer belong together, is not
  */
 export async function equalizeContents(
   { isFile, excluded }: AskedMount,
   [from, to]: readonly [from: string, to: string],
+  isInPlace: boolean,
   more: (bytes: number) => void,
-): Promise<boolean> {
-  let isComplete = true;
-  const comparison = new Comparison(more);
-  // A link in place of a directory would lead elsewhere.
-  const missing = new Set<string>();
+): Promise<void> {
+  const comparison = new Comparison(isInPlace || isFile, more);
+  /** The inode in the first tree of each inode with several names; null if its contents differ. */
+  const linked = new Map<number, number | null>();
+  const notEntered: Buffer[] = [];
   for await (const { name, full, status } of walk(to, excluded)) {
-    if (missing.has(parentOf(name))) {
-      if (status?.isDirectory()) missing.add(name.toString('latin1'));
-      continue;
-    }
+    if (status === null || notEntered.some((each) => name.indexOf(each) === 0)) continue;
     const path = Buffer.concat([Buffer.from(from), name]);
-    const source = status && unlessGone(() => lstatSync(path));
-    if (status?.isDirectory() && !source?.isDirectory()) missing.add(name.toString('latin1'));
-    if (!status?.isFile() || !source?.isFile()) continue;
-    // A mounted file cannot be replaced by another one.
-    if (status.nlink > 1 && !isFile) isComplete = false;
-    else await comparison.equalize(path, full);
+    const source = unlessGone(() => lstatSync(path));
+    const isSame = source !== null && (source.mode & constants.S_IFMT) === (status.mode & constants.S_IFMT);
+    const below = Buffer.concat([name, Buffer.from('/')]);
+    const isKept = name.length === 0 || excluded.some((each) => Buffer.from(`/${each}`).indexOf(below) === 0);
+    if (!isKept && (!isSame || name.length > longestKept)) {
+      if (status.isDirectory()) await removeTree(to, full);
+      else unlinkSync(full);
+    } else if (!isSame) {
+      // A link in place of a directory would lead elsewhere.
+      if (source !== null) notEntered.push(below);
+    } else if (status.isFile()) {
+      const known = status.nlink > 1 && !isFile ? linked.get(status.ino) : undefined;
+      if (known === source.ino) continue;
+      // Names that no longer belong together are separated.
+      const isEqual = known === undefined && (await comparison.equalize(path, full));
+      if (!isEqual) unlinkSync(full);
+      if (known === undefined && status.nlink > 1) linked.set(status.ino, isEqual ? source.ino : null);
+    }
   }
-  return isComplete;
 }
-
-const parentOf = (name: Buffer): string =>
-  name.subarray(0, Math.max(name.lastIndexOf('/'), 0)).toString('latin1');
 
 class Comparison {
   readonly #wanted = Buffer.allocUnsafe(chunkBytes);
   readonly #found = Buffer.allocUnsafe(chunkBytes);
+  readonly #isInPlace: boolean;
   readonly #more: (bytes: number) => void;
   #pausedAt = performance.now();
 
-  constructor(more: (bytes: number) => void) {
+  constructor(isInPlace: boolean, more: (bytes: number) => void) {
+    this.#isInPlace = isInPlace;
     this.#more = more;
   }
 
-  async equalize(from: Buffer, to: Buffer): Promise<void> {
+  /** Whether the contents are equal now. */
+  async equalize(from: Buffer, to: Buffer): Promise<boolean> {
     const source = openSync(from, forReading);
     const target = openSync(to, forReading);
     let writer: number | null = null;
@@ -77,17 +94,23 @@ class Comparison {
     };
     try {
       const { size } = fstatSync(source);
-      // What is added is a hole.
-      if (fstatSync(target).size !== size) ftruncateSync(openedWriter(), size);
+      if (fstatSync(target).size !== size) {
+        if (!this.#isInPlace) return false;
+        // What is added is a hole.
+        ftruncateSync(openedWriter(), size);
+      }
       for (let at = 0; at < size; at += chunkBytes) {
         const length = Math.min(chunkBytes, size - at);
         readAll(source, this.#wanted.subarray(0, length), at);
         readAll(target, this.#found.subarray(0, length), at);
-        for (const [start, end] of this.#differences(length))
+        const differences = this.#differences(length);
+        if (differences.length > 0 && !this.#isInPlace) return false;
+        for (const [start, end] of differences)
           writeAll(openedWriter(), this.#wanted.subarray(start, end), at + start);
         this.#more(length);
         await this.#pause();
       }
+      return true;
     } finally {
       for (const file of [source, target, writer]) if (file !== null) closeSync(file);
     }

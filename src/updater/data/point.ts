@@ -36,7 +36,11 @@ const savedMount = z.strictObject({
   device: text,
   excluded: list(relative),
   bytes: count,
+  /** Bytes that were read, holes included; absent in older records. */
+  length: z.exactOptional(count),
   files: count,
+  /** Whether the copy has attributes named `user.rsync.%…`; absent in older records, whose copies have none. */
+  hasRsyncAttributes: z.exactOptional(z.boolean()),
 });
 /** A mount whose content a restore point holds. */
 export type SavedMount = z.infer<typeof savedMount>;

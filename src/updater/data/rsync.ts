@@ -3,13 +3,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { equalizeContents } from './equal-contents.ts';
 import type { AskedMount } from './tools-protocol.ts';
 
 const keptLines = 20;
 
-/** Nanoseconds count, too: by default rsync only compares whole seconds. */
-const exactly = ['-aHAXS', '--numeric-ids', '--modify-window=-1', '--one-file-system', '--delete'];
+/**
+ * Nanoseconds count, too: by default rsync only compares whole seconds. So do attributes named `user.rsync.%…`, which backup
+ * servers set: with a single `-X`, rsync ignores them.
+ */
+const exactly = ['-aHASXX', '--numeric-ids', '--modify-window=-1', '--one-file-system', '--delete'];
+
+/** Leaves these attributes alone; ACLs are no attributes for rsync. A single `-X` would remove them. */
+const withoutRsyncAttributes = ['--filter=-x user.rsync.%*', '--filter=-x system.*'];
 
 const withProgress = ['--no-human-readable', '--info=progress2'];
 /** Codes of a process whose partner has failed. The partner's message may be lost. */
@@ -25,7 +30,7 @@ interface Copying {
 
 /** Excluded files are neither copied nor removed. */
 export async function rsync(
-  { isFile, excluded }: AskedMount,
+  { isFile, excluded, hasRsyncAttributes = false }: AskedMount,
   ends: Ends,
   args: readonly string[],
   { more, onLine, signal }: Copying,
@@ -39,22 +44,12 @@ export async function rsync(
     more?.(bytes - told);
     told = bytes;
   };
-  const all = [...exactly, ...(more ? withProgress : []), ...args, ...excludes, '--', ...paths];
+  const filters = hasRsyncAttributes ? [] : withoutRsyncAttributes;
+  const all = [...exactly, ...filters, ...(more ? withProgress : []), ...args, ...excludes, '--', ...paths];
   const start = () => run('rsync', all, { onLine: onEach, ...(signal && { signal }) });
   const ended = await start();
   // The second attempt reports the reason.
   return broken.includes(ended.code) && !signal?.aborted ? start() : ended;
-}
-
-/** Makes the second tree equal to the first one, whose contents are compared: sizes and times are not trusted. */
-export async function updateCopy(
-  mount: AskedMount,
-  ends: Ends,
-  args: readonly string[],
-  more: (bytes: number) => void,
-): Promise<Ended> {
-  const isEqual = await equalizeContents(mount, ends, more);
-  return rsync(mount, ends, [isEqual ? '--size-only' : '--checksum', ...args], { more });
 }
 
 /** rsync takes a backslash for an escape only in a pattern that has a wildcard. */

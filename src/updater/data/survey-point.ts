@@ -98,9 +98,9 @@ export async function surveyPoint(declared: Declared, facts: PointFacts): Promis
   if (refusals.length > 0)
     throw new UpdateError('data-unsupported', refusals.at(-1) ?? '', { detail: refusals.slice(0, -1) });
   const mounts = withoutAliases(
-    data.map(({ mount, look: { type, root, device, bytes, files } }) => ({
+    data.map(({ mount, look: { type, root, device, bytes, length, files } }) => ({
       ...mount,
-      ...{ isFile: type === 'file', root, device, bytes, files },
+      ...{ isFile: type === 'file', root, device, bytes, length, files, hasRsyncAttributes: true },
     })),
   );
   const bytes = sum(mounts.map((mount) => mount.bytes));
@@ -114,7 +114,7 @@ export async function surveyPoint(declared: Declared, facts: PointFacts): Promis
         path === null ? service : `${service}:${path}`,
       ),
     },
-    seconds: estimate(bytes, last),
+    seconds: estimate(lengthOf(mounts), last),
     outside: declared.outside,
     notSaved: [
       ...chosen.notSaved,
@@ -214,8 +214,13 @@ export function refuseUnlessRoom(
   );
 }
 
+/** How much must be read to save the mounts: a copy takes time for holes, too. */
+export const lengthOf = (mounts: readonly SavedMount[]): number =>
+  sum(mounts.map(({ bytes, length = bytes }) => length));
+
 /** What the newest restore point took. */
 export interface LastTime {
+  /** Read, holes included. */
   bytes: number;
   seconds: number;
 }

@@ -19,6 +19,8 @@ const lookSchema = z.strictObject({
   fileSystem: number,
   /** Bytes on the disk; a hole has none. */
   bytes: number,
+  /** Bytes that must be read, holes included. */
+  length: number,
   files: number,
   /** Of the file system, in bytes. */
   size: number,

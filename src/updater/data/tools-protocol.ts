@@ -23,6 +23,8 @@ export interface AskedMount {
   device: string | null;
   /** Paths below the mount, relative: they are neither copied nor removed. */
   excluded: readonly string[];
+  /** Whether the copy has attributes named `user.rsync.%…`, too. Default: no. */
+  hasRsyncAttributes?: boolean;
 }
 
 export const dataPath = (at: number): string => `/data/${at}`;

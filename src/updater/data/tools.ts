@@ -6,28 +6,18 @@ import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { setPriority } from 'node:os';
 import { mountOf } from '../../core/files/mount-table.ts';
-import { removeTree } from '../../core/files/remove-tree.ts';
 import { strangerOf } from '../../core/files/strangers.ts';
 import { unlessGone, walk } from '../../core/files/walk.ts';
-import {
-  type Ended,
-  type Ends,
-  isFull,
-  killAll,
-  rsync,
-  rsyncFailure,
-  run,
-  sync,
-  updateCopy,
-} from './rsync.ts';
+import { equalizeContents } from './equal-contents.ts';
+import { type Ended, type Ends, isFull, killAll, rsync, rsyncFailure, run, sync } from './rsync.ts';
 import type { Look, Probe, Tables, Told, ToolsProgress } from './tools-answers.ts';
 import { type Asked, type AskedMount, copyPath, dataPath, pointPath, type Verb } from './tools-protocol.ts';
 
 const verbs = { look, probe, warm, cold, hash, restore, ports, tables } satisfies Record<Verb, unknown>;
 
-/** Longer ones in a destination are removed before rsync sees them: it cannot delete what is too deep. */
-const longestRemoved = 3_000;
 const mostNames = 5;
+/** Files with several names that are remembered: the memory must be bounded. */
+const mostLinked = 50_000;
 const shownLength = 300;
 const everyMs = 500;
 const lowestShare = 0.05;
@@ -71,7 +61,7 @@ async function lookAt(at: number, { excluded }: AskedMount): Promise<Look> {
   const own = fs.lstatSync(path);
   const type = own.isDirectory() ? 'directory' : own.isFile() ? 'file' : 'other';
   const { root, device, below } = mountOf(path);
-  const found = { bytes: 0, files: 0 };
+  const found = { bytes: 0, length: 0, files: 0 };
   const names = { inside: [] as string[], strange: [] as string[], tooLong: [] as string[] };
   const add = (list: string[], name: string) =>
     list.length < mostNames && !list.includes(name) && list.push(name);
@@ -84,12 +74,19 @@ async function lookAt(at: number, { excluded }: AskedMount): Promise<Look> {
     else {
       found.files++;
       if (strangerOf(full, status) !== null) add(names.strange, shown(name));
+      if (linked.has(status.ino)) continue;
+      const isLinked = !status.isDirectory() && status.nlink > 1;
+      const canRemember = linked.size < mostLinked;
+      // Each name of any other file with several names counts for a part of it.
+      const share = isLinked && !canRemember ? 1 / status.nlink : 1;
       const bytes = status.blocks * 512;
-      if (!linked.has(status.ino)) found.bytes += bytes;
-      if (!status.isDirectory() && status.nlink > 1) linked.add(status.ino);
+      found.bytes += share * bytes;
+      found.length += share * (status.isFile() ? Math.max(status.size, bytes) : bytes);
+      if (isLinked && canRemember) linked.add(status.ino);
     }
   }
-  return { type, root, device, ...found, ...disk(path), ...names };
+  const [bytes, length] = [found.bytes, found.length].map(Math.ceil) as [number, number];
+  return { type, root, device, ...found, bytes, length, ...disk(path), ...names };
 }
 
 const shown = (name: Buffer): string => {
@@ -187,11 +184,11 @@ async function cold({ mounts }: Asked): Promise<null> {
   await once(process.stdin, 'data');
   const more = progress();
   for (const [at, mount] of mounts.entries()) {
-    const ended = await updateCopy(mount, [dataPath(at), copyPath(at)], [], more).catch(
-      (error: NodeJS.ErrnoException) => {
-        throw ['ENOSPC', 'EDQUOT'].includes(error.code ?? '') ? noSpace(pointPath, fullDisk) : error;
-      },
-    );
+    const ends = [dataPath(at), copyPath(at)] as const;
+    await equalizeContents(mount, ends, true, more).catch((error: NodeJS.ErrnoException) => {
+      throw ['ENOSPC', 'EDQUOT'].includes(error.code ?? '') ? noSpace(pointPath, fullDisk) : error;
+    });
+    const ended = await rsync(mount, ends, ['--size-only'], { more });
     if (isFull(ended)) throw noSpace(pointPath, fullDisk);
     judge('rsync', ended);
   }
@@ -238,26 +235,17 @@ async function restore({ mounts }: Asked): Promise<string[][]> {
       throw new Failure('failed', `the owner or group of ${strange[0]} is not mapped into containers`, path);
   }
   const more = progress();
-  for (const [at, mount] of mounts.entries()) {
-    const path = dataPath(at);
-    if (!mount.isFile) await removeDeep(path, mount.excluded);
-    judge('rsync', await updateCopy(mount, [copyPath(at), path], [untrusted, '--delete-before'], more));
-  }
+  const ends = (at: number) => [copyPath(at), dataPath(at)] as const;
+  // The disk may be full: nothing is written until all that the copies do not have has been removed.
+  // Only in place do files keep attributes that an older restore point does not have.
+  for (const [at, mount] of mounts.entries())
+    await equalizeContents(mount, ends(at), mount.hasRsyncAttributes !== true, more);
+  for (const [at, mount] of mounts.entries())
+    judge('rsync', await rsync(mount, ends(at), ['--size-only'], { more }));
   await sync(mounts.map((_, at) => dataPath(at)));
   const found: string[][] = [];
-  for (const [at, mount] of mounts.entries())
-    found.push(await differences(mount, [copyPath(at), dataPath(at)], [untrusted]));
+  for (const [at, mount] of mounts.entries()) found.push(await differences(mount, ends(at), [untrusted]));
   return found;
-}
-
-async function removeDeep(top: string, excluded: readonly string[]): Promise<void> {
-  for await (const { name, full, status } of walk(top, excluded)) {
-    const relative = name.subarray(1);
-    if (relative.length <= longestRemoved || status === null) continue;
-    if (excluded.some((each) => Buffer.from(each).indexOf(`${relative}/`) === 0)) continue;
-    if (status.isDirectory()) await removeTree(top, full);
-    else fs.unlinkSync(full);
-  }
 }
 
 /** In LISTEN state. */

@@ -144,6 +144,11 @@ the value is read from the terminal`,
     help: `Directory for restore points, as a path inside the container []
 (default: ${stateName}/restore)`,
   },
+  'max-downtime': {
+    ...seconds,
+    help: `Maximum downtime while the data is saved; a second copy that takes twice as
+long is ended, and the old version is started again [] (default: none)`,
+  },
   'remove-old-images': {
     inFile: true,
     form: switchForm,

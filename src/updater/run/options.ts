@@ -46,6 +46,8 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
       restorePoint: isOn('restore-point'),
       /** The directory for restore points, as a path inside the container. Null: the state directory. */
       restoreDir: one('restore-dir'),
+      /** How long the app may be unavailable while the data is saved; null for no limit. */
+      maxDowntimeSeconds: one('max-downtime') === null ? null : Number(one('max-downtime')),
       said: dataOf(values),
     },
     proof: {

@@ -41,6 +41,7 @@ describe('readOptions', () => {
       containerName: 'svc-updater',
       engine: 'unix:///var/run/docker.sock',
       restorePoint: false,
+      maxDowntimeSeconds: null,
       prefetch: false,
       automatic: {
         ...{ enabled: false, from: '02:00', to: '05:00', days: [], minAgeHours: 72, includeMajors: false },

@@ -20,6 +20,7 @@ const settings = {
   updaterImage: 'acme/svc-updater:v1.0.0',
   updaterEnvironment: {},
   restorePoint: false,
+  maxDowntimeSeconds: null,
   removeOldImages: false,
 };
 
@@ -61,6 +62,12 @@ describe("the updater's container", () => {
     const { Cmd, Env } = updaterContainer(home, { ...settings, restorePoint: true }, order);
     expect(Env).toContain('SVC_UPDATER_RESTORE_POINT=1');
     expect(Cmd?.slice(-2)).toEqual(['--log', 'json']);
+  });
+
+  it('limits the downtime if the option is set', () => {
+    const { Env } = updaterContainer(home, { ...settings, maxDowntimeSeconds: 899.5 }, order);
+    expect(Env).toContain('SVC_UPDATER_MAX_DOWNTIME=900');
+    expect(updaterContainer(home, settings, order).Env?.join()).not.toContain('MAX_DOWNTIME');
   });
 
   it('removes old images if the option is set', () => {

@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import {
   linkSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -25,12 +27,16 @@ function trees(): { from: string; to: string } {
   return { from: join(top, 'from'), to: join(top, 'to') };
 }
 
-async function equalize({ from, to }: { from: string; to: string }, mount: Partial<AskedMount> = {}) {
+/** Gives the number of bytes that were compared. */
+async function equalize(
+  { from, to }: { from: string; to: string },
+  { isInPlace = true, ...mount }: Partial<AskedMount> & { isInPlace?: boolean } = {},
+): Promise<number> {
   let bytes = 0;
-  const isComplete = await equalizeContents({ ...plain, ...mount }, [from, to], (more) => {
+  await equalizeContents({ ...plain, ...mount }, [from, to], isInPlace, (more) => {
     bytes += more;
   });
-  return { isComplete, bytes };
+  return bytes;
 }
 
 describe('equalizeContents', () => {
@@ -55,7 +61,7 @@ describe('equalizeContents', () => {
           for (const { at, length } of changes) wanted.subarray(at, at + length).fill(9);
           writeFileSync(join(from, 'file'), wanted);
           writeFileSync(join(to, 'file'), Buffer.alloc(before, fill));
-          expect(await equalize({ from, to })).toEqual({ isComplete: true, bytes: after });
+          expect(await equalize({ from, to })).toBe(after);
           expect(readFileSync(join(to, 'file')).equals(wanted)).toBe(true);
           expect(readFileSync(join(from, 'file')).equals(wanted)).toBe(true);
         },
@@ -74,49 +80,97 @@ describe('equalizeContents', () => {
     wanted.write('b', 30 << 20);
     writeFileSync(join(from, 'file'), wanted);
     truncateSync(join(from, 'file'), 80 << 20);
-    expect(await equalize({ from, to })).toMatchObject({ isComplete: true });
+    await equalize({ from, to });
     expect(readFileSync(join(to, 'file')).equals(readFileSync(join(from, 'file')))).toBe(true);
     expect(statSync(join(to, 'file')).blocks * 512).toBeLessThan(32_768);
   });
 
-  it('ignores excluded files and files that are not regular in both trees', async () => {
-    const { from, to } = trees();
-    const outside = join(from, '..', 'outside');
-    writeFileSync(outside, 'outside');
-    mkdirSync(join(from, 'directory'));
-    for (const name of ['link', 'kept', 'extra']) writeFileSync(join(from, name), 'new');
-    symlinkSync(outside, join(from, 'followed'));
-    symlinkSync(outside, join(to, 'link'));
-    for (const name of ['directory', 'kept', 'followed', 'only']) writeFileSync(join(to, name), 'old');
-    expect(await equalize({ from, to }, { excluded: ['kept'] })).toEqual({ isComplete: true, bytes: 0 });
-    expect(readFileSync(outside, 'latin1')).toBe('outside');
-    for (const name of ['directory', 'kept', 'followed', 'only'])
-      expect(readFileSync(join(to, name), 'latin1')).toBe('old');
-  });
+  it.each([true, false])(
+    'removes what only the second tree has, except excluded paths; follows no link (in place: %s)',
+    async (isInPlace) => {
+      const { from, to } = trees();
+      const outside = join(from, '..', 'outside');
+      for (const path of [outside, join(to, 'directory'), join(to, 'extra')])
+        mkdirSync(join(path, 'sub'), { recursive: true });
+      for (const path of [outside, join(to, 'directory'), join(to, 'extra')])
+        for (const name of ['file', 'sub/file']) writeFileSync(join(path, name), 'here');
+      for (const name of ['link', 'kept', 'pipe']) writeFileSync(join(from, name), 'new');
+      symlinkSync(outside, join(from, 'directory'));
+      symlinkSync(outside, join(from, 'dangerous'));
+      for (const name of ['link', 'extra/link']) symlinkSync(outside, join(to, name));
+      mkdirSync(join(to, 'dangerous'));
+      mkdirSync(join(to, 'above/own'), { recursive: true });
+      for (const name of ['above/own/file', 'above/other', 'dangerous/file', 'kept', 'only'])
+        writeFileSync(join(to, name), 'old');
+      execFileSync('mkfifo', [join(to, 'pipe')]);
+      const excluded = ['kept', 'above/own', 'dangerous/mount'];
+      expect(await equalize({ from, to }, { excluded, isInPlace })).toBe(0);
+      const left = execFileSync('find', ['.', '-type', 'f'], { cwd: to, encoding: 'latin1' });
+      // A directory above an excluded path that is now a link is left to rsync.
+      expect(left.split('\n').toSorted()).toEqual(['', './above/own/file', './dangerous/file', './kept']);
+      expect(readdirSync(to).toSorted()).toEqual(['above', 'dangerous', 'kept']);
+      expect(readFileSync(join(outside, 'sub/file'), 'latin1')).toBe('here');
+      expect(readFileSync(join(outside, 'file'), 'latin1')).toBe('here');
+    },
+  );
 
-  it('does not follow a link that replaced a directory', async () => {
+  it('removes files that differ, unless it writes in place or they are mounted alone', async () => {
     const { from, to } = trees();
-    const outside = join(from, '..', 'outside');
-    for (const path of [outside, join(to, 'directory')]) mkdirSync(join(path, 'sub'), { recursive: true });
-    for (const name of ['file', 'sub/file']) {
-      writeFileSync(join(outside, name), 'outside');
-      writeFileSync(join(to, 'directory', name), 'old');
+    for (const [name, wanted, found] of [
+      ['equal', 'same', 'same'],
+      ['shorter', 'ab', 'a'],
+      ['other', 'ab', 'ac'],
+    ] as const) {
+      writeFileSync(join(from, name), wanted);
+      writeFileSync(join(to, name), found);
     }
-    symlinkSync(outside, join(from, 'directory'));
-    expect(await equalize({ from, to })).toEqual({ isComplete: true, bytes: 0 });
-    for (const name of ['file', 'sub/file'])
-      expect(readFileSync(join(to, 'directory', name), 'latin1')).toBe('old');
+    const { ino } = statSync(join(to, 'other'));
+    const own = { from: join(from, 'other'), to: join(to, 'other') };
+    expect(await equalize(own, { isFile: true, isInPlace: false })).toBe(2);
+    expect(readFileSync(own.to, 'latin1')).toBe('ab');
+    expect(statSync(own.to).ino).toBe(ino);
+    writeFileSync(own.to, 'ac');
+    await equalize({ from, to }, { isInPlace: false });
+    expect(readdirSync(to)).toEqual(['equal']);
   });
 
-  it('reports files with several hard links, unless they are mounted alone', async () => {
+  it('compares a file with several names once, and separates names that do not belong together', async () => {
+    const { from, to } = trees();
+    const contents = Buffer.alloc(1_000_000, 'x');
+    for (const path of [from, to]) {
+      writeFileSync(join(path, 'a'), contents);
+      linkSync(join(path, 'a'), join(path, 'b'));
+      writeFileSync(join(path, 'plain'), contents);
+    }
+    expect(await equalize({ from, to })).toBe(2 * contents.length);
+    writeFileSync(join(from, 'c'), contents);
+    linkSync(join(to, 'a'), join(to, 'c'));
+    const names = readdirSync(to);
+    await equalize({ from, to });
+    expect(readdirSync(to)).toHaveLength(names.length - 1);
+    // The names that are left have one file in both trees.
+    const left = readdirSync(to).filter((name) => name !== 'plain');
+    for (const path of [from, to])
+      expect(new Set(left.map((name) => statSync(join(path, name)).ino)).size, path).toBe(1);
+  });
+
+  it('removes all names of a file that differs', async () => {
+    const { from, to } = trees();
+    for (const path of [from, to]) {
+      writeFileSync(join(path, 'a'), path);
+      linkSync(join(path, 'a'), join(path, 'b'));
+    }
+    await equalize({ from, to }, { isInPlace: false });
+    expect(readdirSync(to)).toEqual([]);
+  });
+
+  it('writes into a file that has several names and is mounted alone', async () => {
     const { from, to } = trees();
     for (const name of ['one', 'other']) writeFileSync(join(from, name), name);
     writeFileSync(join(to, 'one'), 'old');
     linkSync(join(to, 'one'), join(to, 'other'));
-    expect(await equalize({ from, to })).toEqual({ isComplete: false, bytes: 0 });
-    expect(readFileSync(join(to, 'other'), 'latin1')).toBe('old');
     const own = { from: join(from, 'one'), to: join(to, 'one') };
-    expect(await equalize(own, { isFile: true })).toEqual({ isComplete: true, bytes: 3 });
+    expect(await equalize(own, { isFile: true })).toBe(3);
     expect(readFileSync(join(to, 'one'), 'latin1')).toBe('one');
   });
 });

@@ -18,7 +18,7 @@ mkdir "$root/proc"
 mount -t proc proc "$root/proc"
 while [ $# -gt 0 ]; do
   # A mount point in another mount exists already.
-  if [ -d "$1" ]; then mkdir -p "$root$2"; else mkdir -p "$(dirname "$root$2")" && : >>"$root$2"; fi
+  if [ -e "$root$2" ]; then :; elif [ -d "$1" ]; then mkdir -p "$root$2"; else mkdir -p "$(dirname "$root$2")" && : >>"$root$2"; fi
   mount --bind "$1" "$root$2"
   shift 2
 done

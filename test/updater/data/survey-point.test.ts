@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { SavedMount } from '../../../src/updater/data/point.ts';
 import {
   estimate,
+  lengthOf,
   lookRefusals,
   refuseUnlessRoom,
   withoutAliases,
@@ -10,7 +11,7 @@ import type { Look } from '../../../src/updater/data/tools-answers.ts';
 import { size } from '../../../src/updater/run/log/wording.ts';
 
 const look = (changes: Partial<Look>): Look => ({
-  ...{ type: 'directory', root: '/srv/a', device: '8:1', fileSystem: 0xef53, bytes: 0, files: 0 },
+  ...{ type: 'directory', root: '/srv/a', device: '8:1', fileSystem: 0xef53, bytes: 0, length: 0, files: 0 },
   ...{ size: 100, free: 50, inside: [], strange: [], tooLong: [] },
   ...changes,
 });
@@ -51,6 +52,14 @@ it('saves once what two paths lead to', () => {
   const of = (...all: SavedMount[]) => withoutAliases(all).map(({ where }) => where);
   expect(of(...mounts.slice(0, 4))).toEqual(['b', 'd']);
   expect(of(...mounts)).toEqual(['d', 'e']);
+});
+
+it('counts holes as read, unless an older restore point does not know them', () => {
+  const mount: SavedMount = {
+    ...{ service: 'app', where: 'app:/a', volume: '', path: '/a', subpath: '', isFile: false, root: '/a' },
+    ...{ device: '8:1', excluded: [], bytes: 10, files: 1 },
+  };
+  expect(lengthOf([mount, { ...mount, length: 5_000 }])).toBe(5_010);
 });
 
 describe('the space', () => {

@@ -3,7 +3,15 @@ import { toolsLine, toolsResults } from '../../../src/updater/data/tools-answers
 import { brokenFields } from '../run/state/broken-fields.ts';
 
 const look = {
-  ...{ type: 'directory', root: '/opt/svc/data', device: '8:1', fileSystem: 61267, bytes: 4096, files: 1 },
+  ...{
+    type: 'directory',
+    root: '/opt/svc/data',
+    device: '8:1',
+    fileSystem: 61267,
+    bytes: 4096,
+    length: 9000,
+    files: 1,
+  },
   ...{ size: 10_000, free: 5_000, inside: ['a'], strange: ['b'], tooLong: ['c'] },
 };
 const results = {

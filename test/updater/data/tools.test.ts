@@ -3,15 +3,20 @@ import { once } from 'node:events';
 import {
   appendFileSync,
   chmodSync,
+  closeSync,
+  linkSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   utimesSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -96,7 +101,7 @@ class Place {
   start(verb: Verb, mount: Partial<AskedMount> = {}, more: Setting = {}): Running {
     const trees = more.data === undefined ? this.trees : [more.data];
     const asked: Asked = {
-      mounts: trees.map(() => ({ isFile: false, root: null, device: null, excluded: [], ...mount })),
+      mounts: trees.map(() => ({ ...plain, ...mount })),
       ...more.asked,
     };
     const mounts = [
@@ -149,6 +154,14 @@ class Place {
     });
   }
 
+  /** Instead of rsync: notes its arguments in the bystander's folder, and gives it 5 MB of memory. */
+  scarceRsync(): readonly string[] {
+    const wrapper = join(this.folder, 'rsync');
+    const script = '#!/bin/bash\necho "$@" >>/victim/calls\nulimit -d 5000\nexec /real/rsync "$@"\n';
+    writeFileSync(wrapper, script, { mode: 0o755 });
+    return ['/usr/bin/rsync', '/real/rsync', wrapper, '/usr/bin/rsync'];
+  }
+
   /** The same files of every kind in each of these directories. */
   fill(paths: readonly string[]): void {
     const first = this.directory('every-kind');
@@ -168,6 +181,8 @@ class Place {
     );
   }
 }
+
+const plain: AskedMount = { isFile: false, root: null, device: null, excluded: [], hasRsyncAttributes: true };
 
 interface Setting {
   asked?: Partial<Asked>;
@@ -289,6 +304,121 @@ describe.skipIf(!isRoot)('tools', () => {
     place.sh('rm -rf point/*; cp --archive kept/. point', place.folder);
     expect(await place.run('restore')).toEqual(changes.map(() => []));
     expect(all('data')).toBe(old);
+  });
+
+  it('restores, and copies again, in a directory with very many names that only one side has', async () => {
+    const place = new Place();
+    const mounts = place.scarceRsync();
+    const manyNames = (path: string) => {
+      mkdirSync(path, { recursive: true });
+      for (let at = 0; at < 20_000; at++) writeFileSync(`${path}/${'x'.repeat(195)}${at}`, '');
+      mkdirSync(join(path, 'sub/sub'), { recursive: true });
+    };
+    mkdirSync(join(place.data, 'cache'));
+    writeFileSync(join(place.data, 'cache/file'), 'old');
+    await place.copyTwice({}, { mounts });
+    const before = place.all();
+    manyNames(join(place.copy, 'cache'));
+    expect(await place.start('cold', {}, { mounts }).end).toMatchObject({ told: { result: null } });
+    expect(place.all(place.copy)).toBe(before);
+    manyNames(join(place.data, 'cache'));
+    expect(await place.run('restore', {}, { mounts })).toEqual([[]]);
+    expect(place.all()).toBe(before);
+  });
+
+  it('removes what a killed restore had moved away but not removed yet', async () => {
+    const place = new Place();
+    writeFileSync(join(place.data, 'file'), 'old');
+    await place.copyTwice();
+    const before = place.all();
+    place.sh(
+      'mkdir --parents .removed-abcdef/current/sub .removed-abcdef/0; touch .removed-abcdef/current/x',
+    );
+    expect(await place.run('restore')).toEqual([[]]);
+    expect(place.all()).toBe(before);
+  });
+
+  it('reads no contents twice in the cold copy if files have several names', async () => {
+    const place = new Place();
+    place.sh('echo text >plain; echo linked >a; ln a b; ln a c');
+    const mounts = place.scarceRsync();
+    await place.copyTwice({}, { mounts });
+    place.sh('rm c; echo linked >c; echo more >>b');
+    expect(await place.start('cold', {}, { mounts }).end).toMatchObject({ exitCode: 0 });
+    expect(place.all(place.copy)).toBe(place.all());
+    expect(readFileSync(join(place.victim, 'calls'), 'latin1')).not.toContain('--checksum');
+  });
+
+  it('gives a process that holds an old file open no access to the restored one', async () => {
+    const place = new Place();
+    for (const name of ['secret', 'linked', 'equal']) writeFileSync(join(place.data, name), name);
+    chmodSync(join(place.data, 'secret'), 0o600);
+    place.sh('ln linked other');
+    await place.copyTwice();
+    const before = place.all();
+    place.sh('for name in secret linked; do printf "%s" NEW >$name; done; chmod 666 *');
+    const held = ['secret', 'linked'].map((name) => openSync(join(place.data, name), 'r+'));
+    onTestFinished(() => held.forEach(closeSync));
+    const { ino } = statSync(join(place.data, 'equal'));
+    expect(await place.run('restore')).toEqual([[]]);
+    for (const file of held) {
+      expect(readFileSync(file, 'latin1')).toBe('NEW');
+      writeSync(file, 'written');
+    }
+    expect(place.all()).toBe(before);
+    expect(statSync(join(place.data, 'equal')).ino).toBe(ino);
+  });
+
+  it('saves and restores attributes that rsync uses itself', async () => {
+    const place = new Place();
+    const name = 'user.rsync.%stat';
+    const set = `setfattr --name=${name} --value`;
+    place.sh(`echo same >kept; echo old >changed; ${set} '100644 0,0 1:2' kept changed .`);
+    await place.copyTwice();
+    expect(place.all(place.copy)).toBe(place.all());
+    expect(place.all(place.copy).split(name)).toHaveLength(4);
+    const before = place.all();
+    const hashes = await place.run('hash');
+    place.sh(`echo new >changed; ${set} wrong kept .; setfattr --name=user.rsync.%aacl --value=x kept`);
+    expect(await place.run('restore')).toEqual([[]]);
+    expect(place.all()).toBe(before);
+    place.sh(`${set} wrong kept`, place.copy);
+    expect(await place.run('hash')).not.toEqual(hashes);
+  });
+
+  it('leaves these attributes alone if an older restore point does not have them', async () => {
+    const older = { hasRsyncAttributes: false };
+    const place = new Place();
+    place.sh('echo old >file; setfattr --name=user.rsync.%stat --value=x file .');
+    await place.copyTwice(older);
+    expect(place.all(place.copy)).not.toContain('user.rsync');
+    const before = place.all();
+    place.sh('echo new >file');
+    expect(await place.run('restore', older)).toEqual([[]]);
+    expect(place.all()).toBe(before);
+  });
+
+  it('measures what a copy takes of the disk, and what it reads', async () => {
+    const place = new Place();
+    place.sh('truncate --size 1G hole; head --bytes 100000 /dev/zero >file; ln file linked; ln -s x link');
+    const [look] = (await place.run('look')) as Look[];
+    expect(look?.bytes).toBeLessThan(200_000);
+    expect(look?.length).toBeGreaterThanOrEqual(2 ** 30 + 100_000);
+    expect(look?.length).toBeLessThan(2 ** 30 + 200_000);
+  });
+
+  it('measures very many files with several names in bounded memory', async () => {
+    const place = new Place();
+    const [count, length] = [51_000, 10_000];
+    for (let at = 0; at < count; at++) {
+      const name = join(place.data, `${at}`);
+      writeFileSync(name, '');
+      truncateSync(name, length);
+      linkSync(name, `${name}-linked`);
+    }
+    const [look] = (await place.run('look')) as Look[];
+    const own = statSync(place.data).blocks * 512;
+    expect(look).toMatchObject({ files: 2 * count + 1, length: count * length + own, bytes: own });
   });
 
   it('sees a change that kept size and times only in the cold copy', async () => {

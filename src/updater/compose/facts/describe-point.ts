@@ -1,3 +1,4 @@
+import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { isOfService } from '../../data/choose-mounts.ts';
@@ -89,4 +90,28 @@ export function estimateWords([least, most]: Estimate): string {
   const unit = most > 180 ? 'min' : 's';
   const [from, to] = [least, most].map((each) => Math.max(Math.ceil(unit === 'min' ? each / 60 : each), 1));
   return from === to ? `about ${to} ${unit}` : `${from} to ${to} ${unit}`;
+}
+
+/** Without `--max-downtime`. */
+const longDowntimeSeconds = 15 * 60;
+
+/**
+ * Warns of a long downtime; an empty list if it is short.
+ * @param name of the product
+ * @throws UpdateError data-unsupported: it is certainly longer than allowed
+ */
+export function downtimeWarning(
+  { point, seconds }: Pick<SurveyedPoint, 'point' | 'seconds'>,
+  limit: number | null,
+  name: string,
+): string[] {
+  const [least, most] = seconds;
+  if (point.mounts.length === 0 || most <= (limit ?? longDowntimeSeconds)) return [];
+  const sentence = `${name} is expected to be unavailable for ${estimateWords(seconds)} while the data is saved`;
+  if (limit === null) return [`${sentence}; --max-downtime limits the time`];
+  const message = `${sentence}, but --max-downtime allows ${limit} s`;
+  if (least <= limit) return [message];
+  const advice =
+    'Exclude data that need not be restored, or allow a longer downtime, then run {command} again.';
+  throw new UpdateError('data-unsupported', message, { advice });
 }

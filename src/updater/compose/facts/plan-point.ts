@@ -15,13 +15,13 @@ import {
   wordsOf,
 } from '../../data/point.ts';
 import { usableRecord } from '../../data/point-record.ts';
-import { type LastTime, type PlannedPoint, surveyPoint } from '../../data/survey-point.ts';
+import { type LastTime, lengthOf, type PlannedPoint, surveyPoint } from '../../data/survey-point.ts';
 import type { DataOptions } from '../../run/options.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { pointsOf } from '../../run/state/state-directory.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { type InspectedProject, type Installation, replacedServices } from '../inspect/installation.ts';
-import { describePoint, usersOf } from './describe-point.ts';
+import { describePoint, downtimeWarning, usersOf } from './describe-point.ts';
 
 /**
  * Decides what the restore point of the run saves, checks that it can, and logs both; null if none was asked for.
@@ -84,7 +84,8 @@ export async function planPoint(
         : `${wordsOf(point)} will be removed after this update succeeds`,
     );
   }
-  for (const warning of surveyed.warnings) log.warn(warning);
+  const tooLong = downtimeWarning(surveyed, options.data.maxDowntimeSeconds, options.product.name);
+  for (const warning of [...surveyed.warnings, ...tooLong]) log.warn(warning);
   return surveyed.point;
 }
 
@@ -107,7 +108,7 @@ async function earlierPoints(
 /** How long the app was unavailable for the newest restore point, and for how much data; null if there is none. */
 function lastTime(points: readonly Point[]): LastTime | null {
   const timed = points.find(({ downtimeSeconds }) => downtimeSeconds !== null);
-  return timed ? { bytes: timed.bytes, seconds: timed.downtimeSeconds ?? 0 } : null;
+  return timed ? { bytes: lengthOf(timed.mounts), seconds: timed.downtimeSeconds ?? 0 } : null;
 }
 
 /** The directory itself, or the nearest one above it that exists: it is on the same disk. */

@@ -271,9 +271,10 @@ async function stopCovered({ log, engine, journal, changeover }: SaveWork): Prom
  * @throws UpdateError save-failed if something starts again and again
  */
 async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<number | null> {
-  const { engine, log, doors, place, journal, changeover, point } = work;
+  const { engine, log, doors, place, journal, changeover, point, options } = work;
   const starts = new RepeatedStarts(repeats, restlessMs);
   let stoppedAt = performance.now();
+  let copyingSince: number | null = null;
   let stop = async () => {
     stoppedAt = await stopCovered(work);
   };
@@ -289,7 +290,11 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<numb
       await copying;
       throw error;
     });
-    const failure = await withHeartbeat(log, 'copying the changes', copying);
+    copyingSince ??= performance.now();
+    const timer = endLate(end, options.data.maxDowntimeSeconds, copyingSince);
+    const failure = await withHeartbeat(log, 'copying the changes', copying).finally(() =>
+      clearTimeout(timer),
+    );
     if (failure instanceof Cancelled || failure instanceof Interrupted) throw failure;
     const [started, { containers }] = await Promise.all([
       watch.started(),
@@ -323,6 +328,16 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<numb
       await stopInOrder({ engine, log }, [found.filter(isUp)]);
     };
   }
+}
+
+/** Ends the second copy, with its repeats, after twice the downtime that is allowed. */
+function endLate(end: AbortController, limit: number | null, since: number): NodeJS.Timeout | undefined {
+  if (limit === null) return undefined;
+  const advice =
+    'Exclude data that need not be restored, or allow a longer downtime, then run {command} again.';
+  const message = `the second copy of the data took longer than ${2 * limit} s, twice the time that --max-downtime allows`;
+  const error = new UpdateError('save-failed', message, { advice });
+  return setTimeout(() => end.abort(error), since + 2_000 * limit - performance.now());
 }
 
 /** The old version must not be started on data that another version may have changed, so nothing leads back. */

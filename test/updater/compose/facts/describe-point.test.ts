@@ -3,6 +3,7 @@ import type { Container } from '../../../../src/engine/container.ts';
 import { composeLabels } from '../../../../src/engine/labels.ts';
 import {
   describePoint,
+  downtimeWarning,
   estimateWords,
   usersOf,
 } from '../../../../src/updater/compose/facts/describe-point.ts';
@@ -52,6 +53,38 @@ it.each<[number, number, string]>([
   [0, 0, 'about 1 s'],
   [100, 900, '2 to 15 min'],
 ])('from %d to %d s is %s', (least, most, words) => expect(estimateWords([least, most])).toBe(words));
+
+it.each<[least: number, most: number, limit: number | null, result: string | null]>([
+  [100, 900, null, null],
+  [
+    100,
+    901,
+    null,
+    'svc is expected to be unavailable for 2 to 16 min while the data is saved; --max-downtime',
+  ],
+  [100, 901, 901, null],
+  [
+    2,
+    20,
+    10,
+    'svc is expected to be unavailable for 2 to 20 s while the data is saved, but --max-downtime allows 10 s',
+  ],
+])('a downtime from %d to %d s, with a limit of %o, gives the warning %o', (least, most, limit, result) => {
+  const warnings = downtimeWarning({ ...surveyed(), seconds: [least, most] }, limit, 'svc');
+  expect(warnings).toEqual(result === null ? [] : [expect.stringContaining(result)]);
+});
+
+it('refuses an update whose downtime is certainly longer than allowed', () => {
+  const warn = (changes: Partial<SurveyedPoint['point']>) => () =>
+    downtimeWarning({ ...surveyed(changes), seconds: [11, 20] }, 10, 'svc');
+  expect(warn({})).toThrow(
+    expect.objectContaining({
+      code: 'data-unsupported',
+      message: expect.stringContaining('--max-downtime allows 10 s'),
+    }),
+  );
+  expect(warn({ mounts: [] })()).toEqual([]);
+});
 
 it('finds the running containers that use a covered service', () => {
   const of = (
