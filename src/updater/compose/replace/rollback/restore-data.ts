@@ -105,9 +105,13 @@ export async function beginRollback(
   if (failure === null) return;
   await freeReserve(project.directory, ['journal']);
   await freeOldReserve(place);
-  await journal.write().catch((error: UpdateError) => {
-    throw isFullDisk(error.cause) ? notEnoughSpace(error) : dataNotRestored(error.message, error);
-  });
+  await journal.write().catch(failNotWritten);
+}
+
+/** A journal that cannot be written ends a rollback with everything stopped. @throws that error, or any other unchanged */
+export function failNotWritten(error: unknown): never {
+  if (!(error instanceof UpdateError) || error.code !== 'write-failed') throw error;
+  throw isFullDisk(error.cause) ? notEnoughSpace(error) : dataNotRestored(error.message, error);
 }
 
 /** Stopping takes no space, unlike everything else: it comes first on a disk that the new version may have filled. */
