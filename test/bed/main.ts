@@ -1,8 +1,10 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type DataKind, dataKinds } from '../faults/databases.ts';
 import { survive } from '../faults/fault.ts';
+import { runInOwnHost } from '../faults/own-host.ts';
 import { judgeBoots, judgeLive, judgeVersion, judgeWhole, lookWhole } from '../faults/restore-judge.ts';
 import { type RestoreStage, versions } from '../faults/restore-stage.ts';
 import { lastLine } from '../faults/restore-tries.ts';
@@ -13,6 +15,8 @@ import { type BadRelease, badReleases } from './bad-releases.ts';
 
 /** The program behind scripts/campaign bed. */
 
+const sharedDisk = fileURLToPath(new URL('../faults/shared-disk.ts', import.meta.url));
+
 const usage = `usage: scripts/campaign bed [${dataKinds.join('|')}]… [--only NAME,…] [--list]
 
 Updates an app, which writes rows and files until it is stopped, to bad releases, one after the other, each with a restore point.
@@ -20,6 +24,7 @@ After each, everything must be as before, including the data.
 
   --only NAME,…   only releases whose name contains one of these
   --list          print the bad releases
+  --shared-disk   only releases that fill the disk of engine, data and journal, also with kills at each step
 `;
 
 process.exitCode = await main(process.argv.slice(2));
@@ -31,6 +36,7 @@ async function main(argv: readonly string[]): Promise<number> {
     options: {
       only: { type: 'string', default: '' },
       list: { type: 'boolean', default: false },
+      'shared-disk': { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
@@ -48,6 +54,7 @@ async function main(argv: readonly string[]): Promise<number> {
       );
     return 0;
   }
+  if (values['shared-disk']) return runInOwnHost(sharedDisk, []);
   const { host, close } = await openTestHost();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => close().finally(() => process.exit(130)));

@@ -42,6 +42,28 @@ test('a restore that fails leaves everything stopped, and the next update only f
   await expectRestored(instance, next.log);
 });
 
+test('a damaged restore point is not restored: everything is started again', async () => {
+  const instance = await createWithData({ publish: ['v1.1.1'] });
+  // The first two looks, at app and database, are those of the plan.
+  const { log, ...result } = await during(instance, { args: bad, verb: 'look', k: 3 }, async () => {
+    const [point = ''] = await pointsOf(instance);
+    await writeFile(join(point, '1-app', '0', 'note'), 'of v1.0.1\n');
+  });
+  expectWords(
+    { log, ...result },
+    {
+      exitCode: 5,
+      says: [/cannot roll back: the copy of app:\/data in .* has changed since it was made/],
+      ends: [
+        /^broken \(broken\): the new version is unhealthy; it was not rolled back, because the copy of app:\/data /,
+      ],
+      never: [/migrations may have run/, /rollback --yes/],
+    },
+  );
+  expect((await statesOf(instance)).db, log).toBe('running');
+  expect((await instance.boots()).filter((line) => line === 'app v1.1.1').length, log).toBeGreaterThan(1);
+});
+
 test('a rollback is refused if the restore point or the project has changed', async () => {
   const instance = await createWithData();
   const { exitCode, log } = await instance.update(good);

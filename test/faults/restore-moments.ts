@@ -13,16 +13,23 @@ export function onTools(verb: 'look' | 'warm' | 'cold' | 'hash' | 'restore' | 'p
         const { status, body } = await askEngine('GET', `/containers/${id}/json`);
         if (status !== 200) return;
         const { Config } = JSON.parse(body) as ContainerInspection;
-        if (Config.Cmd?.[0] !== verb || ++count !== k) return;
+        if (!isToolsOf(project, Config.Labels) || Config.Cmd?.[0] !== verb || ++count !== k) return;
         // Its container is started while services stop.
         if (verb === 'cold') await untilStopped(project);
         now(name);
       };
-      const filters = { event: ['start'], label: [`svc-updater.scratch=${project}`] };
+      // Those of a rollback have the label of their restore point.
+      const filters = { event: ['start'] };
       return watchEvents(filters, ({ Actor }) => void heard(Actor.ID).catch(() => {}));
     },
   };
 }
+
+/** Whether a container copies or restores data of the project. */
+export const isToolsOf = (project: string, labels: ContainerInspection['Config']['Labels'] | null): boolean =>
+  labels?.['svc-updater.scratch'] === project ||
+  ('svc-updater.prepared' in (labels ?? {}) &&
+    labels?.['svc-updater.restore-point']?.startsWith(`${project}/`) === true);
 
 /** Until app, worker and database of the project have stopped. */
 async function untilStopped(project: string): Promise<void> {

@@ -28,6 +28,7 @@ export async function mountLoop(
   kind: keyof typeof needs,
   directory: string,
   bytes = 1_000_000_000,
+  flags: readonly string[] = [],
 ): Promise<LoopDisk> {
   const missing = [
     ...[`mkfs.${kind}`, ...needs[kind]].filter((name) =>
@@ -56,7 +57,7 @@ export async function mountLoop(
       await run('losetup', '--detach', device);
     }
   } else {
-    await run(`mkfs.${kind}`, '-q', image);
+    await run(`mkfs.${kind}`, '-q', ...flags, image);
     await run('mount', '-o', 'loop', image, directory);
   }
   return {

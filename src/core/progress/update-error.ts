@@ -303,7 +303,8 @@ const table = {
   },
   'no-space': {
     outcome: 'refused',
-    meaning: 'The disk does not have enough free space for the new images, or to save or restore the data.',
+    meaning:
+      'The disk does not have enough free space or inodes for the new images, or to save or restore the data.',
     advice: 'Free up space, or choose another disk with --restore-dir. Then run {command} again.',
   },
   'no-restore-point': {
@@ -504,7 +505,7 @@ export class UpdateError extends Error {
   constructor(code: ErrorCode, message: string, options: UpdateErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
-    this.outcome = table[code].outcome;
+    this.outcome = options.outcome ?? table[code].outcome;
     this.advice = options.advice ?? table[code].advice;
     this.detail = options.detail ?? [];
     this.requiredRelease = options.requiredRelease ?? null;
@@ -515,6 +516,8 @@ export class UpdateError extends Error {
 }
 
 interface UpdateErrorOptions {
+  /** If it differs from that of the code. */
+  outcome?: FailureOutcome;
   advice?: string;
   detail?: readonly string[];
   requiredRelease?: string;

@@ -9,6 +9,7 @@ import { counted } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { pendingJournal, pendingSentence } from '../run/state/journal.ts';
 import { takeLock } from '../run/state/lock.ts';
+import { freeReserve } from '../run/state/reserve.ts';
 
 /** Removes all restore points of the project. Refusals: journal-pending, and those of finding the project. */
 export async function removePoint(
@@ -27,6 +28,7 @@ export async function removePoint(
   const doors = { engine, log, project: place.name, toolsImage: own.imageId };
   const { removed, failures } = await discardPoints(doors, directory, project);
   const [failure] = failures;
+  if (failure === undefined) await freeReserve(place.directory);
   if (failure !== undefined) {
     const message = `removed ${counted(removed, 'restore point')}; ${failures.length} could not be removed`;
     const directories = failures.map(({ directory }) => directory).join(' ');

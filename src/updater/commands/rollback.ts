@@ -17,7 +17,7 @@ import { checkFiles, checkProject } from '../compose/resume/check-journal.ts';
 import { asMountedHere } from '../compose/resume/earlier-facts.ts';
 import { endingFacts, type RunSoFar } from '../compose/resume/run-so-far.ts';
 import { settleEarlier } from '../compose/resume/settle-earlier.ts';
-import { lookAt } from '../data/copies.ts';
+import { checkRoom } from '../data/copies.ts';
 import type { DataDoors } from '../data/data-doors.ts';
 import { judgeRollback } from '../data/judge-rollback.ts';
 import { type Point, type PointOwner, placesIn, pointsDirectory, savedAt } from '../data/point.ts';
@@ -57,14 +57,14 @@ export async function rollback(
   if (pending !== null && isHalfDone(pending) && !yes) {
     throw new UpdateError('journal-pending', pendingSentence(pending));
   }
-  if (!yes) return showRollback(context, await findTarget(context, instance, soFar), discardCurrent);
+  if (!yes) return showRollback(context, await findTarget(context, instance, soFar, true), discardCurrent);
   const lock = await takeLock(context, instance.own, mountedAt);
   soFar.lock = lock;
   const earlier = await settleEarlier(context, { instance, lock }, soFar);
   if (earlier.kind === 'ended') return earlier.ending;
   if (earlier.kind === 'resume')
     throw new UpdateError('journal-pending', pendingSentence(earlier.run.journal.data));
-  const found = await findTarget(context, instance, soFar);
+  const found = await findTarget(context, instance, soFar, !discardCurrent);
   const journal = new Journal(lock, {
     ...emptyJournal,
     run: runStamp(context.startedAt),
@@ -97,9 +97,15 @@ interface Target {
 
 /**
  * The newest restore point, compared with what is there now.
+ * @param checksData also whether its data can be restored; without saving the current data, the rollback checks that
  * Refusals: no-restore-point, modified-since, restore-point-damaged, restore-point-unreadable, no-space, data-unsupported.
  */
-async function findTarget(context: RunContext, instance: FoundInstance, soFar: RunSoFar): Promise<Target> {
+async function findTarget(
+  context: RunContext,
+  instance: FoundInstance,
+  soFar: RunSoFar,
+  checksData: boolean,
+): Promise<Target> {
   const { engine, log, options } = context;
   const { own, paths, place: at } = instance;
   if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not supported on Podman');
@@ -138,12 +144,11 @@ async function findTarget(context: RunContext, instance: FoundInstance, soFar: R
       detail: [which, ...reasons.slice(0, -1)],
     });
   }
-  const doors: DataDoors = { engine, log, project: project.name, toolsImage: own.imageId };
-  // A mount that is another one by now is refused here: the copies would be restored to the wrong place.
-  await lookAt(doors, point.mounts, 'modified-since');
+  const hasLock = soFar.lock !== null;
+  const doors: DataDoors = { engine, log, project: project.name, toolsImage: own.imageId, hasLock };
   // Without the lock, nothing is written: hashes that are missing are not computed.
-  if (soFar.lock) await record.hashed(doors);
-  if (point.hashes !== null || soFar.lock) await checkPoint(doors, record);
+  if (checksData && (point.hashes !== null || hasLock)) await checkPoint(doors, record);
+  else if (checksData) await checkRoom(doors, point);
   const { words } = changeover;
   const from = fromWord(installation);
   const records = containers.map((each) => recordOf(each, () => false));
@@ -237,7 +242,7 @@ async function rollBackTo(
   const ending = { outcome: 'updated', exitCode: 0, message: done() } as const;
   context.notifier.start(from, point.version);
   log.enter('save');
-  await beginRollback(context, journal, { record, back }, ending);
+  await beginRollback(context, journal, { record, back, isChecked: !discardCurrent }, ending);
   await drive(new ComposeRun(context, journal), 'rollback', log);
   return endWell(log, 'updated', done(), { from, to: point.version });
 }

@@ -8,9 +8,10 @@ import type { Json } from '../../engine/json.ts';
 import { mappedBy } from '../../engine/mapped-users.ts';
 import { size } from '../run/log/wording.ts';
 import type { DataDoors, PointPlace } from './data-doors.ts';
+import { holderOf } from './hold-images.ts';
 import type { Point, SavedMount } from './point.ts';
 import type { Look, ToolsResult } from './tools-answers.ts';
-import { runTools, type ToolsCall } from './tools-container.ts';
+import { createTools, runTools, type ToolsCall } from './tools-container.ts';
 import { type Asked, dataPath, pointPath, type Verb } from './tools-protocol.ts';
 
 const progressEveryMs = 1_000;
@@ -49,14 +50,28 @@ type Call<V extends Verb = Verb> = Omit<ToolsCall<V>, 'asked' | 'mounts'> & Pick
 const writesData = (verb: Verb): boolean => verb === 'restore' || (verb === 'look' && mappedBy() !== null);
 const writesPoint = (verb: Verb): boolean => verb === 'warm' || verb === 'cold';
 
-async function askTools<V extends Verb>(
+const askTools = <V extends Verb>(doors: DataDoors, share: Share, call: Call<V>): Promise<ToolsResult<V>> =>
+  runTools<V>(doors, toolsCall(share, call));
+
+/** Creates the tools containers of a rollback while there is space for them. @throws UpdateError no-space, engine-unavailable */
+export async function prepareRestore(
   doors: DataDoors,
+  place: PointPlace,
+  mounts: readonly SavedMount[],
+): Promise<void> {
+  const holder = holderOf(doors.project, place);
+  for (const share of sharesOf(place, mounts))
+    for (const verb of ['look', 'hash', 'restore'] as const)
+      await createTools(doors, toolsCall(share, { verb, code: 'save-failed' }), holder);
+}
+
+function toolsCall<V extends Verb>(
   { mounts, folder }: Share,
   { isIdle = false, ...call }: Call<V>,
-): Promise<ToolsResult<V>> {
+): ToolsCall<V> {
   const verb: Verb = call.verb;
   const needsData = verb !== 'hash';
-  return runTools<V>(doors, {
+  return {
     ...call,
     asked: {
       isIdle,
@@ -73,7 +88,7 @@ async function askTools<V extends Verb>(
         ? []
         : [{ Type: 'bind', Source: folder, Target: pointPath, ReadOnly: !writesPoint(verb) }]),
     ],
-  });
+  };
 }
 
 /**
@@ -189,20 +204,28 @@ export async function lookAt(
 }
 
 /**
- * Whether the data's disks have room for the restore, counting what it will remove.
- * @throws UpdateError no-space, data-not-restored
+ * Whether the mounts are those that were saved, and their disks have room for the restore, counting what it will remove.
+ * @throws UpdateError no-space, modified-since
  */
 export async function checkRoom(doors: DataDoors, { mounts }: Point): Promise<void> {
-  const looks = await lookAt(doors, mounts, 'data-not-restored');
+  const looks = await lookAt(doors, mounts, 'modified-since');
   const disks = Map.groupBy(looks.entries(), ([, { device }]) => device);
   for (const [, own] of disks) {
     const needed = own.reduce((sum, [at, now]) => sum + (mounts[at]?.bytes ?? 0) - now.bytes, 0);
+    const neededFiles = own.reduce((sum, [at, now]) => sum + (mounts[at]?.files ?? 0) - now.files, 0);
     const free = Math.min(...own.map(([, now]) => now.free));
-    if (needed <= free) continue;
+    const freeFiles = Math.min(...own.map(([, now]) => now.freeFiles));
     const names = own.map(([at]) => mounts[at]?.where).join(', ');
+    if (neededFiles > freeFiles)
+      throw new UpdateError(
+        'no-space',
+        `restoring ${names} needs ${neededFiles} free inodes, but only ${freeFiles} are free`,
+      );
+    if (needed <= free) continue;
     throw new UpdateError(
       'no-space',
       `restoring ${names} needs ${size(needed)}, but only ${size(free)} is free`,
+      { fields: { missing: needed - free } },
     );
   }
 }

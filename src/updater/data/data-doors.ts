@@ -9,6 +9,8 @@ export interface DataDoors {
   project: string;
   /** `sha256:…` of the updater's own image, from which the tools containers are made. */
   toolsImage: string;
+  /** This run alone may start the tools containers of a restore point. */
+  hasLock?: boolean;
 }
 
 /** Where a restore point is, as the host has it; the same path is mounted in this container. */

@@ -4,10 +4,16 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { PointPlace } from './data-doors.ts';
 import { pointName } from './point.ts';
 
-/** Of a container that is never started: the image of a container is not pruned. */
+/** Of containers that stay as long as a restore point. The image of a container is not pruned, started or not. */
 const holderLabel = 'svc-updater.restore-point';
 
 const ownerOf = (project: string, place: PointPlace): string => `${project}/${pointName(place)}`;
+
+/** The label of containers that are removed with a restore point. */
+export const holderOf = (project: string, place: PointPlace) => ({
+  label: holderLabel,
+  madeFor: ownerOf(project, place),
+});
 
 /** Without tags of our own, an image whose tag has moved goes in any clean-up that removes the container. */
 export const holdingTag = 'svc-updater-restore-point:';

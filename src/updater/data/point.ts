@@ -84,9 +84,6 @@ export interface Point extends z.infer<typeof pointSchema> {}
 const recordName = 'point.json';
 /** Beside the record, which never changes once it is complete: a rollback has used this point. */
 const usedName = 'used';
-/** Deleted before a rollback, so that its journal can be written on a disk that a bad release has filled. */
-const reserveName = 'reserve';
-const reserveBytes = 2_000_000;
 
 /**
  * The directory of a project's restore points, as the host has it.
@@ -250,16 +247,6 @@ export async function removePlace({ directory }: PointPlace): Promise<void> {
 export const markUsed = ({ directory }: PointPlace): Promise<void> =>
   writeWhole(disk, join(directory, usedName), '', { mode: 0o600 });
 export const isUsed = ({ directory }: PointPlace): Promise<boolean> => exists(join(directory, usedName));
-
-/** A full disk is no reason to fail: the reserve is only a help. */
-export async function putReserve({ directory }: PointPlace): Promise<void> {
-  await writeWhole(disk, join(directory, reserveName), Buffer.alloc(reserveBytes), { mode: 0o600 }).catch(
-    () => {},
-  );
-}
-export async function giveReserve({ directory }: PointPlace): Promise<void> {
-  await disk.remove(join(directory, reserveName)).catch(() => {});
-}
 
 /** A restore point as the log reports it to programs. */
 export const toldOf = ({ at, version, bytes, downtimeSeconds }: Point) => ({

@@ -56,6 +56,8 @@ export interface SurveyedPoint {
 const bytesPerFile = 4_096;
 /** Of the disk of the restore points. */
 const freeShare = 0.05;
+/** Of the updater and the engine: reserve, record, backups, containers. */
+const otherFiles = 1_000;
 
 /** By the kernel's numbers: NFS, SMB, CIFS, 9p, AFS, Ceph, Coda, GFS2, OCFS2, Lustre, GPFS, folders of VirtualBox and VMware. */
 const networkFileSystems = new Set([
@@ -104,8 +106,9 @@ export async function surveyPoint(declared: Declared, facts: PointFacts): Promis
     })),
   );
   const bytes = sum(mounts.map((mount) => mount.bytes));
-  const needed = bytes + bytesPerFile * sum(mounts.map(({ files }) => files));
-  refuseUnlessRoom(needed, probe, around.points);
+  const files = sum(mounts.map((mount) => mount.files));
+  const needed = bytes + bytesPerFile * files;
+  refuseUnlessRoom({ bytes: needed, files }, probe, around.points);
   return {
     point: {
       directory: around.points,
@@ -202,15 +205,20 @@ export const withoutAliases = (mounts: readonly SavedMount[]): SavedMount[] => {
 
 /** @throws UpdateError no-space */
 export function refuseUnlessRoom(
-  needed: number,
-  { size: all, free }: Pick<Probe, 'size' | 'free'>,
+  { bytes, files }: { bytes: number; files: number },
+  { size: all, free, freeFiles }: Pick<Probe, 'size' | 'free' | 'freeFiles'>,
   where: string,
 ): void {
+  if (freeFiles < files + otherFiles)
+    throw new UpdateError(
+      'no-space',
+      `a restore point in ${where} needs ${files + otherFiles} free inodes, but only ${freeFiles} are free`,
+    );
   const reserve = all * freeShare;
-  if (free - needed >= reserve) return;
+  if (free - bytes >= reserve) return;
   throw new UpdateError(
     'no-space',
-    `a restore point needs ${size(needed)} in ${where}, but only ${size(Math.max(free - reserve, 0))} is available: ${size(free)} is free, and 5 % of the disk (${size(reserve)}) must stay free`,
+    `a restore point needs ${size(bytes)} in ${where}, but only ${size(Math.max(free - reserve, 0))} is available: ${size(free)} is free, and 5 % of the disk (${size(reserve)}) must stay free`,
   );
 }
 

@@ -25,6 +25,8 @@ const lookSchema = z.strictObject({
   /** Of the file system, in bytes. */
   size: number,
   free: number,
+  /** Files and directories that can be created. */
+  freeFiles: number,
   /** Up to five paths each: other file systems or subvolumes, owners that are not mapped, paths that are too long to copy. */
   inside: list(text),
   strange: list(text),
@@ -40,6 +42,7 @@ const probeSchema = z.strictObject({
   device: text,
   size: number,
   free: number,
+  freeFiles: number,
 });
 /** The result of `probe`: `/point` is a directory of the disk that is to hold restore points. */
 export interface Probe extends z.infer<typeof probeSchema> {}

@@ -1,17 +1,20 @@
 // A container of the updater's own image that runs `tools.ts` on the mounts of other containers. It has no network, its root is
 // read-only, and of root's capabilities it only has those over files. It exits when its standard input closes, which the updater holds.
 
+import { createHash } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jsonText, mistakeIn } from '../../core/progress/json-text.ts';
 import { type ErrorCode, UpdateError } from '../../core/progress/update-error.ts';
 import { notDone, readApi } from '../../engine/api/api.ts';
+import { listContainers, stopContainers } from '../../engine/api/query.ts';
 import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { byLine } from '../../engine/cli/run-attached.ts';
 import { lastLine } from '../../engine/cli/unreachable.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
 import { type Json, object } from '../../engine/json.ts';
+import { composeLabels } from '../../engine/labels.ts';
 import type { DataDoors } from './data-doors.ts';
 import { type Told, type ToolsResult, toolsLine, toolsResults } from './tools-answers.ts';
 import { type Asked, program, type Verb } from './tools-protocol.ts';
@@ -37,6 +40,8 @@ export interface ToolsCall<V extends Verb> {
 const rights = ['DAC_OVERRIDE', 'DAC_READ_SEARCH', 'CHOWN', 'FOWNER', 'FSETID', 'SETFCAP', 'MKNOD'];
 const memory = 1024 ** 3;
 const pauseMs = 100;
+/** Of a container that was prepared: the hash of its definition. */
+const preparedLabel = 'svc-updater.prepared';
 
 /**
  * Runs the program to its end, which may take hours, and gives its result.
@@ -47,50 +52,57 @@ export async function runTools<V extends Verb>(
   call: ToolsCall<V>,
 ): Promise<ToolsResult<V>> {
   const engine = call.signal === undefined ? doors.engine : doors.engine.until(call.signal);
-  const id = await create(doors, call);
+  const prepared = await findPrepared(doors, call);
+  const id = prepared ?? (await createTools(doors, call));
+  let isKept = false;
   try {
-    return await run(engine, id, call);
+    const result = await run(engine, id, call);
+    isKept = prepared !== null;
+    return result;
   } catch (error) {
     call.signal?.throwIfAborted();
-    throw error;
+    throw ofFullDisk(error);
   } finally {
     const uncancelled = doors.engine.uncancellable();
     // This helper changes no files, so nobody waits for its end, which a dead share could delay for ever.
     if (call.verb === 'tables') removeScratch(uncancelled, id).catch(() => {});
-    else await remove(uncancelled, id);
+    // One that has failed is not tried again.
+    else if (!isKept) await remove(uncancelled, id);
   }
 }
 
-async function create({ engine, project, toolsImage }: DataDoors, call: ToolsCall<Verb>): Promise<string> {
-  const { verb, asked, mounts, networkOf, hostConfig = {} } = call;
-  const id = await createScratch(engine, toolsImage, project, {
-    config: {
-      Entrypoint: program,
-      Cmd: [verb, JSON.stringify(asked)],
-      User: '0:0',
-      StopSignal: 'SIGKILL',
-      OpenStdin: true,
-      StdinOnce: true,
-      AttachStdin: true,
-      AttachStdout: true,
-      AttachStderr: true,
-    },
-    hostConfig: {
-      Mounts: mounts,
-      ...(networkOf !== undefined && { NetworkMode: `container:${networkOf}` }),
-      CapDrop: ['ALL'],
-      CapAdd: networkOf === undefined ? rights : [],
-      SecurityOpt: ['no-new-privileges', 'label=disable'],
-      ReadonlyRootfs: true,
-      // Owners are the host's, also if the engine gives its containers others.
-      UsernsMode: 'host',
-      Memory: memory,
-      MemorySwap: memory,
-      PidsLimit: 256,
-      // Its output is read while it runs.
-      LogConfig: { Type: 'none' },
-      ...hostConfig,
-    },
+async function findPrepared(doors: DataDoors, call: ToolsCall<Verb>): Promise<string | null> {
+  if (!doors.hasLock) return null;
+  const { engine, toolsImage } = doors;
+  const label = [`${preparedLabel}=${hashOf(toolsImage, definitionOf(call))}`];
+  const found = await listContainers(engine, { label });
+  // Labels of compose's containers are whatever their file says.
+  const own = found.find(({ labels }) => !(composeLabels.project in labels));
+  if (own === undefined) return null;
+  // The updater that has started it may have been killed a moment ago.
+  await stopContainers(engine, [own.id]);
+  return own.id;
+}
+
+const hashOf = (image: string, definition: object): string =>
+  createHash('sha256')
+    .update(JSON.stringify([image, definition]))
+    .digest('hex');
+
+/**
+ * @param holder the label by which a container is removed that is created ahead of time: on a full disk, an engine can start one
+ * with less space than it takes to create one. An equal call uses it, as often as it succeeds.
+ */
+export async function createTools(
+  { engine, project, toolsImage }: DataDoors,
+  call: ToolsCall<Verb>,
+  holder?: { label: string; madeFor: string },
+): Promise<string> {
+  const { config, hostConfig } = definitionOf(call);
+  const Labels = holder && { [preparedLabel]: hashOf(toolsImage, { config, hostConfig }) };
+  const options = { config: { ...config, Labels }, hostConfig, ...(holder && { label: holder.label }) };
+  const id = await createScratch(engine, toolsImage, holder?.madeFor ?? project, options).catch((error) => {
+    throw ofFullDisk(error);
   });
   if (id === null)
     throw new UpdateError(
@@ -98,6 +110,47 @@ async function create({ engine, project, toolsImage }: DataDoors, call: ToolsCal
       `the updater image ${toolsImage} is no longer on this machine`,
     );
   return id;
+}
+
+/** What the container of a call is created with. */
+const definitionOf = ({ verb, asked, mounts, networkOf, hostConfig = {} }: ToolsCall<Verb>) => ({
+  config: {
+    Entrypoint: program,
+    Cmd: [verb, JSON.stringify(asked)],
+    User: '0:0',
+    StopSignal: 'SIGKILL',
+    OpenStdin: true,
+    StdinOnce: true,
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+  },
+  hostConfig: {
+    Mounts: mounts,
+    ...(networkOf !== undefined && { NetworkMode: `container:${networkOf}` }),
+    CapDrop: ['ALL'],
+    CapAdd: networkOf === undefined ? rights : [],
+    SecurityOpt: ['no-new-privileges', 'label=disable'],
+    ReadonlyRootfs: true,
+    // Owners are the host's, also if the engine gives its containers others.
+    UsernsMode: 'host',
+    Memory: memory,
+    MemorySwap: memory,
+    PidsLimit: 256,
+    // Its output is read while it runs.
+    LogConfig: { Type: 'none' },
+    ...hostConfig,
+  },
+});
+
+/** The engine and rsync report a full disk only in their texts. */
+function ofFullDisk(error: unknown): unknown {
+  if (!(error instanceof UpdateError)) return error;
+  const { message, detail } = error;
+  const isFull = /no space left on device|ENOSPC|EDQUOT|quota exceeded/i.test(
+    [message, ...detail].join('\n'),
+  );
+  return isFull ? new UpdateError('no-space', message, { detail, cause: error }) : error;
 }
 
 async function run<V extends Verb>(

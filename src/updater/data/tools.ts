@@ -94,9 +94,11 @@ const shown = (name: Buffer): string => {
   return text.length > shownLength ? `${text.slice(0, shownLength)}…` : text;
 };
 
-function disk(path: string): Pick<Look, 'fileSystem' | 'size' | 'free'> {
-  const { type, blocks, bavail, bsize } = fs.statfsSync(path);
-  return { fileSystem: type, size: blocks * bsize, free: bavail * bsize };
+function disk(path: string): Pick<Look, 'fileSystem' | 'size' | 'free' | 'freeFiles'> {
+  const { type, blocks, bavail, bsize, files, ffree } = fs.statfsSync(path);
+  // Some file systems do not limit the number of files, and report 0.
+  const freeFiles = files === 0 ? Number.MAX_SAFE_INTEGER : ffree;
+  return { fileSystem: type, size: blocks * bsize, free: bavail * bsize, freeFiles };
 }
 
 /** The engine follows links when it mounts a path; they may lead elsewhere since the last look. */

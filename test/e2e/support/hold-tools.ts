@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { onTestFinished } from 'vitest';
 import type { Verb } from '../../../src/updater/data/tools-protocol.ts';
+import { isToolsOf } from '../../faults/restore-moments.ts';
 import { startBadEngine } from '../../rig/bad-engine.ts';
 import { askEngine, type ContainerInspection } from '../../rig/engine-api.ts';
 import type { Instance } from './instance.ts';
@@ -16,7 +17,7 @@ interface HeldTools {
 let count = 0;
 
 /** Holds the tools containers of a run that do this, from the k-th on: several may copy at the same time. */
-export async function holdTools({ directory }: Instance, verb: Verb, k = 1): Promise<HeldTools> {
+export async function holdTools({ directory, project }: Instance, verb: Verb, k = 1): Promise<HeldTools> {
   const socket = `${directory}-${++count}.sock`;
   const engine = await startBadEngine(socket);
   onTestFinished(async () => {
@@ -29,7 +30,7 @@ export async function holdTools({ directory }: Instance, verb: Verb, k = 1): Pro
     const { status, body } = await askEngine('GET', `/containers/${id}/json`);
     if (status !== 200) return;
     const { Cmd, Labels } = (JSON.parse(body) as ContainerInspection).Config;
-    if (!('svc-updater.scratch' in (Labels ?? {})) || Cmd?.[0] !== verb || ++seen < k) return;
+    if (!isToolsOf(project, Labels) || Cmd?.[0] !== verb || ++seen < k) return;
     reached.resolve();
     await gate.promise;
   };

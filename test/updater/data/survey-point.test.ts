@@ -12,7 +12,7 @@ import { size } from '../../../src/updater/run/log/wording.ts';
 
 const look = (changes: Partial<Look>): Look => ({
   ...{ type: 'directory', root: '/srv/a', device: '8:1', fileSystem: 0xef53, bytes: 0, length: 0, files: 0 },
-  ...{ size: 100, free: 50, inside: [], strange: [], tooLong: [] },
+  ...{ size: 100, free: 50, freeFiles: 9, inside: [], strange: [], tooLong: [] },
   ...changes,
 });
 
@@ -64,13 +64,23 @@ it('counts holes as read, unless an older restore point does not know them', () 
 
 describe('the space', () => {
   it('that is needed must leave 5 % of the disk free', () => {
-    const disk = { size: 100e9, free: 10e9 };
-    expect(() => refuseUnlessRoom(5e9, disk, '/backup')).not.toThrow();
-    expect(() => refuseUnlessRoom(5.1e9, disk, '/backup')).toThrow(
+    const disk = { size: 100e9, free: 10e9, freeFiles: 2_000 };
+    expect(() => refuseUnlessRoom({ bytes: 5e9, files: 1_000 }, disk, '/backup')).not.toThrow();
+    expect(() => refuseUnlessRoom({ bytes: 5.1e9, files: 1_000 }, disk, '/backup')).toThrow(
       expect.objectContaining({
         code: 'no-space',
         message:
           'a restore point needs 5.1 GB in /backup, but only 5.0 GB is available: 10.0 GB is free, and 5 % of the disk (5.0 GB) must stay free',
+      }),
+    );
+  });
+
+  it('must have an inode for each file, and some for the update itself', () => {
+    const disk = { size: 100e9, free: 10e9, freeFiles: 2_000 };
+    expect(() => refuseUnlessRoom({ bytes: 5e9, files: 1_001 }, disk, '/backup')).toThrow(
+      expect.objectContaining({
+        code: 'no-space',
+        message: 'a restore point in /backup needs 2001 free inodes, but only 2000 are free',
       }),
     );
   });

@@ -12,10 +12,13 @@ const look = {
     length: 9000,
     files: 1,
   },
-  ...{ size: 10_000, free: 5_000, inside: ['a'], strange: ['b'], tooLong: ['c'] },
+  ...{ size: 10_000, free: 5_000, freeFiles: 9, inside: ['a'], strange: ['b'], tooLong: ['c'] },
 };
 const results = {
-  ...{ look: [look], probe: { missing: ['holes'], fileSystem: 1, device: '8:1', size: 2, free: 1 } },
+  ...{
+    look: [look],
+    probe: { missing: ['holes'], fileSystem: 1, device: '8:1', size: 2, free: 1, freeFiles: 1 },
+  },
   ...{ warm: null, cold: null, hash: ['a'.repeat(64)], restore: [[], ['x differs']], ports: [5432] },
   tables: { tables: { self: '' }, directories: [true] },
 };

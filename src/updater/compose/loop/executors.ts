@@ -16,7 +16,7 @@ import { freeable } from '../replace/end-updated.ts';
 import { StartTimes } from '../replace/health.ts';
 import { endRestorePoint } from '../replace/rollback/end-restore-point.ts';
 import { restoreExecutors } from '../replace/rollback/restore-containers.ts';
-import { restoreData, standStill, startDataAgain } from '../replace/rollback/restore-data.ts';
+import { failNotWritten, restoreData, standStill, startDataAgain } from '../replace/rollback/restore-data.ts';
 import { restoreFilesAndTags } from '../replace/rollback/restore-files-and-tags.ts';
 import { mayBeStopping, type RestoreStep } from '../replace/rollback/restore-steps.ts';
 import { runOnce } from '../replace/run-once.ts';
@@ -110,12 +110,12 @@ const executors: Executors = {
   },
 
   'restore-data': (_, { lasting, journal, startsWhileRestoring }) =>
-    restoreData(lasting, journal, startsWhileRestoring),
+    restoreData(lasting, journal, startsWhileRestoring).catch(failNotWritten),
   'restore-files': (_, work) => restoreFilesAndTags(work.lasting, work.journal, work.oldTexts()),
   'restore-again': async (_, work) => {
     const { lasting, journal } = work;
     // If this run ends here, the next one restores the data again.
-    await writePointState(journal, { state: 'saved' });
+    await writePointState(journal, { state: 'saved' }).catch(failNotWritten);
     work.restoreAgain([]);
     work.overtakings += 1;
     if (work.overtakings < rounds) {

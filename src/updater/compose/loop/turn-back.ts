@@ -11,7 +11,7 @@ import { endingFactsOf, type Journal } from '../../run/state/journal.ts';
 import { isReplacing, openOf } from '../../run/state/run-state.ts';
 import { dataDoors } from '../replace/data-services.ts';
 import { findSaved } from '../replace/find-saved.ts';
-import { beginRollback, checkPoint, completePoint } from '../replace/rollback/restore-data.ts';
+import { beginRollback, cannotRollBack, openPoint } from '../replace/rollback/restore-data.ts';
 import type { ComposeWork } from './compose-work.ts';
 
 /**
@@ -91,26 +91,22 @@ async function withData(
   const { from } = journal.data;
   const facts = { ...endingFactsOf(journal.data), product: options.product };
   for (const line of endingOf(error, facts, log).lines) log.error(line);
-  const giveUp = (cause: unknown): never => {
-    if (cause instanceof Interrupted) throw cause;
-    log.error(`cannot roll back: ${(cause as Error).message}`);
-    throw new UpdateError('broken', error.message, { detail: error.detail, isLogged: true, cause });
-  };
-  // Hashes that this run is computing are not computed once more.
-  await record?.hashed(await dataDoors(context, journal)).catch(() => {});
-  const found = await completePoint(context, journal).catch(giveUp);
-  if (found === null) return giveUp(new Error("the restore point's record is missing"));
-  const { point } = found.record;
+  const found = await openPoint(journal).catch((cause) => {
+    throw cause instanceof UpdateError ? cannotRollBack(cause) : cause;
+  });
+  if (found === null) throw cannotRollBack(new Error("the restore point's record is missing"));
+  const { point } = found;
   log.warn(`${point.next} failed; rolling back to ${from} with the data saved at ${savedAt(point)}`);
-  await checkPoint(found.doors, found.record).catch(giveUp);
   const rolledBack = new UpdateError('rolled-back', error.message, {
     state: `${from} is running again with the data saved at ${savedAt(point)}`,
     isLogged: true,
     fields: { rolledBack: { version: from, at: point.at } },
     cause: error,
   });
-  const target = { record: found.record, back: journal.data };
-  await beginRollback(context, journal, target, endingOf(rolledBack, facts, log)).catch(giveUp);
+  const target = { record: found, back: journal.data };
+  await beginRollback(context, journal, target, endingOf(rolledBack, facts, log));
+  // Hashes that this run is computing are not computed once more.
+  await record?.hashed(await dataDoors(context, journal)).catch(() => {});
   return () => rolledBack;
 }
 

@@ -47,7 +47,7 @@ export async function dataDoors(
 ): Promise<DataDoors> {
   const [own] = await inspectContainers(engine, [containerId]);
   if (!own) throw new UpdateError('own-container', 'the engine cannot find the updater container');
-  return { engine, log, project: project.name, toolsImage: own.imageId };
+  return { engine, log, project: project.name, toolsImage: own.imageId, hasLock: true };
 }
 
 /** Running containers that live in a namespace of one of these, of whatever project. */

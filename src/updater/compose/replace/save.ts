@@ -4,11 +4,11 @@ import { listProject } from '../../../engine/api/project-containers.ts';
 import { inspectContainers } from '../../../engine/api/query.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
-import { coldCopy, warmCopy } from '../../data/copies.ts';
+import { coldCopy, prepareRestore, warmCopy } from '../../data/copies.ts';
 import type { DataDoors, PointPlace } from '../../data/data-doors.ts';
 import { discardPoint, discardPoints } from '../../data/discard-point.ts';
 import { holdImages } from '../../data/hold-images.ts';
-import { makePlace, type Point, pointPlace, putReserve, toldOf } from '../../data/point.ts';
+import { makePlace, type Point, pointPlace, toldOf } from '../../data/point.ts';
 import { PointRecord } from '../../data/point-record.ts';
 import { sync } from '../../data/rsync.ts';
 import type { PlannedPoint } from '../../data/survey-point.ts';
@@ -18,6 +18,7 @@ import { and, seconds, size } from '../../run/log/wording.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { type Changeover, newHasStarted, recordsOf } from '../../run/state/changeover.ts';
 import type { Journal, JournalData } from '../../run/state/journal.ts';
+import { freeReserve, putReserve } from '../../run/state/reserve.ts';
 import {
   dataDoors,
   portsOf,
@@ -168,6 +169,10 @@ async function prepare(
   // The updater's own image, too: whoever pulls a newer one in between takes its name, and a restore could not run.
   const images = [...new Set([...old, doors.toolsImage])];
   await holdImages(engine, project.name, place, images);
+  if (kind === 'update') {
+    await prepareRestore(doors, place, point.mounts);
+    await putReserve(project.directory);
+  }
   const { words } = changeover;
   const { services, inMemory, mounts, excluded, bytes } = point;
   const record = await PointRecord.create(place, {
@@ -235,7 +240,6 @@ async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> 
   const took = performance.now() - stoppedAt;
   await record.update({ at, downtimeSeconds: Math.round(took / 100) / 10 });
   await writePointState(journal, { state: 'saved' });
-  await putReserve(work.place);
   const what = and(point.mounts.map(({ where }) => where)) || 'no data';
   log.info(
     `saved ${what} as of ${at} (${size(point.bytes)}); ${options.product.name} has been unavailable for ${seconds(took, 1)}; the restore point is in ${work.place.directory}`,
@@ -364,5 +368,6 @@ export async function dropPoint(
     if (!(error instanceof UpdateError)) throw error;
     context.log.warn(`the restore point in ${place.directory} could not be removed: ${error.message}`);
   });
+  await freeReserve(project.directory);
   await journal.note({ point: null });
 }

@@ -24,7 +24,8 @@ import { logName } from '../../run/state/state-directory.ts';
 import type { Earlier } from '../../run/update.ts';
 import { ComposeRun } from '../loop/compose-run.ts';
 import { markRollback } from '../loop/turn-back.ts';
-import { beginRollback, checkPoint, completePoint } from '../replace/rollback/restore-data.ts';
+import { startDataServices } from '../replace/data-services.ts';
+import { beginRollback, openPoint } from '../replace/rollback/restore-data.ts';
 import { dropPoint } from '../replace/save.ts';
 import { gatherEarlierFacts } from './earlier-facts.ts';
 import { maxAttempts, planEarlier } from './plan-earlier.ts';
@@ -85,6 +86,7 @@ export async function settleEarlier(
     case 'resume':
       soFar.journal = journal;
       log.info('resuming the interrupted update');
+      await startSaved(context, journal, step.changeover);
       return { kind: 'resume', run: new ComposeRun(context, journal) };
     case 'undo': {
       if (facts.newHasStarted) {
@@ -127,16 +129,20 @@ async function rollBackOvertaken(context: RunContext, journal: Journal): Promise
   const unusable = (cause: UpdateError) => {
     throw new UpdateError('broken', `the restore point cannot be used: ${cause.message}`, { cause });
   };
-  const found = await completePoint(context, journal).catch(unusable);
-  if (found === null) return;
-  const { record } = found;
+  const record = await openPoint(journal).catch(unusable);
+  if (record === null) return;
   const { point } = record;
-  await checkPoint(found.doors, record).catch(unusable);
   const state = `${point.version} is running again with the data saved at ${savedAt(point)}`;
   const error = new UpdateError('rolled-back', 'the update was interrupted', { state });
   const facts = { ...endingFactsOf(journal.data), product: context.options.product };
   const ending = endingOf(error, facts, context.log);
   await beginRollback(context, journal, { record, back: journal.data }, ending);
+}
+
+/** A run that is killed on a full disk may have stopped everything for a rollback that is not in the journal. */
+async function startSaved(context: RunContext, journal: Journal, changeover: Changeover): Promise<void> {
+  if (journal.data.point?.state !== 'saved') return;
+  await startDataServices({ ...context, journal, changeover }).catch(warnOf(context.log));
 }
 
 /** For a failure that does not end this run. */
@@ -176,6 +182,7 @@ async function completeUpdate(context: RunContext, journal: Journal, changeover:
   log.info(`${goal} has already started; completing the interrupted update of ${and(names)} first`);
   // A container that goes down in this attempt must run again; only the mark `started` makes the next run start it.
   await journal.note({ started: true });
+  await startSaved(context, journal, changeover);
   const run = new ComposeRun(context, journal, { without: ['announce', 'verify'] });
   await drive(run, 'update', log).catch(warnOf(log));
 }

@@ -129,7 +129,7 @@ const sentenceOfCause = (error: UpdateError): string => {
 function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): string {
   if (state !== null) return `${state}${saved(facts)}`;
   if (code === 'files-not-restored') return 'some files could not be restored';
-  if (code === 'data-not-restored') {
+  if (code === 'data-not-restored' || (code === 'no-space' && outcome === 'broken')) {
     const stopped = [...facts.services, ...(facts.dataServices ?? [])];
     return `the data of ${running(facts)} has not been restored yet, so these services remain stopped: ${and(stopped)}`;
   }
@@ -142,7 +142,8 @@ function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): 
   if (code === 'unhealthy')
     return `nothing was changed; ${running(facts)} is already running, but it is unhealthy`;
   if (outcome === 'broken') {
-    return `the new version has started, but it is unhealthy; it was not rolled back, because its migrations may have run${saved(facts)}`;
+    const why = facts.canRollBack ? '' : ', because its migrations may have run';
+    return `the new version has started, but it is unhealthy; it was not rolled back${why}${saved(facts)}`;
   }
   // Another process has decided which version is running now.
   if (code === 'containers-changed')
@@ -177,7 +178,7 @@ function nothingChanged(facts: EndingFacts): string {
 
 const running = ({ version }: EndingFacts): string => version ?? 'the old version';
 
-function adviceWhenBroken(facts: EndingFacts, { code, advice }: UpdateError): string {
+function adviceWhenBroken(facts: EndingFacts, { code, advice, state }: UpdateError): string {
   if (!facts.project) return advice;
   const compose = `docker compose -p ${facts.project.name}`;
   const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');
@@ -185,7 +186,7 @@ function adviceWhenBroken(facts: EndingFacts, { code, advice }: UpdateError): st
   // With edited files, compose may start an older version than the one whose migrations have run.
   if (facts.leftAlone) return `${fix}.`;
   const rollback =
-    code === 'broken' && facts.canRollBack
+    code === 'broken' && state === null && facts.canRollBack
       ? ' To restore the previous version and its data, run the updater with rollback --yes.'
       : '';
   return `${fix}, or run ${composeCommand(facts.project)} up -d --no-deps ${names} in the compose directory.${rollback}`;

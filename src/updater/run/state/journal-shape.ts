@@ -174,6 +174,8 @@ export const journalSchema = z.object({
          * `restored` if the data equals the restore point.
          */
         state: z.enum(['copying', 'saving', 'saved', 'restored']),
+        /** It was checked, and the rollback may have changed data. */
+        isChecked: z.exactOptional(flag),
         /** Covered services that are not replaced, in the order in which they start. */
         services: list(name),
         /** Services that keep a queue or cache only in memory: restarted after a rollback. */

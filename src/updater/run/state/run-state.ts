@@ -30,8 +30,9 @@ export type JournalState = z.infer<typeof runStateSchema>;
 type StateName = JournalState['at'];
 
 /**
- * Every transition. From `ended`, a later run only goes on with what was left. Only a stack goes on from a way back: to
- * `restoring` when the last new task is gone, and to `replacing` when one has started after all.
+ * Every transition. From `ended`, a later run only goes on with what was left. A stack goes on from a way back: to `restoring`
+ * when the last new task is gone, and to `replacing` when one has started after all. A project goes from `restoring` to
+ * `replacing` if the restore point cannot be used.
  */
 export const transitions: Readonly<Record<StateName, readonly StateName[]>> = {
   pulling: ['saving', 'writing', 'replacing', 'rolling-back', 'restoring', 'ended'],

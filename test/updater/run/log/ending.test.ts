@@ -155,6 +155,25 @@ it('names the commands of a broken instance', () => {
   expect(last).toContain('docker compose -p svc logs app worker');
 });
 
+it('does not blame migrations for a version that could be rolled back', () => {
+  const { last } = ending(new UpdateError('broken', 'app is unhealthy'), { ...touched, canRollBack: true });
+  expect(last).toMatch(
+    /^broken \(broken\): the new version has started, but it is unhealthy; it was not rolled back\. Next: /,
+  );
+});
+
+it('names what stays stopped for want of space, and how much to free', () => {
+  const error = new UpdateError('no-space', 'the helper container cannot be started', {
+    outcome: 'broken',
+    advice: 'Free at least 17 MB on this disk, then run {command} again to continue the restore.',
+  });
+  const { last, outcome } = ending(error, { ...touched, dataServices: ['db'], isRollback: true });
+  expect(outcome).toBe('broken');
+  expect(last).toBe(
+    'broken (no-space): the data of v1.4.2 has not been restored yet, so these services remain stopped: app, worker and db. Next: Free at least 17 MB on this disk, then run rollback --yes again to continue the restore.',
+  );
+});
+
 it('says after a crash what state it left', () => {
   const { last, lines, outcome } = ending(new TypeError('x is not a function'), touched);
   expect(outcome).toBe('crashed');

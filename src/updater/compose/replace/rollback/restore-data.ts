@@ -1,22 +1,27 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { temporaryOf } from '../../../../core/files/file-record.ts';
+import { isFullDisk } from '../../../../core/files/file-system.ts';
 import { Interrupted } from '../../../../core/progress/stops.ts';
-import { UpdateError } from '../../../../core/progress/update-error.ts';
+import { type ErrorCode, UpdateError } from '../../../../core/progress/update-error.ts';
 import { listProject } from '../../../../engine/api/project-containers.ts';
 import { inspectContainers, inspectWhole, stopContainers } from '../../../../engine/api/query.ts';
 import { type Container, isUp, serviceOf } from '../../../../engine/container.ts';
 import { object } from '../../../../engine/json.ts';
 import { checkCopies, checkRoom, restoreCopies } from '../../../data/copies.ts';
-import type { DataDoors } from '../../../data/data-doors.ts';
-import { giveReserve, isComplete, markUsed, pointPlace } from '../../../data/point.ts';
+import type { DataDoors, PointPlace } from '../../../data/data-doors.ts';
+import { isComplete, markUsed, pointPlace } from '../../../data/point.ts';
 import { PointRecord } from '../../../data/point-record.ts';
 import { RepeatedStarts, SomethingStarted, type Started, StartWatch } from '../../../data/watch-starts.ts';
 import { TryAgain, untilDone } from '../../../run/drive.ts';
 import { type Ending, keptEnding } from '../../../run/log/ending.ts';
 import { withHeartbeat } from '../../../run/log/heartbeat.ts';
-import { and, seconds } from '../../../run/log/wording.ts';
+import { and, seconds, size } from '../../../run/log/wording.ts';
 import type { RunContext } from '../../../run/run-context.ts';
-import { type Changeover, isBefore, newHasStarted } from '../../../run/state/changeover.ts';
+import { type Changeover, isBefore, newHasStarted, recordsOf } from '../../../run/state/changeover.ts';
 import type { Journal, JournalData } from '../../../run/state/journal.ts';
+import { freeReserve, reserveBytes, reserveFiles } from '../../../run/state/reserve.ts';
+import { wayBackOf } from '../../../run/state/run-state.ts';
 import {
   dataDoors,
   type JournalPoint,
@@ -30,29 +35,34 @@ const tries = 3;
 /** How often a container may be started while data is restored. */
 const rounds = 3;
 
-/** The restore point of a run, with its hashes; null if it has none, or an incomplete one. */
+/** The restore point of a run; null if it has none, or an incomplete one. */
+export async function openPoint({ data: { point, project } }: Journal): Promise<PointRecord | null> {
+  if (!point || point.state === 'copying' || point.state === 'saving') return null;
+  const record = await PointRecord.open(pointPlace(point.directory, project));
+  return record !== null && isComplete(record.point) ? record : null;
+}
+
+/** Computes the hashes of a run's restore point if they are missing. */
 export async function completePoint(
   context: Pick<RunContext, 'engine' | 'log'>,
   journal: Journal,
-): Promise<{ record: PointRecord; doors: DataDoors } | null> {
-  const { point, project } = journal.data;
-  if (!point || point.state === 'copying' || point.state === 'saving') return null;
-  const record = await PointRecord.open(pointPlace(point.directory, project));
-  if (record === null || !isComplete(record.point)) return null;
+): Promise<void> {
+  const record = await openPoint(journal);
+  if (record === null) return;
   const doors = await dataDoors(context, journal);
   await persistently(doors, () => record.hashed(doors));
-  return { record, doors };
 }
 
 /**
- * Whether all of a restore point can be restored. Nothing is touched.
- * @throws UpdateError restore-point-damaged, restore-point-unreadable, no-space, data-not-restored
+ * Whether all of a restore point can be restored. Nothing is changed.
+ * @throws UpdateError modified-since, restore-point-damaged, restore-point-unreadable, no-space
  */
-export async function checkPoint(doors: DataDoors, { place, point }: PointRecord): Promise<void> {
+export async function checkPoint(doors: DataDoors, record: PointRecord): Promise<void> {
   await persistently(doors, async () => {
-    const checking = checkCopies(doors, place, point);
+    await checkRoom(doors, record.point);
+    await record.hashed(doors);
+    const checking = checkCopies(doors, record.place, record.point);
     await withHeartbeat(doors.log, "verifying the restore point's hashes", checking);
-    await checkRoom(doors, point);
   });
 }
 
@@ -66,32 +76,60 @@ const persistently = <T>({ log }: Pick<DataDoors, 'log'>, work: () => Promise<T>
   );
 
 /**
- * From here on the run rolls back, whoever is killed. The restore point was checked just before.
- * @param target `back`: the run that is undone, as its journal says
- * @throws UpdateError write-failed: nothing was changed
+ * From here on the run rolls back, whoever is killed. Ends with everything stopped that could write to the data.
+ * @param target `back`: the run that is undone, as its journal says. `isChecked`: the restore point was checked just before
+ * @throws UpdateError no-space
  */
 export async function beginRollback(
-  { log }: Pick<RunContext, 'log'>,
+  context: RunContext,
   journal: Journal,
-  { record, back }: { record: PointRecord; back: JournalData },
+  { record, back, isChecked = false }: { record: PointRecord; back: JournalData; isChecked?: boolean },
   ending: Ending,
 ): Promise<void> {
   const { place, point } = record;
-  await giveReserve(place);
   const { from, tags, changeover, blueprints } = back;
   // Whoever continues after a kill looks for temporary files by the name of this run.
-  const { run } = journal.data;
+  const { run, project } = journal.data;
   const files = back.files.map((each) => ({ ...each, temporary: temporaryOf(each.real, run) }));
   const { riders = [], ports = [] } = journal.data.point ?? back.point ?? {};
-  await journal.write({
+  const failure = await journal.note({
     ...{ from, files, tags, changeover, blueprints },
-    state: { at: 'restoring', ending: keptEnding(log, ending) },
+    state: { at: 'restoring', ending: keptEnding(context.log, ending) },
     point: {
-      ...{ directory: place.directory, state: 'saved', riders, ports, policies: [] },
+      ...{ directory: place.directory, state: 'saved', riders, ports, policies: [], isChecked },
       ...{ services: point.services, inMemory: point.inMemory },
     },
   });
+  await stopWriters(context, journal);
+  // Most of the reserve is for the engine, and only deleted once the journal says what the next run has to do.
+  if (failure === null) return;
+  await freeReserve(project.directory, ['journal']);
+  await freeOldReserve(place);
+  await journal.write().catch(failNotWritten);
 }
+
+/** A journal that cannot be written ends a rollback with everything stopped. @throws that error, or any other unchanged */
+export function failNotWritten(error: unknown): never {
+  if (!(error instanceof UpdateError) || error.code !== 'write-failed') throw error;
+  throw isFullDisk(error.cause) ? notEnoughSpace(error) : dataNotRestored(error.message, error);
+}
+
+/** Stopping takes no space, unlike everything else: it comes first on a disk that the new version may have filled. */
+async function stopWriters(context: RunContext, { data }: Journal): Promise<void> {
+  if (data.changeover === null) return;
+  await stopInOrder(context, await runningCovered(context, data, data.changeover));
+}
+
+/** An earlier release had one in each restore point. */
+const freeOldReserve = ({ directory }: PointPlace): Promise<void> =>
+  rm(join(directory, 'reserve'), { force: true }).catch(() => {});
+
+/** The rollback has not ended, and everything stays stopped for the next run. */
+const notEnoughSpace = (cause: UpdateError): UpdateError =>
+  new UpdateError('no-space', cause.message, {
+    ...{ outcome: 'broken', detail: cause.detail, cause },
+    advice: `Free at least ${size(Number(cause.fields.missing ?? 2 * reserveBytes))} and ${2 * reserveFiles} inodes on this disk, then run {command} again to continue the restore. Do not start the stopped services.`,
+  });
 
 /**
  * Restores the data once, and compares it with the restore point. Nothing of the covered services runs from the first stop
@@ -117,6 +155,11 @@ export async function restoreData(
     );
   const { mounts, version } = found.point;
   const doors = await dataDoors(context, journal);
+  await stopWriters(context, journal);
+  await freeReserve(project.directory);
+  await freeOldReserve(place);
+  // An earlier release checked the restore point before the journal named it.
+  if (point.isChecked === false) await requireUsable(context, journal, { doors, found });
   log.info(`restoring the data of ${version}: ${and(mounts.map(({ where }) => where)) || 'no data'}`);
   const covered = [...changeover.moved.map(({ name }) => name), ...point.services];
   const watch = await StartWatch.open(doors, { project, covered, mounts });
@@ -173,7 +216,55 @@ async function stopStarted(
 }
 
 const dataNotRestored = (message: string, cause?: UpdateError): UpdateError =>
-  new UpdateError('data-not-restored', message, { ...(cause && { detail: cause.detail, cause }) });
+  cause?.code === 'no-space'
+    ? notEnoughSpace(cause)
+    : new UpdateError('data-not-restored', message, { ...(cause && { detail: cause.detail, cause }) });
+
+/** With these, no later run could restore the data. */
+const unusableCodes: readonly ErrorCode[] = [
+  'restore-point-damaged',
+  'restore-point-unreadable',
+  'modified-since',
+];
+
+/**
+ * Checks the restore point before any data is changed. If it cannot be used, everything that was stopped is started again.
+ * @throws UpdateError
+ */
+async function requireUsable(
+  context: RunContext,
+  journal: Journal,
+  { doors, found }: { doors: DataDoors; found: PointRecord },
+): Promise<void> {
+  const { changeover, state } = journal.data;
+  try {
+    await checkPoint(doors, found);
+  } catch (error) {
+    if (!(error instanceof UpdateError)) throw error;
+    if (!unusableCodes.includes(error.code)) throw dataNotRestored(error.message, error);
+    await journal.write({ state: { at: 'replacing' } });
+    if (changeover !== null) await startStopped(context, journal, changeover);
+    if (wayBackOf(state)?.ending?.outcome === 'updated') throw error;
+    throw cannotRollBack(error);
+  }
+  await writePointState(journal, { isChecked: true });
+}
+
+/** The new version stays as it is. */
+export const cannotRollBack = (cause: Error): UpdateError =>
+  new UpdateError('broken', `cannot roll back: ${cause.message}`, {
+    state: `the new version is unhealthy; it was not rolled back, because ${cause.message}`,
+    cause,
+  });
+
+async function startStopped(context: RunContext, journal: Journal, changeover: Changeover): Promise<void> {
+  await startDataServices({ ...context, journal, changeover });
+  const { containers } = await listProject(context.engine, journal.data.project.name);
+  const ids = containers.flatMap((each) =>
+    recordsOf(changeover, serviceOf(each)).some(({ runs }) => runs) ? [each.id] : [],
+  );
+  await context.engine.call(['start', ...ids]);
+}
 
 /** For one rollback: how often a container may be started while data is restored. */
 export const startsWhileRestoring = (): RepeatedStarts => new RepeatedStarts(rounds);
@@ -197,14 +288,15 @@ async function restoreOnce(
  * Stops every container of the covered services, and removes new ones of the updated services. The engine starts none of
  * them when it is restarted; a person can.
  */
-export async function standStill({ engine, log }: RunContext, journal: Journal): Promise<void> {
+export async function standStill(context: RunContext, journal: Journal): Promise<void> {
+  const { engine } = context;
   const { changeover, project, point } = journal.data;
   if (changeover === null || !point) return;
   const covered = [...changeover.moved.map(({ name }) => name), ...point.services];
   const { containers, leftovers } = await listProject(engine, project.name);
   const own = [...containers, ...leftovers].filter((each) => covered.includes(serviceOf(each)));
+  await stopWriters(context, journal);
   await deferRestarts({ engine }, journal, point, own);
-  await stopInOrder({ engine, log }, await runningCovered({ engine }, journal.data, changeover));
   const fresh = own.filter(
     (each) => changeover.moved.some(({ name }) => name === serviceOf(each)) && !isBefore(changeover, each),
   );
