@@ -61,6 +61,7 @@ const judged = (
     said,
     product: svc,
     files: [],
+    directory: '/opt/tried',
   });
 
 const modelOf = ({ repository = '', mounts = [], needs = [], needsHealthy = [] }: Service): ModelService => ({

@@ -127,4 +127,5 @@ export const dataFacts = (installation: Installation, { said }: DataOptions): Da
   updated: replacedServices(installation).map(({ name }) => name),
   said,
   files: ownFiles(installation.project),
+  directory: installation.project.directory,
 });
