@@ -53,7 +53,7 @@ const holder = (text: string): Container => {
 interface Case {
   /** The mounts of the old container. */
   has: string;
-  /** What old and new image declare. */
+  /** What old and new image declare; the old image is gone if it is not given. */
   old?: string;
   next?: string;
   /** The mounts of the service in the new files. */
@@ -68,13 +68,13 @@ const model = (file = '', from = ''): Model => ({
   volumes: { db: { name: 'svc_db' }, keep: { name: v } },
 });
 
-function find({ has, old = '', next = '', file, from = '' }: Case): LeftData[] {
+function find({ has, old, next = '', file, from = '' }: Case): LeftData[] {
   const own = installed(
     { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) },
     {
       services: { app: [holder(has)] },
       outside: [container('donor', { ...holder(from), name: 'donor', labels: {} })],
-      imagesInUse: new Map([['sha256:old', declaring('sha256:old', old)]]),
+      imagesInUse: new Map(old === undefined ? [] : [['sha256:old', declaring('sha256:old', old)]]),
     },
   );
   const plan = preparedPlan(planTo('v1.1.0', own), { model: model(file, from) });
@@ -133,6 +133,8 @@ it.each<[what: string, given: Case, expected: string]>([
 
 it.each<[what: string, given: Case]>([
   ['both declare the path', { has: 'V:/notes', old: '/notes', next: '/notes' }],
+  ['both declare it, and the old image is gone', { has: 'V:/notes', next: '/notes' }],
+  ['both declare it, and the file no longer mounts it', { has: 'db:/notes', old: '/notes', next: '/notes' }],
   ['only the old one has a slash at its end', { has: 'V:/notes', old: '/notes/', next: '/notes' }],
   [
     'both declare the parent',
