@@ -27,10 +27,11 @@ export interface LeftData {
 export function findLeftData(plan: PreparedPlan, service: string, image: Image): LeftData[] {
   const { containers, outside, imagesInUse, project } = plan.installation;
   const { volumes, volumes_from, tmpfs } = plan.model.services[service] ?? {};
-  const from = (volumes_from ?? []).map((entry) => entry.replaceAll(/^container:|:r[ow]$/g, ''));
-  const providers = [...containers, ...outside].filter(
-    (each) => from.includes(each.name) || from.includes(serviceOf(each)),
-  );
+  const from = (volumes_from ?? []).map((entry) => entry.replace(/:r[ow]$/, ''));
+  const providers = [
+    ...containers.filter((each) => from.includes(serviceOf(each))),
+    ...[...containers, ...outside].filter(({ name }) => from.includes(`container:${name}`)),
+  ];
   const provided = providers.flatMap(({ mounts }) => mounts.map(({ destination }) => destination));
   const mounted = new Map(volumes?.map(({ target, source = '' }) => [cleanPath(target), source]));
   const inMemory = [tmpfs ?? []].flat().map((entry) => cleanPath(entry.replace(/:.*/s, '')));
@@ -68,9 +69,9 @@ const declaredPaths = (image: Image | undefined): string[] => Object.keys(object
 export function sentenceFor(left: LeftData, reference: string): string {
   const { type, source, path, destination } = left.mount;
   const named = type === 'bind' ? JSON.stringify(path) : `volume ${source}`;
-  const changes = left.isDetached ? ['not have this volume'] : [];
-  if (left.newPaths.length > 0) changes.push(`have a new volume at ${and(left.newPaths)}`);
-  return `${serviceOf(left.container)} has data at ${destination} (${left.isUnnamed ? 'an unnamed volume' : named}), but a container of ${reference} would ${and(changes)}`;
+  const changes = left.isDetached ? ['would not have this volume'] : [];
+  if (left.newPaths.length > 0) changes.push(`would have a new volume at ${and(left.newPaths)}`);
+  return `${serviceOf(left.container)} has data at ${destination} (${left.isUnnamed ? 'an unnamed volume' : named}), but a container of ${reference} ${and(changes)}`;
 }
 
 /**

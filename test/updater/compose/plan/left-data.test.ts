@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Model, ModelMount, ModelService } from '../../../../src/engine/cli/compose.ts';
 import type { Container, Image, StorageMount } from '../../../../src/engine/container.ts';
+import { composeLabels } from '../../../../src/engine/labels.ts';
 import {
   findLeftData,
   type LeftData,
@@ -64,7 +65,7 @@ interface Case {
 
 const model = (file = '', from = ''): Model => ({
   name: 'svc',
-  services: { app: { ...serviceOf(file), volumes_from: from === '' ? [] : ['container:donor:ro'] } },
+  services: { app: { ...serviceOf(file), volumes_from: [from === '' ? 'other' : 'container:donor:ro'] } },
   volumes: { db: { name: 'svc_db' }, keep: { name: v } },
 });
 
@@ -73,7 +74,11 @@ function find({ has, old, next = '', file, from = '' }: Case): LeftData[] {
     { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) },
     {
       services: { app: [holder(has)] },
-      outside: [container('donor', { ...holder(from), name: 'donor', labels: {} })],
+      outside: [
+        container('donor-1', { ...holder(from), name: 'donor' }),
+        // A service of another project has the same name.
+        { ...holder('V:/notes'), name: 'x', labels: { [composeLabels.service]: 'other' } },
+      ],
       imagesInUse: new Map(old === undefined ? [] : [['sha256:old', declaring('sha256:old', old)]]),
     },
   );
