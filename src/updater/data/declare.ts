@@ -6,7 +6,7 @@ import { dataLabelOf, isDataWord, type Product } from '../../core/progress/produ
 import { settingsName } from '../../core/progress/state-name.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { cleanPath } from '../../engine/api/blueprint.ts';
-import type { Model, ModelMount } from '../../engine/cli/compose.ts';
+import type { Model } from '../../engine/cli/compose.ts';
 import { type Container, type Mount, serviceOf } from '../../engine/container.ts';
 import { object } from '../../engine/json.ts';
 import { and } from '../run/log/wording.ts';
@@ -79,9 +79,8 @@ export function judgeData(facts: DataFacts): Judged {
   const covered = new Set<string>();
   for (const service of services) {
     const { image = '' } = model.services[service] ?? {};
-    const own = containers.filter((each) => serviceOf(each) === service);
-    // A service of a profile that is not in use.
-    const isAbsent = own.length === 0 && containers.length > 0;
+    // A service of a profile that is not in use has none.
+    const hasContainers = containers.some((each) => serviceOf(each) === service);
     const mounts = mountsOf(service, facts);
     const saved = mounts.filter((mount) => looksSaved(mount, facts.files));
     const settingOf = (path: string) => said.find(({ key }) => key === `${service}:${path}`)?.word;
@@ -99,7 +98,7 @@ export function judgeData(facts: DataFacts): Judged {
     if (word !== null && !isDataWord(word))
       mistakes.push(`${where} is set to ${JSON.stringify(word)}, but must be "save" or "none"`);
     else if (word === 'none') excluded.push({ service, path: null });
-    else if (isAbsent) {
+    else if (!hasContainers) {
       if (word === 'save' && keys.includes(service))
         mistakes.push(
           `${where} is set to "save", but ${service} has no container: start the service or remove the line`,
@@ -213,18 +212,8 @@ function wordFor(
   return { word: recorded ?? null, where: `data of ${service} in the product record of ${product.name}` };
 }
 
-function mountsOf(service: string, { model, containers }: DataFacts): Mount[] {
-  const own = containers.filter((each) => serviceOf(each) === service);
-  if (containers.length > 0) return own.flatMap(({ mounts }) => mounts);
-  return (model.services[service]?.volumes ?? []).map(asMount);
-}
-
-const asMount = ({ type, source = '', target, read_only }: ModelMount): Mount => ({
-  type,
-  source,
-  destination: target,
-  writable: read_only !== true,
-});
+const mountsOf = (service: string, { containers }: DataFacts): Mount[] =>
+  containers.filter((each) => serviceOf(each) === service).flatMap(({ mounts }) => mounts);
 
 function lineOf(said: readonly DataSaid[], undecided: readonly Undecided[]): string {
   const entries = [

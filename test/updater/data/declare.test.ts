@@ -24,13 +24,24 @@ function service(text: string): ModelService {
   };
 }
 
+/** A container of each service, with the mounts of the file. */
+const running = (services: Record<string, string>) =>
+  Object.entries(services).map(([name, text]) =>
+    container(`${name}-1`, {
+      mounts: (service(text).volumes ?? []).map(({ type, source = '', target, read_only }) => ({
+        ...{ type, source },
+        ...{ destination: target, writable: read_only !== true },
+      })),
+    }),
+  );
+
 /** Of a project whose app and worker are updated. */
 const facts = (services: Record<string, string>, changes: Partial<DataFacts> = {}): DataFacts => ({
   model: {
     name: 'svc',
     services: Object.fromEntries(Object.entries(services).map(([name, text]) => [name, service(text)])),
   },
-  containers: [],
+  containers: running(services),
   updated: ['app', 'worker'],
   said: [],
   product: svc,

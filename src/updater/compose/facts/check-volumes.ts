@@ -4,7 +4,7 @@ import { inspectImages } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { serviceOf } from '../../../engine/container.ts';
 import { runsImage } from '../../../engine/same-image.ts';
-import { findLeftData, type LeftData, linesFor, sentenceFor } from '../plan/left-data.ts';
+import { findLeftData, hasNoName, type LeftData, linesFor, sentenceFor } from '../plan/left-data.ts';
 import type { PreparedPlan } from '../plan/plan.ts';
 
 /**
@@ -22,7 +22,7 @@ export async function checkVolumes(engine: Engine, plan: PreparedPlan): Promise<
     if (!image?.config || (changes.length === 0 && own.every((each) => runsImage(each, image)))) continue;
     for (const each of findLeftData(plan, name, image)) {
       const { id } = each.container;
-      if (each.isUnnamed && !(await hasEntries(engine, id, each.mount.destination))) continue;
+      if (hasNoName(each.mount) && !(await hasEntries(engine, id, each.mount.destination))) continue;
       left.push(each);
       sentences.push(sentenceFor(each, reference));
       for (const path of each.newPaths)

@@ -16,7 +16,6 @@ import type { PreparedPlan } from './plan.ts';
 export interface LeftData {
   container: Container;
   mount: StorageMount;
-  isUnnamed: boolean;
   /** The new container would not have this volume. */
   isDetached: boolean;
   /** Paths of new volumes that the image uses in its place, or that would hide the data. */
@@ -48,20 +47,19 @@ export function findLeftData(plan: PreparedPlan, service: string, image: Image):
     const added = declared.map(cleanPath).filter((path) => !known.includes(path));
     return data.flatMap((mount): LeftData[] => {
       const { source, destination: path } = mount;
-      const isUnnamed = hasNoName(mount) && !named.includes(source);
       const inFile = mounted.get(path);
       const isAttached = inFile === undefined ? [...declared, ...provided].includes(path) : inFile === '';
-      const isDetached = isUnnamed && !isAttached;
+      const isDetached = hasNoName(mount) && !named.includes(source) && !isAttached;
       const near = added.filter(
         (each) => isWithin(each, path) || (isWithin(path, each) && !declared.includes(path)),
       );
       const newPaths = isDetached && near.length === 0 ? added : near;
-      return isDetached || newPaths.length > 0 ? [{ container, mount, isUnnamed, isDetached, newPaths }] : [];
+      return isDetached || newPaths.length > 0 ? [{ container, mount, isDetached, newPaths }] : [];
     });
   });
 }
 
-const hasNoName = ({ type, source }: StorageMount): boolean =>
+export const hasNoName = ({ type, source }: StorageMount): boolean =>
   type === 'volume' && /^[0-9a-f]{64}$/.test(source);
 
 const declaredPaths = (image: Image | undefined): string[] => Object.keys(object(image?.config?.Volumes));
@@ -71,7 +69,7 @@ export function sentenceFor(left: LeftData, reference: string): string {
   const named = type === 'bind' ? JSON.stringify(path) : `volume ${source}`;
   const changes = left.isDetached ? ['would not have this volume'] : [];
   if (left.newPaths.length > 0) changes.push(`would have a new volume at ${and(left.newPaths)}`);
-  return `${serviceOf(left.container)} has data at ${destination} (${left.isUnnamed ? 'an unnamed volume' : named}), but a container of ${reference} ${and(changes)}`;
+  return `${serviceOf(left.container)} has data at ${destination} (${hasNoName(left.mount) ? 'an unnamed volume' : named}), but a container of ${reference} ${and(changes)}`;
 }
 
 /**
