@@ -1,6 +1,9 @@
 import { svc } from '../../src/core/progress/product.ts';
 import type { ModelService } from '../../src/engine/cli/compose.ts';
+import type { Container } from '../../src/engine/container.ts';
+import { composeLabels } from '../../src/engine/labels.ts';
 import { type Judged, judgeData } from '../../src/updater/data/declare.ts';
+import { container } from '../build.ts';
 import { type Form, ofRelease, type Product, type Service } from './product.ts';
 
 /** What a row of docs/other-products.md says of a product, but for what is not right for it. */
@@ -56,11 +59,26 @@ const judged = (
         ]),
       ),
     },
-    containers: [],
+    containers: Object.entries(services).map(([name, service]) =>
+      containerOf(
+        name,
+        modelOf(service.like === undefined ? service : { ...shared[service.like], ...service }),
+      ),
+    ),
     updated: moved,
     said,
     product: svc,
     files: [],
+    directory: '/opt/tried',
+  });
+
+const containerOf = (name: string, { volumes }: ModelService): Container =>
+  container('x-1', {
+    labels: { [composeLabels.service]: name },
+    mounts: (volumes ?? []).map(({ type, source = '', target, read_only }) => ({
+      ...{ type, source },
+      ...{ destination: target, writable: read_only !== true },
+    })),
   });
 
 const modelOf = ({ repository = '', mounts = [], needs = [], needsHealthy = [] }: Service): ModelService => ({

@@ -176,6 +176,11 @@ const table = {
     meaning: "The release's preflight checks found a problem, so the update was not started.",
     advice: 'Fix the problem reported in the log, then run {command} again.',
   },
+  'volume-moved': {
+    outcome: 'refused',
+    meaning: 'The new container would start without data that the old one has in a volume.',
+    advice: 'Add the lines shown in the log to the compose file, then run {command} again.',
+  },
   'no-target': {
     outcome: 'refused',
     meaning: 'The compose file pins a release, but no target was specified.',

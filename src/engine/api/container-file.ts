@@ -5,6 +5,9 @@ import { notDone, readApi } from './api.ts';
 /** What to do where the engine fails at its archive calls, as 29.5.1 and 29.7.0 do. */
 export const mendArchives = 'Update the engine, because its docker cp fails. Then run {command} again.';
 
+/** Room for headers and padding. It also ends the reading of a directory, or of a file that is too big. */
+const besides = 16 * blockSize;
+
 /** A regular file in a container's file system. */
 export interface ContainerFile {
   mode: number;
@@ -25,14 +28,27 @@ export async function readContainerFile(
   path: string,
   maxBytes: number,
 ): Promise<ContainerFile | NoFile> {
+  const archive = await readArchive(engine, id, path, maxBytes);
+  return archive === null ? 'missing' : firstFile(archive, maxBytes);
+}
+
+/** Whether a directory of a container, running or not, contains anything. @throws UpdateError engine-unavailable */
+export async function hasEntries(engine: Engine, id: string, path: string): Promise<boolean> {
+  const archive = (await readArchive(engine, id, path, 0))?.toString('latin1') ?? '';
+  // The first header is that of the directory itself. Types x and L precede the header of one entry.
+  const headers = archive.match(/.{156}[^xL].{100}ustar.{250}/gs) ?? [];
+  return headers.length > 1 || archive.length >= besides;
+}
+
+/** The beginning of the archive of a path; null if there is no such path. */
+async function readArchive(engine: Engine, id: string, path: string, bytes: number): Promise<Buffer | null> {
   const answer = await readApi(engine, `/containers/${id}/archive?path=${encodeURIComponent(path)}`, {
-    // The limit leaves room for headers and padding, and ends the reading of a directory or of a file that is too big.
-    limit: maxBytes + 16 * blockSize,
+    limit: bytes + besides,
     cut: true,
   });
-  if (answer.status === 404) return 'missing';
+  if (answer.status === 404) return null;
   if (answer.status !== 200) throw notDone(`give ${path} of ${id}`, answer, { advice: mendArchives });
-  return firstFile(answer.body, maxBytes);
+  return answer.body;
 }
 
 /** The regular file that a tar archive begins with. */

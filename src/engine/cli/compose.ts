@@ -17,6 +17,7 @@ export interface ModelMount {
   source?: string;
   target: string;
   read_only?: boolean;
+  volume?: { subpath?: string };
 }
 
 interface ModelHook {
@@ -48,6 +49,9 @@ export interface ModelService {
   networks?: Record<string, unknown> | null;
   ports?: { target?: number; published?: string; host_ip?: string; protocol?: string }[] | null;
   volumes?: ModelMount[] | null;
+  /** `other`, `other:ro`, `container:name`. */
+  volumes_from?: string[] | null;
+  tmpfs?: string | string[] | null;
   configs?: { source: string; target?: string }[] | null;
   /** Language models that it uses. */
   models?: Record<string, unknown> | null;

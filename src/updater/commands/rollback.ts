@@ -17,6 +17,7 @@ import { checkFiles, checkProject } from '../compose/resume/check-journal.ts';
 import { asMountedHere } from '../compose/resume/earlier-facts.ts';
 import { endingFacts, type RunSoFar } from '../compose/resume/run-so-far.ts';
 import { settleEarlier } from '../compose/resume/settle-earlier.ts';
+import { isHostDirectory } from '../data/choose-mounts.ts';
 import { checkRoom } from '../data/copies.ts';
 import type { DataDoors } from '../data/data-doors.ts';
 import { judgeRollback } from '../data/judge-rollback.ts';
@@ -194,6 +195,8 @@ function showRollback(
     ? ''
     : '; the current data will be saved first, so that it can be recovered manually';
   log.warn(`all data written since then will be replaced${saved}`);
+  for (const { path } of mounts.filter((each) => isHostDirectory(each.path, record.point.directory)))
+    log.warn(`the rollback replaces everything in ${JSON.stringify(path)} of the host`);
   log.info(`${names} will be unavailable for about ${about} s`);
   if (excluded.length > 0) log.info(`not in the restore point and therefore not changed: ${and(excluded)}`);
   log.enter('done');

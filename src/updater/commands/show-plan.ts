@@ -9,6 +9,7 @@ import { remoteDigest } from '../../engine/api/remote-digest.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { isUp } from '../../engine/container.ts';
 import { planRun } from '../compose/begin-update.ts';
+import { checkVolumes } from '../compose/facts/check-volumes.ts';
 import { dataFacts } from '../compose/facts/plan-point.ts';
 import { prepareFiles } from '../compose/facts/prepare-files.ts';
 import { runPreflight } from '../compose/facts/run-preflight.ts';
@@ -94,6 +95,7 @@ export async function showPlan(
     );
   if (newServices.length > 0)
     log.info(`new services in this release that the update will not start: ${newServices.join(', ')}`);
+  await checkVolumes(engine, prepared);
   await runPreflight(context, prepared);
   return finish(log);
 }

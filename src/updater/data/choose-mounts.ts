@@ -91,6 +91,11 @@ export function placed(
 const optionsOf = ({ type, source }: Mount, { options }: Pick<MountSurroundings, 'options'>): Json =>
   object(type === 'volume' ? options.get(source) : {});
 
+/** A directory of the host that contains more than the data of one app: a restore would also replace everything else in it. */
+export const isHostDirectory = (path: string, directory: string): boolean =>
+  /^\/[^/]*$|^\/var\/lib$|^\/(?:home|var\/home|Users)\/[^/]+$/.test(path) ||
+  (path !== '' && path !== directory && isWithin(directory, path));
+
 /** @param containers at least those of the project */
 export function chooseMounts(
   containers: readonly Container[],
@@ -114,7 +119,9 @@ export function chooseMounts(
       const refusal = refusalOf(where, mount, path, around);
       if (reason !== null) notSaved.add(`${where} (${reason})`);
       else if (path !== '' && isWithin(volumesOf(around), path))
-        warnings.add(`${where} is not saved: ${JSON.stringify(path)} contains the data of all containers`);
+        (isHostDirectory(path, around.directory) ? refusals : warnings).add(
+          `${where} is not saved: ${JSON.stringify(path)} contains the data of all containers`,
+        );
       else if (refusal !== null) refusals.add(refusal);
       else {
         const subpath = volume === '' ? '' : mount.subpath;
@@ -168,11 +175,10 @@ function refusalOf(
   if (!path.startsWith('/'))
     return `the source of ${where} (${JSON.stringify(path)}) cannot be saved in a restore point: ${exclude}`;
   const state = join(around.directory, stateName);
-  const contained = [state, around.points].find((each) => isWithin(each, path));
-  const within = isWithin(path, state) ? state : undefined;
-  return contained === undefined && within === undefined
+  const overlap = [state, around.points].find((each) => isWithin(each, path) || isWithin(path, each));
+  return overlap === undefined
     ? null
-    : `the source of ${where} (${JSON.stringify(path)}) overlaps with ${contained ?? within}, an updater directory: mount a directory that contains only data, or ${exclude}`;
+    : `the source of ${where} (${JSON.stringify(path)}) overlaps with ${overlap}, an updater directory: mount a directory that contains only data, or ${exclude}`;
 }
 
 interface Nested {

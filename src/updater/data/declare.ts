@@ -2,14 +2,17 @@
 
 import { type StoreKind, storeOf } from '../../core/compose/reference.ts';
 import { looksSecret } from '../../core/compose/secret-lines.ts';
+import { isWithin } from '../../core/files/host-paths.ts';
 import { dataLabelOf, isDataWord, type Product } from '../../core/progress/product.ts';
 import { settingsName } from '../../core/progress/state-name.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
-import type { Model, ModelMount } from '../../engine/cli/compose.ts';
+import { cleanPath } from '../../engine/api/blueprint.ts';
+import type { Model } from '../../engine/cli/compose.ts';
 import { type Container, type Mount, serviceOf } from '../../engine/container.ts';
+import { object } from '../../engine/json.ts';
 import { and } from '../run/log/wording.ts';
 import type { DataSaid } from '../run/options.ts';
-import { looksSaved } from './choose-mounts.ts';
+import { isHostDirectory, looksSaved } from './choose-mounts.ts';
 import type { Declared } from './data-doors.ts';
 import { outsideDatabases } from './outside-databases.ts';
 
@@ -24,14 +27,16 @@ export interface DataFacts {
   product: Product;
   /** Compose and env files, which the update itself restores. */
   files: readonly string[];
+  /** The compose directory. */
+  directory: string;
 }
 
-/** A service or a database host that has to be declared. */
+/** A service, a mount or a database host that has to be declared. */
 export interface Undecided {
-  /** For the settings file: the service or the host. */
+  /** For the settings file: the service, the mount or the host. */
   key: string;
   sentence: string;
-  /** `none` if no restore point can save it. */
+  /** `none` if no restore point can save it, or only with more than the data of the app. */
   proposal: 'save' | 'none';
 }
 
@@ -75,13 +80,13 @@ export function judgeData(facts: DataFacts): Judged {
   const covered = new Set<string>();
   for (const service of services) {
     const { image = '' } = model.services[service] ?? {};
-    const own = containers.filter((each) => serviceOf(each) === service);
-    // A service of a profile that is not in use.
-    const isAbsent = own.length === 0 && containers.length > 0;
+    // A service of a profile that is not in use has none.
+    const hasContainers = containers.some((each) => serviceOf(each) === service);
     const mounts = mountsOf(service, facts);
     const saved = mounts.filter((mount) => looksSaved(mount, facts.files));
+    const settingOf = (path: string) => said.find(({ key }) => key === `${service}:${path}`)?.word;
     const without = new Set(
-      mounts.flatMap(({ destination: path }) => (keys.includes(`${service}:${path}`) ? [path] : [])),
+      mounts.flatMap(({ destination: path }) => (settingOf(path) === 'none' ? [path] : [])),
     );
     const hasSaved = saved.some(({ destination }) => !without.has(destination));
     const { word, where } = wordFor(service, facts);
@@ -94,13 +99,26 @@ export function judgeData(facts: DataFacts): Judged {
     if (word !== null && !isDataWord(word))
       mistakes.push(`${where} is set to ${JSON.stringify(word)}, but must be "save" or "none"`);
     else if (word === 'none') excluded.push({ service, path: null });
-    else if (isAbsent) {
+    else if (!hasContainers) {
       if (word === 'save' && keys.includes(service))
         mistakes.push(
           `${where} is set to "save", but ${service} has no container: start the service or remove the line`,
         );
-    } else if (hasSaved && (word === 'save' || reached.includes(service))) covered.add(service);
-    else if (word === 'save' && !isUpdated)
+    } else if (hasSaved && (word === 'save' || reached.includes(service))) {
+      covered.add(service);
+      for (const mount of saved) {
+        const [path, key] = [hostDirectoryOf(mount, facts), `${service}:${mount.destination}`];
+        if (path === null || settingOf(mount.destination) || undecided.some((each) => each.key === key))
+          continue;
+        const choice = isWithin(facts.directory, path)
+          ? `"${key}: none"`
+          : `"${key}: none" or "${key}: save"`;
+        undecided.push({
+          ...{ key, proposal: 'none' },
+          sentence: `${key} is ${JSON.stringify(path)} of the host, which contains more than the data of ${service}: a rollback would replace all of it. Under data, set ${choice}`,
+        });
+      }
+    } else if (word === 'save' && !isUpdated)
       mistakes.push(`${where} is set to "save", but ${service} has no writable volume or bind mount to save`);
     else if (hasSaved && looks !== null)
       undecided.push({
@@ -164,15 +182,22 @@ function mistakeIn(
   const at = key.indexOf(':/');
   const [service, path] = [key.slice(0, Math.max(at, 0)), key.slice(at + 1)];
   if (at > 0 && Object.hasOwn(services, service)) {
-    if (!mountsOf(service, facts).some(({ destination }) => destination === path))
-      return `${where} is set, but ${service} has no mount at ${path}`;
-    return word === 'none'
+    const mount = mountsOf(service, facts).find(({ destination }) => destination === path);
+    if (mount === undefined) return `${where} is set, but ${service} has no mount at ${path}`;
+    return word === 'none' || hostDirectoryOf(mount, facts) !== null
       ? null
       : `${where} is set to "save", but "save" applies only to a whole service; a single mount can only be set to "none"`;
   }
   return word === 'save' || at > 0
     ? `${where} is set, but the project has no service ${at > 0 ? service : key}`
     : `${where} is set, but ${key} is neither a service of the project nor the host of a database that an updated service uses`;
+}
+
+/** The source of a mount, if it contains more than the data of one app; otherwise null. */
+function hostDirectoryOf({ type, source }: Mount, { model, directory }: DataFacts): string | null {
+  const volume = Object.values(model.volumes ?? {}).find((each) => each?.name === source);
+  const path = cleanPath(String(type === 'bind' ? source : object(volume?.driver_opts).device));
+  return isHostDirectory(path, directory) ? path : null;
 }
 
 /** The setting of a service, and its place; null if there is none. */
@@ -189,18 +214,8 @@ function wordFor(
   return { word: recorded ?? null, where: `data of ${service} in the product record of ${product.name}` };
 }
 
-function mountsOf(service: string, { model, containers }: DataFacts): Mount[] {
-  const own = containers.filter((each) => serviceOf(each) === service);
-  if (containers.length > 0) return own.flatMap(({ mounts }) => mounts);
-  return (model.services[service]?.volumes ?? []).map(asMount);
-}
-
-const asMount = ({ type, source = '', target, read_only }: ModelMount): Mount => ({
-  type,
-  source,
-  destination: target,
-  writable: read_only !== true,
-});
+const mountsOf = (service: string, { containers }: DataFacts): Mount[] =>
+  containers.filter((each) => serviceOf(each) === service).flatMap(({ mounts }) => mounts);
 
 function lineOf(said: readonly DataSaid[], undecided: readonly Undecided[]): string {
   const entries = [
@@ -215,6 +230,6 @@ function lineOf(said: readonly DataSaid[], undecided: readonly Undecided[]): str
 export function proposalLine({ undecided, line }: Judged): string | null {
   if (undecided.length === 0) return null;
   const not = undecided.flatMap(({ key, proposal }) => (proposal === 'none' ? [key] : []));
-  const without = not.length > 0 ? `; the data of ${and(not)} cannot be saved in restore points` : '';
+  const without = not.length > 0 ? `; restore points then do not contain the data of ${and(not)}` : '';
   return `to use restore points (--restore-point), set ${line} in ${settingsName}${without}`;
 }

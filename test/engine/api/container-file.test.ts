@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readContainerFile } from '../../../src/engine/api/container-file.ts';
+import { hasEntries, readContainerFile } from '../../../src/engine/api/container-file.ts';
 import { type TarEntry, tar } from '../../rig/tar.ts';
 import { engineThat } from './http-engine.ts';
 
@@ -30,5 +30,28 @@ describe('readContainerFile', () => {
     ['no such path', null, 'missing'],
   ])('%s', async (_, archive, expected) => {
     expect(await read(archive)).toBe(expected);
+  });
+});
+
+describe('hasEntries', () => {
+  const directory: TarEntry = { name: 'x', kind: 'directory' };
+
+  it.each<[what: string, archive: Buffer | null, expected: boolean]>([
+    ['an empty directory', tar([directory]), false],
+    ['a directory with a file', tar([directory, file('')]), true],
+    ['a directory with a directory', tar([directory, directory]), true],
+    [
+      'a large directory, of which only the beginning is read',
+      tar([directory, file('x'.repeat(100_000))]),
+      true,
+    ],
+    ['a directory whose own header fills what is read', Buffer.alloc(100_000, 'x'), true],
+    ['no such path', null, false],
+  ])('%s', async (_, archive, expected) => {
+    const engine = await engineThat((_, to) => {
+      if (archive === null) to.writeHead(404).end('{"message":"Could not find the file"}');
+      else to.end(archive);
+    });
+    expect(await hasEntries(engine, 'a1', '/data')).toBe(expected);
   });
 });

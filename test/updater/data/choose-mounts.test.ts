@@ -3,6 +3,7 @@ import { type Container, readContainer, type StorageMount } from '../../../src/e
 import { composeLabels } from '../../../src/engine/labels.ts';
 import {
   chooseMounts,
+  isHostDirectory,
   type MountSurroundings,
   type Unseen,
   writersOf,
@@ -140,13 +141,44 @@ it.each<[string, StorageMount, string]>([
   });
 });
 
-it.each(['/', '/var/lib/docker'])('is warned of: %s', (path) => {
+it.each<[path: string, 'warnings' | 'refusals']>([
+  ['/var/lib/docker', 'warnings'],
+  // The settings file says that they are saved.
+  ['/var/lib', 'refusals'],
+  ['/', 'refusals'],
+])('%s is not saved: it is among the %s', (path, list) => {
   expect(choose([bind(path, '/host')])).toMatchObject({
-    mounts: [],
-    refusals: [],
-    warnings: [`app:/host is not saved: "${path}" contains the data of all containers`],
+    ...{ mounts: [], refusals: [], warnings: [] },
+    [list]: [`app:/host is not saved: "${path}" contains the data of all containers`],
   });
 });
+
+it.each<[path: string, expected: boolean]>([
+  ...[
+    '/',
+    '/srv',
+    '/root',
+    '/home',
+    '/var',
+    '/var/lib',
+    '/home/ana',
+    '/var/home/ana',
+    '/Users/ana',
+    '/opt/sites',
+  ].map((path) => [path, true] as [string, boolean]),
+  ...[
+    '',
+    '/srv/a',
+    '/home/ana/app',
+    '/var/lib/app',
+    '/var/log',
+    '/opt/sites/svc',
+    '/opt/sites/svc/data',
+    '/opt/site',
+  ].map((path) => [path, false] as [string, boolean]),
+])('%j contains more than the data of one app: %s', (path, expected) =>
+  expect(isHostDirectory(path, '/opt/sites/svc')).toBe(expected),
+);
 
 it.each<[string, StorageMount, Partial<MountSurroundings>, RegExp]>([
   [

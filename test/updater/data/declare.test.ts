@@ -24,17 +24,29 @@ function service(text: string): ModelService {
   };
 }
 
+/** A container of each service, with the mounts of the file. */
+const running = (services: Record<string, string>) =>
+  Object.entries(services).map(([name, text]) =>
+    container(`${name}-1`, {
+      mounts: (service(text).volumes ?? []).map(({ type, source = '', target, read_only }) => ({
+        ...{ type, source },
+        ...{ destination: target, writable: read_only !== true },
+      })),
+    }),
+  );
+
 /** Of a project whose app and worker are updated. */
 const facts = (services: Record<string, string>, changes: Partial<DataFacts> = {}): DataFacts => ({
   model: {
     name: 'svc',
     services: Object.fromEntries(Object.entries(services).map(([name, text]) => [name, service(text)])),
   },
-  containers: [],
+  containers: running(services),
   updated: ['app', 'worker'],
   said: [],
   product: svc,
   files: ['/opt/svc/compose.yaml', '/opt/svc/.env'],
+  directory: '/opt/svc',
   ...changes,
 });
 const said = (key: string, word: 'save' | 'none'): DataFacts['said'][0] => ({
@@ -131,6 +143,47 @@ describe('a service that has to be declared', () => {
     expect(judged(facts(services, { said: [said('db', 'none')] }))).toBe('-db');
   });
 
+  describe('is a mount that contains more than the data of the app', () => {
+    const services = { app: 'a:1 /srv:/files d:/data' };
+
+    it('and is refused with both lines', () => {
+      expect(judged(facts(services))).toBe('app; app:/files? none');
+      expect(refusal(facts(services))).toMatchObject({
+        code: 'data-undeclared',
+        message:
+          'app:/files is "/srv" of the host, which contains more than the data of app: a rollback would replace all of it. Under data, set "app:/files: none" or "app:/files: save"',
+        advice: expect.stringContaining('set data: {app:/files: none} '),
+      });
+      expect(judged(facts(services, { said: [said('app:/files', 'save')] }))).toBe('app');
+      expect(judged(facts(services, { said: [said('app:/files', 'none')] }))).toBe('app; -app:/files');
+      // A setting of the whole service does not decide it.
+      expect(judged(facts(services, { said: [said('app', 'save')] }))).toBe('app; app:/files? none');
+    });
+
+    it.each(['/', '/opt'])('and cannot be saved: %s', (path) =>
+      expect(refusal(facts({ app: `a:1 ${path}:/files` }))).toMatchObject({
+        message: expect.stringMatching(/Under data, set "app:\/files: none"$/),
+      }),
+    );
+
+    it('by the directory of its volume', () => {
+      const given = facts(services);
+      given.model.volumes = {
+        d: { name: 'd', driver_opts: { type: 'none', o: 'bind', device: '/home/ana/' } },
+      };
+      expect(judged(given)).toBe('app; app:/files? none; app:/data? none');
+    });
+
+    it.each([
+      ['excluded with its service', { app: 'a:1 /srv:/files [none]' }, '-app'],
+      ['read-only', { app: 'a:1 /srv:/files:ro' }, ''],
+      ['of a service that is not covered', { app: 'a:1', other: 'x:1 /srv:/files' }, '~other:/files'],
+      ['of the app alone', { app: 'a:1 /srv/app:/files' }, 'app'],
+    ] as const)('but not one that is %s', (_, given, expected) =>
+      expect(judged(facts(given))).toBe(expected),
+    );
+  });
+
   it('is refused with the line to set, and accepted with it', () => {
     const services = { db: 'postgres:16 d:/p', search: 'elasticsearch:8 s:/s', app: 'a:1 d:/data l:/l' };
     const before = [said('app:/l', 'none')];
@@ -199,7 +252,7 @@ describe('the line of plan', () => {
     ],
     [
       { app: 'a:1 >log', db: 'postgres:16 d:/p', log: 'mongo:7' },
-      'to use restore points (--restore-point), set data: {db: save, log: none} in .svc-updater.yaml; the data of log cannot be saved in restore points',
+      'to use restore points (--restore-point), set data: {db: save, log: none} in .svc-updater.yaml; restore points then do not contain the data of log',
     ],
   ])('of %j', (services, line) => {
     expect(proposalLine(judgeData(facts(services)))).toBe(line);

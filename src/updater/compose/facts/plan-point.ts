@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import type { HostPaths } from '../../../core/files/host-paths.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { engineInfo, inspectContainers, listContainers, listVolumes } from '../../../engine/api/query.ts';
@@ -20,7 +20,7 @@ import type { DataOptions } from '../../run/options.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { pointsOf } from '../../run/state/state-directory.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
-import { type InspectedProject, type Installation, replacedServices } from '../inspect/installation.ts';
+import { type Installation, ownFiles, replacedServices } from '../inspect/installation.ts';
 import { describePoint, downtimeWarning, usersOf } from './describe-point.ts';
 
 /**
@@ -128,11 +128,5 @@ export const dataFacts = (installation: Installation, { said }: DataOptions): Da
   updated: replacedServices(installation).map(({ name }) => name),
   said,
   files: ownFiles(installation.project),
+  directory: installation.project.directory,
 });
-
-/** Compose and env files, which the update itself restores. */
-const ownFiles = ({ directory, files, envFiles }: InspectedProject['project']): string[] => [
-  ...files,
-  ...envFiles,
-  join(directory, '.env'),
-];

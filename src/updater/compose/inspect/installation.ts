@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Pin } from '../../../core/compose/pin.ts';
 import type { ProjectFiles } from '../../../core/compose/project-files.ts';
 import type { HostPaths } from '../../../core/files/host-paths.ts';
@@ -68,6 +69,13 @@ export const movedServices = ({ app, workers }: InspectedProject): PinnedService
 export const replacedServices = (installation: Installation): (ServiceFacts & { pin?: Pin })[] => [
   ...movedServices(installation),
   ...installation.followers,
+];
+
+/** Compose and env files, which the update itself restores. */
+export const ownFiles = ({ directory, files, envFiles }: ComposeProject): string[] => [
+  ...files,
+  ...envFiles,
+  join(directory, '.env'),
 ];
 
 /** The services that must complete before this one starts. */

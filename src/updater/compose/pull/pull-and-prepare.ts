@@ -1,6 +1,7 @@
 import { stateName } from '../../../core/progress/state-name.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import type { RunContext } from '../../run/run-context.ts';
+import { checkVolumes } from '../facts/check-volumes.ts';
 import { prepareFiles } from '../facts/prepare-files.ts';
 import { runPreflight } from '../facts/run-preflight.ts';
 import type { Plan, PreparedPlan } from '../plan/plan.ts';
@@ -53,6 +54,7 @@ export async function pullAndPrepare(
   await pullHookImages(context, installation, model, { names, deadline });
   for (const warning of prepared.laterWarnings) log.warn(warning);
   const result = { ...prepared, images: new Map([...images, ...more]) };
+  await checkVolumes(engine, result);
   if (journal !== null) await runPreflight(context, result);
   return result;
 }

@@ -1,0 +1,38 @@
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { hasEntries, readContainerFile } from '../../../engine/api/container-file.ts';
+import { inspectImages } from '../../../engine/api/query.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { serviceOf } from '../../../engine/container.ts';
+import { runsImage } from '../../../engine/same-image.ts';
+import { findLeftData, hasNoName, type LeftData, linesFor, sentenceFor } from '../plan/left-data.ts';
+import type { PreparedPlan } from '../plan/plan.ts';
+
+/**
+ * Refuses to replace a container by one without its data (docs/contract.md 4.12). Images that are not here are skipped.
+ * @throws UpdateError volume-moved, engine-unavailable
+ */
+export async function checkVolumes(engine: Engine, plan: PreparedPlan): Promise<void> {
+  const { installation, model, references, images, changes, targetName } = plan;
+  const [left, sentences, existing]: [LeftData[], string[], Set<string>] = [[], [], new Set()];
+  for (const name of new Set([...references.keys(), ...installation.followers.map((each) => each.name)])) {
+    const own = installation.containers.filter((each) => serviceOf(each) === name);
+    const reference = references.get(name) ?? own[0]?.imageReference ?? '';
+    const image = images.get(reference) ?? (await inspectImages(engine, [reference]))[0];
+    // Without a configuration, the engine does not report what the image declares.
+    if (!image?.config || (changes.length === 0 && own.every((each) => runsImage(each, image)))) continue;
+    for (const each of findLeftData(plan, name, image)) {
+      const { id } = each.container;
+      if (hasNoName(each.mount) && !(await hasEntries(engine, id, each.mount.destination))) continue;
+      left.push(each);
+      sentences.push(sentenceFor(each, reference));
+      for (const path of each.newPaths)
+        if ((await readContainerFile(engine, id, path, 0)) !== 'missing') existing.add(`${name}:${path}`);
+    }
+  }
+  const [first, ...others] = sentences;
+  if (first === undefined) return;
+  throw new UpdateError('volume-moved', first, {
+    detail: [...others, ...linesFor(left, existing, model)],
+    advice: `Add the lines above to the compose file. If updates replace that file, add them to compose.override.yaml and run docker compose up -d. The lines mount the data at its old path and at each new path. If the release notes of ${targetName} describe how to move the data, follow them. Then run {command} again.`,
+  });
+}
