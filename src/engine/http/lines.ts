@@ -4,20 +4,61 @@ import { EngineFault } from './fault.ts';
 /** UTF-16 code units; more than a line of any log or stream of the engine has. */
 const longestLine = 1024 * 1024;
 
-/** The lines of a text that comes in pieces; of a line that is too long the beginning. */
-export async function* linesOfStream(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  const decoder = new StringDecoder('utf8');
-  let rest = '';
-  for await (const chunk of chunks) {
-    const parts = (rest + decoder.write(chunk)).split('\n');
-    rest = (parts.pop() ?? '').slice(0, longestLine);
-    for (const line of parts) yield cut(line);
+/** Splits bytes into lines. A line that is too long is cut, so the memory is bounded whatever is written. */
+export class LineSplitter {
+  readonly #decoder = new StringDecoder('utf8');
+  readonly #onLine: (line: string) => void;
+  readonly #longest: number;
+  #line = '';
+
+  constructor(onLine: (line: string) => void, longest = longestLine) {
+    this.#onLine = onLine;
+    this.#longest = longest;
   }
-  rest += decoder.end();
-  if (rest !== '') yield cut(rest);
+
+  write(chunk: Buffer): void {
+    this.#add(this.#decoder.write(chunk));
+  }
+
+  /** Gives a last line without its end. */
+  end(): void {
+    this.#add(this.#decoder.end());
+    if (this.#line !== '') this.#endLine();
+  }
+
+  #add(text: string): void {
+    const [rest = '', ...others] = text.split('\n');
+    this.#append(rest);
+    for (const other of others) {
+      this.#endLine();
+      this.#append(other);
+    }
+  }
+
+  #append(text: string): void {
+    const room = this.#longest - this.#line.length;
+    if (room > 0) this.#line += text.slice(0, room);
+  }
+
+  #endLine(): void {
+    const line = this.#line.replace(/\r$/, '');
+    this.#line = '';
+    this.#onLine(line);
+  }
 }
 
-const cut = (line: string): string => line.slice(0, longestLine).replace(/\r$/, '');
+/** The lines of a text that comes in pieces; of a line that is too long the beginning. */
+export async function* linesOfStream(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let lines: string[] = [];
+  const splitter = new LineSplitter((line) => lines.push(line));
+  for await (const chunk of chunks) {
+    splitter.write(chunk);
+    yield* lines;
+    lines = [];
+  }
+  splitter.end();
+  yield* lines;
+}
 
 /** The objects of a stream that has one in each line, as pulls and events have. @throws EngineFault for anything else */
 export async function* objectsOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Record<string, unknown>> {
