@@ -17,6 +17,19 @@ const longestRead = 20_000;
 type Context = { settings: Settings; ledger: Ledger; timing: Timing };
 type Copy = ChannelFile & { signer?: string };
 
+/**
+ * The file that counts. A recall that was accepted once counts whatever the clock says: a clock that is a day behind takes
+ * its file for one from the future.
+ */
+function countingFile(stored: readonly ChannelFile[]): ChannelFile | null {
+  const { future = [], past = [] } = Object.groupBy(stored, ({ issuedAt }) =>
+    isFuture(issuedAt) ? 'future' : 'past',
+  );
+  const newest = newestOf(past);
+  if (newest === null) return newestOf(future);
+  return { ...newest, recalled: [...newest.recalled, ...future.flatMap(({ recalled }) => recalled)] };
+}
+
 const newestOf = <T extends ChannelFile>(files: readonly T[]): T | null =>
   files.toSorted((a, b) => Date.parse(b.issuedAt) - Date.parse(a.issuedAt))[0] ?? null;
 
@@ -35,7 +48,7 @@ export class ChannelFiles {
 
   /** The file that counts for a channel. */
   async current(channel: Channel): Promise<ChannelFile | null> {
-    if (this.#trust) this.#last = await this.#stored(channel).catch(() => this.#last);
+    if (this.#trust) this.#last = await this.#stored(channel).then(countingFile, () => this.#last);
     return this.#last?.channel === channel ? this.#last : null;
   }
 
@@ -92,7 +105,8 @@ export class ChannelFiles {
   /** Returns why it is not accepted. @throws FeedError */
   async #accept({ signer, ...file }: Copy): Promise<string | null> {
     try {
-      const last = signer === undefined ? null : await this.#stored(file.channel);
+      const stored = signer === undefined ? [] : await this.#stored(file.channel);
+      const last = newestOf(stored.filter(({ issuedAt }) => !isFuture(issuedAt)));
       if (last !== null && Date.parse(file.issuedAt) < Date.parse(last.issuedAt))
         return notAccepted(
           `it was issued at ${file.issuedAt}, before the file that was accepted last (${last.issuedAt})`,
@@ -110,12 +124,11 @@ export class ChannelFiles {
     return this.#context.settings.feed?.trust ?? null;
   }
 
-  /** The newest stored file of a signer that is still trusted. @throws HostFailure */
-  async #stored(channel: Channel): Promise<ChannelFile | null> {
+  /** The stored files of signers that are still trusted. @throws HostFailure */
+  async #stored(channel: Channel): Promise<ChannelFile[]> {
     const files = await this.#context.ledger.channelFiles(channel);
     const signers = this.#trust ? signersOf(this.#trust) : [];
-    const trusted = signers.flatMap((signer) => files[signer] ?? []);
-    return newestOf(trusted.filter(({ issuedAt }) => !isFuture(issuedAt)));
+    return signers.flatMap((signer) => files[signer] ?? []);
   }
 }
 
