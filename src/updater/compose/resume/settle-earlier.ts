@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { stateName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { removeScratches } from '../../../engine/api/scratch.ts';
 import { savedAt } from '../../data/point.ts';
@@ -146,19 +145,10 @@ const warnOf =
     for (const line of [...error.detail, error.message]) log.warn(line);
   };
 
-/** The journal of an earlier run; a journal that this version cannot read is put aside. */
+/** The journal of an earlier run; a malformed journal is put aside. */
 async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | null> {
   const earlier = await readJournal(state);
   if (earlier === null || !('unreadable' in earlier)) return earlier;
-  if (/"format": *1,/.test(earlier.unreadable)) {
-    throw new UpdateError(
-      'journal-pending',
-      `${stateName}/journal.json was written by an older version of the updater`,
-      {
-        advice: `If that update has ended, remove the journal (rm ${stateName}/journal.json). Otherwise, finish the update with the older updater. Then run {command} again.`,
-      },
-    );
-  }
   const place = await setAside(state, earlier);
   log.warn(`the journal of an earlier run cannot be read (${earlier.mistake}); it was moved to ${place}`);
   return null;
