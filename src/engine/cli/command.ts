@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { execa } from 'execa';
-import { LineSplitter } from '../http/lines.ts';
+import { lineSplitter } from '../http/lines.ts';
 
 export interface CommandResult {
   /** Null if the command was killed by a signal or could not be started. */
@@ -62,7 +62,7 @@ export async function runCommand(
   });
   // A pull reports every block it fetches, and a command in a container prints what it likes.
   const tail: string[] = [];
-  const errors = new LineSplitter((line) => {
+  const errors = lineSplitter((line) => {
     options.onStderrLine?.(line);
     tail.push(line);
     if (tail.length > tailLines) tail.shift();

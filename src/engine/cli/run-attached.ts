@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { LineSplitter } from '../http/lines.ts';
+import { lineSplitter } from '../http/lines.ts';
 import type { Engine } from './engine.ts';
 
 /** How a command in a container ended. */
@@ -32,7 +32,7 @@ export async function runAttached(
 
 /** A stream that gives the lines of the text written to it, also a last one without its end. */
 export function byLine(onLine: (line: string) => void, longestLine?: number): Writable {
-  const splitter = new LineSplitter(onLine, longestLine);
+  const splitter = lineSplitter(onLine, longestLine);
   return new Writable({
     write(chunk: Buffer, _, done) {
       splitter.write(chunk);

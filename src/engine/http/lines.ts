@@ -4,53 +4,36 @@ import { EngineFault } from './fault.ts';
 /** UTF-16 code units; more than a line of any log or stream of the engine has. */
 const longestLine = 1024 * 1024;
 
-/** Splits bytes into lines. A line that is too long is cut, so the memory is bounded whatever is written. */
-export class LineSplitter {
-  readonly #decoder = new StringDecoder('utf8');
-  readonly #onLine: (line: string) => void;
-  readonly #longest: number;
-  #line = '';
-
-  constructor(onLine: (line: string) => void, longest = longestLine) {
-    this.#onLine = onLine;
-    this.#longest = longest;
-  }
-
-  write(chunk: Buffer): void {
-    this.#add(this.#decoder.write(chunk));
-  }
-
-  /** Gives a last line without its end. */
-  end(): void {
-    this.#add(this.#decoder.end());
-    if (this.#line !== '') this.#endLine();
-  }
-
-  #add(text: string): void {
-    const [rest = '', ...others] = text.split('\n');
-    this.#append(rest);
-    for (const other of others) {
-      this.#endLine();
-      this.#append(other);
+/**
+ * Splits bytes into lines. A line that is too long is cut, so the memory is bounded whatever is written. `end` gives a last
+ * line without its end.
+ */
+export function lineSplitter(onLine: (line: string) => void, longest = longestLine) {
+  const decoder = new StringDecoder('utf8');
+  let line = '';
+  const endLine = () => {
+    onLine(line.replace(/\r$/, ''));
+    line = '';
+  };
+  const add = (text: string) => {
+    for (const [at, part] of text.split('\n').entries()) {
+      if (at > 0) endLine();
+      line += part.slice(0, longest - line.length);
     }
-  }
-
-  #append(text: string): void {
-    const room = this.#longest - this.#line.length;
-    if (room > 0) this.#line += text.slice(0, room);
-  }
-
-  #endLine(): void {
-    const line = this.#line.replace(/\r$/, '');
-    this.#line = '';
-    this.#onLine(line);
-  }
+  };
+  return {
+    write: (chunk: Buffer) => add(decoder.write(chunk)),
+    end() {
+      add(decoder.end());
+      if (line !== '') endLine();
+    },
+  };
 }
 
 /** The lines of a text that comes in pieces; of a line that is too long the beginning. */
 export async function* linesOfStream(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let lines: string[] = [];
-  const splitter = new LineSplitter((line) => lines.push(line));
+  const splitter = lineSplitter((line) => lines.push(line));
   for await (const chunk of chunks) {
     splitter.write(chunk);
     yield* lines;

@@ -17,18 +17,14 @@ const longestRead = 20_000;
 type Context = { settings: Settings; ledger: Ledger; timing: Timing };
 type Copy = ChannelFile & { signer?: string };
 
-/**
- * The file that counts. A recall that was accepted once counts whatever the clock says: a clock that is a day behind takes
- * its file for one from the future.
- */
+/** The file that counts. With a clock that is behind, stored files seem to be from the future: their recalls still count. */
 function countingFile(stored: readonly ChannelFile[]): ChannelFile | null {
-  const { future = [], past = [] } = Object.groupBy(stored, ({ issuedAt }) =>
-    isFuture(issuedAt) ? 'future' : 'past',
-  );
-  const newest = newestOf(past);
-  if (newest === null) return newestOf(future);
-  return { ...newest, recalled: [...newest.recalled, ...future.flatMap(({ recalled }) => recalled)] };
+  const file = newestOf(stored.filter(isPast)) ?? newestOf(stored);
+  const recalled = stored.flatMap((each) => (each === file || !isPast(each) ? each.recalled : []));
+  return file && { ...file, recalled };
 }
+
+const isPast = ({ issuedAt }: ChannelFile): boolean => !isFuture(issuedAt);
 
 const newestOf = <T extends ChannelFile>(files: readonly T[]): T | null =>
   files.toSorted((a, b) => Date.parse(b.issuedAt) - Date.parse(a.issuedAt))[0] ?? null;
@@ -52,10 +48,7 @@ export class ChannelFiles {
     return this.#last?.channel === channel ? this.#last : null;
   }
 
-  /**
-   * Returns why no copy was accepted; null if one was, or if there is none. @throws FeedError if the store does not respond,
-   * or the reason of the signal
-   */
+  /** Returns why no copy was accepted; null if one was, or if there is none. */
   async read(releases: readonly Release[], channel: Channel, signal: AbortSignal): Promise<string | null> {
     const { feed } = this.#context.settings;
     const limit = AbortSignal.any([signal, AbortSignal.timeout(longestRead)]);
@@ -102,11 +95,11 @@ export class ChannelFiles {
     }
   }
 
-  /** Returns why it is not accepted. @throws FeedError */
+  /** Returns why it is not accepted. */
   async #accept({ signer, ...file }: Copy): Promise<string | null> {
     try {
       const stored = signer === undefined ? [] : await this.#stored(file.channel);
-      const last = newestOf(stored.filter(({ issuedAt }) => !isFuture(issuedAt)));
+      const last = newestOf(stored.filter(isPast));
       if (last !== null && Date.parse(file.issuedAt) < Date.parse(last.issuedAt))
         return notAccepted(
           `it was issued at ${file.issuedAt}, before the file that was accepted last (${last.issuedAt})`,
@@ -124,7 +117,7 @@ export class ChannelFiles {
     return this.#context.settings.feed?.trust ?? null;
   }
 
-  /** The stored files of signers that are still trusted. @throws HostFailure */
+  /** The stored files of signers that are still trusted. */
   async #stored(channel: Channel): Promise<ChannelFile[]> {
     const files = await this.#context.ledger.channelFiles(channel);
     const signers = this.#trust ? signersOf(this.#trust) : [];

@@ -6,13 +6,14 @@ import { removeOwnScratches } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { withProjectOptions } from '../compose/inspect/choose-workers.ts';
 import { type FoundInstance, findInstance } from '../compose/inspect/find-instance.ts';
+import { maxAttempts } from '../compose/resume/plan-earlier.ts';
 import { endingFacts, nothingYet, type RunSoFar } from '../compose/resume/run-so-far.ts';
 import type { CommandLine } from '../run/command-line.ts';
 import { type Ending, repeatEnding } from '../run/log/ending.ts';
 import { and } from '../run/log/wording.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
 import { runToEnd } from '../run/run-to-end.ts';
-import { readJournal } from '../run/state/journal.ts';
+import { isPending, readJournal } from '../run/state/journal.ts';
 import { dropLock } from '../run/state/lock.ts';
 import { stateDirectory } from '../run/state/state-directory.ts';
 import { isStackInstead } from '../swarm/index.ts';
@@ -52,6 +53,7 @@ export async function runOnInstance(given: FirstContext, story: Story): Promise<
         isRollback: kind === 'rollback',
       }),
       close: (ending) => close(given, soFar, ending),
+      recordCrash: (ending) => recordCrash(soFar, ending),
       afterShutdown: kind === 'look' ? null : 'the update resumes when the updater is started again',
     });
   } finally {
@@ -93,8 +95,18 @@ async function endedBefore({ own, place }: FoundInstance): Promise<Ending | null
   const said = await readJournal(stateDirectory(place.mountedAt)).catch(() => null);
   if (said === null || 'unreadable' in said || said.state.at !== 'ended' || said.containerId !== own.id)
     return null;
+  if (said.state.ending.outcome === 'crashed' && isPending(said)) return null;
   await dropLock(place.mountedAt, own);
   return { ...said.state.ending, exitCode: 0 };
+}
+
+/** Gives whether the engine starts this container again. If the journal cannot be written, the next run goes by its last state. */
+function recordCrash({ instance, journal }: RunSoFar, ending: Ending): boolean {
+  try {
+    journal?.endAtOnce(ending);
+  } catch {}
+  const { restartPolicy = 'no', restartCount = 0 } = instance?.own ?? {};
+  return restartPolicy !== 'no' && (restartPolicy !== 'on-failure' || restartCount < maxAttempts - 1);
 }
 
 /** The outcome is in the journal before the engine is told not to start this container again. */

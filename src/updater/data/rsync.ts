@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { LineSplitter } from '../../engine/http/lines.ts';
+import { lineSplitter } from '../../engine/http/lines.ts';
 import { equalizeContents } from './equal-contents.ts';
 import type { AskedMount } from './tools-protocol.ts';
 
@@ -107,13 +107,13 @@ export async function run(
   const onAbort = () => kill(child);
   signal?.addEventListener('abort', onAbort);
   const errors: string[] = [];
-  const stderr = new LineSplitter((line) => {
+  const stderr = lineSplitter((line) => {
     errors.push(line);
     if (errors.length > keptLines) errors.shift();
   }, longestError);
   child.stderr.on('data', (chunk: Buffer) => stderr.write(chunk));
   child.stdout.on('data', onOutput);
-  const stdout = onLine && new LineSplitter(onLine);
+  const stdout = onLine && lineSplitter(onLine);
   child.stdout.on('data', (chunk: Buffer) => stdout?.write(withLineEnds(chunk)));
   const [code] = await once(child, 'close');
   stderr.end();

@@ -1,3 +1,4 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { disk, type FileSystem, writeAside, writeWhole } from '../../../core/files/file-system.ts';
@@ -60,7 +61,7 @@ export class Journal {
     const data = this.#changed(changes);
     const path = join(this.#place.state, journalName);
     const save = () =>
-      writeWhole(this.#fs, path, `${JSON.stringify(data, null, 1)}\n`, {
+      writeWhole(this.#fs, path, textOf(data), {
         mode: 0o600,
         temporary: `${path}.new`,
       });
@@ -95,13 +96,29 @@ export class Journal {
     return { ...this.#data, ...changes };
   }
 
-  /** What it takes to go back holds secrets: it is only kept where a later run may still have to. */
   async end(ending: Ending): Promise<void> {
+    await this.write(this.#changesOfEnd(ending));
+  }
+
+  /** Stores that the process has crashed, without waiting: nothing else may happen before it exits. */
+  endAtOnce(ending: Ending): void {
+    const path = join(this.#place.state, journalName);
+    // A write of the run, which is still in progress, has the other name.
+    const temporary = `${path}.crashed`;
+    rmSync(temporary, { force: true });
+    writeFileSync(temporary, textOf(this.#changed(this.#changesOfEnd(ending))), {
+      ...{ mode: 0o600, flag: 'wx', flush: true },
+    });
+    renameSync(temporary, path);
+  }
+
+  /** What it takes to go back holds secrets: it is only kept where a later run may still have to. */
+  #changesOfEnd(ending: Ending): Partial<JournalData> {
     const { state: before, started } = this.#data;
     const state = endedState(before, ending);
     // The new version has started, and nobody puts the old one back any more; but where its data are being put back.
-    const isForward = started && wayBackOf(before) === null;
-    await this.write({ ...((openOf(state) === null || isForward) && { blueprints: [] }), state });
+    const isForward = started && wayBackOf(before) === null && ending.outcome !== 'crashed';
+    return { ...((openOf(state) === null || isForward) && { blueprints: [] }), state };
   }
 
   /** Its run was settled by a later one, which begins at its beginning. */
@@ -111,8 +128,16 @@ export class Journal {
   }
 }
 
+const textOf = (data: JournalData): string => `${JSON.stringify(data, null, 1)}\n`;
+
 /** No container's: nobody repeats such an outcome as its own. */
 const nobody = '';
+
+/** The start of a container after one that was interrupted. Only starts in one state are counted. */
+export function countStart({ state, attempt, interruptedIn }: JournalData) {
+  const { at } = openOf(state) ?? state;
+  return { attempt: (interruptedIn ?? at) === at ? attempt + 1 : 2, interruptedIn: at };
+}
 
 /** The run ended, or was killed, with something left to do. */
 export const isPending = ({ state }: Pick<JournalData, 'state'>): boolean => openOf(state) !== null;
@@ -165,7 +190,7 @@ export async function readJournal(state: string): Promise<ReadJournal> {
   if (which === null) return { unreadable: text, mistake: mistakeIn(error) };
   throw new UpdateError(
     'journal-pending',
-    `${stateName}/${journalName} was written by an ${which} version of the updater`,
+    `${stateName}/${journalName} was written by ${which === 'older' ? 'an older' : 'a newer'} version of the updater`,
     {
       advice: `If that update has ended (see the last line of ${stateName}/${logName}), remove the journal (rm ${stateName}/${journalName}). Otherwise, finish the update with the ${which} updater. Then run {command} again.`,
     },
