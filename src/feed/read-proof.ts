@@ -1,4 +1,5 @@
 import type { Asset, Release } from '../core/release/channel.ts';
+import { readBytes } from '../wire/read-text.ts';
 import { askFeed, expectFound } from './ask.ts';
 import type { FeedOptions } from './follow.ts';
 
@@ -56,15 +57,9 @@ export function readAsset(
     following,
     async ({ response }) => {
       expectFound(response);
-      const chunks: Uint8Array[] = [];
-      let size = 0;
-      // What counts are bytes after decompression, as they arrive: no length is believed.
-      for await (const chunk of response.body ?? []) {
-        size += chunk.byteLength;
-        if (size > limit) throw new BadAsset(`${name} is larger than ${limit / 1024} KiB`);
-        chunks.push(chunk);
-      }
-      return Buffer.concat(chunks);
+      const bytes = await readBytes(response, limit);
+      if (bytes === null) throw new BadAsset(`${name} is larger than ${limit / 1024} KiB`);
+      return bytes;
     },
     deadline,
   );

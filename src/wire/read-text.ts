@@ -1,5 +1,5 @@
-/** Maximum size of a response in bytes. */
-const limit = 8 * 1024 * 1024;
+/** Maximum size of a response in bytes, unless another one is given. */
+const usualLimit = 8 * 1024 * 1024;
 
 /** The text of a response; null if it is larger than 8 MiB. @throws the errors of the stream */
 export async function readText(response: Pick<Response, 'body'>): Promise<string | null> {
@@ -8,10 +8,13 @@ export async function readText(response: Pick<Response, 'body'>): Promise<string
 }
 
 /**
- * The bytes of a response; null if there are more than 8 MiB. They are counted after decompression, because Content-Length
+ * The bytes of a response; null if there are more than the limit. They are counted after decompression, because Content-Length
  * and the compressed size cannot be trusted. @throws the errors of the stream
  */
-export async function readBytes({ body }: Pick<Response, 'body'>): Promise<Uint8Array<ArrayBuffer> | null> {
+export async function readBytes(
+  { body }: Pick<Response, 'body'>,
+  limit = usualLimit,
+): Promise<Uint8Array<ArrayBuffer> | null> {
   if (body === null) return new Uint8Array();
   const reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>> = body.getReader();
   const chunks: Uint8Array<ArrayBuffer>[] = [];

@@ -5,6 +5,8 @@ export interface BadRelease {
   name: string;
   /** Shell commands of test/faults/restore-app.sh, by when they are run. */
   env: Record<string, string>;
+  /** Labels of its image. */
+  labels?: Record<string, string>;
   /** Seconds of `--wait-timeout`. Default 15. */
   patience?: number;
   /** It is updated to with `--no-rollback`, and rolled back by command. */
@@ -87,6 +89,17 @@ export function badReleases(kind: DataKind): BadRelease[] {
         IN_WORKER: 'while :; do pause 60; done',
       },
       patience: 40,
+    },
+    {
+      // More than the memory of the updater, and than a string can hold, without a line break.
+      name: 'prints-endlessly',
+      env: {},
+      labels: {
+        'svc.ready': JSON.stringify([
+          ...['/bin/busybox', 'sh', '-c'],
+          "/bin/busybox head -c 600000000 /dev/zero | /bin/busybox tr '\\0' y >&2; exit 1",
+        ]),
+      },
     },
     // Half of them crash after the damage, and are started again.
     ...Object.entries(damages).map(([name, damage], at) => ({

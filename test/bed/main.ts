@@ -92,13 +92,14 @@ async function tryRelease(
   {
     tag,
     env,
+    labels,
     patience = 15,
     isByCommand = false,
     isWriting,
   }: BadRelease & { tag: string; isWriting: boolean },
   log: (text: string) => void,
 ): Promise<{ ended: string; isReusable: boolean }> {
-  await stage.publish(tag, { LIVE: 'yes', ...env });
+  await stage.publish(tag, { LIVE: 'yes', ...env }, labels);
   await stage.awaitWrites();
   await stage.pause();
   await stage.touch();

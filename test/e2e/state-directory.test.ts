@@ -107,15 +107,22 @@ test('a forged journal makes no container that may do more than the files let it
   );
 });
 
-test('a journal of an older updater ends the run before anything changes', async () => {
+test.each([
+  [1, 'an older'],
+  [3, 'a newer'],
+])('a journal of format %d ends every run before anything changes', async (format, which) => {
   const instance = await createInstance(alone);
-  await instance.write('.svc-updater/journal.json', '{\n "format": 1,\n "phase": "recreate"\n}\n');
-  expectWords(await instance.update(toNext), {
-    exitCode: 3,
-    says: ['journal.json was written by an older version of the updater'],
-    ends: [
-      /^refused \(journal-pending\): nothing was changed.* Next: If that update has ended, remove the journal/,
-    ],
-  });
+  const text = `{\n "format": ${format},\n "phase": "recreate"\n}\n`;
+  await instance.write('.svc-updater/journal.json', text);
+  const commands = [toNext, ['plan', ...toNext], ['rollback'], ['rollback', '--yes']];
+  for (const args of commands)
+    expectWords(await instance.update(args), {
+      exitCode: 3,
+      says: [`journal.json was written by ${which} version of the updater`],
+      ends: [
+        /^refused \(journal-pending\): nothing was changed.* Next: If that update has ended \(see the last line of /,
+      ],
+    });
   expect(await instance.version()).toBe('v1.0.0');
+  expect(await instance.read('.svc-updater/journal.json')).toBe(text);
 });

@@ -116,8 +116,13 @@ export class RestoreStage {
   }
 
   /** A release that migrates. @param env see restore-app.sh */
-  async publish(tag: string, env: Record<string, string>): Promise<void> {
-    await this.instance.publish(tag, await releaseOf(this.kind, { MIGRATES: 'yes', ...env }));
+  async publish(
+    tag: string,
+    env: Record<string, string>,
+    labels: Record<string, string> = {},
+  ): Promise<void> {
+    const release = await releaseOf(this.kind, { MIGRATES: 'yes', ...env });
+    await this.instance.publish(tag, { ...release, labels });
   }
 
   /** Changes the data to something that no try before has had. */

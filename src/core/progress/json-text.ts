@@ -13,6 +13,18 @@ const parsedJson = z.transform((text: string, { issues }): unknown => {
 export const jsonText = <T extends z.ZodMiniType>(schema: T) =>
   z.pipe(z.pipe(z.string(), parsedJson), schema);
 
+/** Whether a JSON object, which may be incomplete, has an older or newer `format`; null if it has this one, or none. */
+export function otherFormat(text: string, format: number): 'older' | 'newer' | null {
+  let found: unknown;
+  try {
+    found = Object(JSON.parse(text)).format;
+  } catch {
+    found = Number(/^\s*\{\s*"format"\s*:\s*(\d+)\s*,/.exec(text)?.[1]);
+  }
+  if (typeof found !== 'number' || Number.isNaN(found) || found === format) return null;
+  return found < format ? 'older' : 'newer';
+}
+
 /** The first thing that does not fit a schema: `point.state is not valid`. */
 export function mistakeIn({ issues: [issue] }: z.core.$ZodError): string {
   const path = issue?.path ?? [];

@@ -1,13 +1,13 @@
-import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { execa } from 'execa';
+import { lineSplitter } from '../http/lines.ts';
 
 export interface CommandResult {
   /** Null if the command was killed by a signal or could not be started. */
   exitCode: number | null;
   stdout: string;
-  /** The last lines of it where it was read line by line. */
+  /** Its last lines. */
   stderr: string;
   /** The deadline ended it. */
   timedOut: boolean;
@@ -31,8 +31,11 @@ export interface CommandOptions {
 
 /** Between a polite SIGTERM and SIGKILL. */
 const graceMs = 5_000;
-/** What is kept of a standard error that is read line by line. */
+/** What is kept of a standard error, in lines and characters of each. */
 const tailLines = 200;
+const longestLine = 16 * 1024;
+/** Bytes of a standard output. A longer one ends the command: half of a model is none. */
+const longestOutput = 64 * 1024 ** 2;
 /** Of Node: a longer one goes off at once. */
 const longestTimerMs = 2 ** 31 - 1;
 
@@ -55,11 +58,16 @@ export async function runCommand(
     cleanup: false,
     reject: false,
     stripFinalNewline: false,
-    maxBuffer: 200_000_000,
-    // A pull reports every block it fetches: hours of that must not pile up in memory.
-    buffer: { stdout: options.output === undefined, stderr: options.onStderrLine === undefined },
+    buffer: false,
   });
+  // A pull reports every block it fetches, and a command in a container prints what it likes.
   const tail: string[] = [];
+  const errors = lineSplitter((line) => {
+    options.onStderrLine?.(line);
+    tail.push(line);
+    if (tail.length > tailLines) tail.shift();
+  }, longestLine);
+  child.stderr?.on('data', (chunk: Buffer) => errors.write(chunk));
   const ended = { timedOut: false, aborted: false };
   let escalation: NodeJS.Timeout | undefined;
   const killGroup = (signal: NodeJS.Signals) => {
@@ -74,18 +82,19 @@ export async function runCommand(
     killGroup('SIGTERM');
     escalation ??= setTimeout(() => killGroup('SIGKILL'), graceMs);
   };
+  const printed: Buffer[] = [];
+  let size = 0;
+  if (options.output === undefined)
+    child.stdout?.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= longestOutput) printed.push(chunk);
+      else killGroup('SIGKILL');
+    });
   const onAbort = () => stop('aborted');
   const { deadlineMs } = options;
   const deadline = deadlineMs <= longestTimerMs ? setTimeout(stop, deadlineMs, 'timedOut') : undefined;
   if (options.signal?.aborted) onAbort();
   options.signal?.addEventListener('abort', onAbort, { once: true });
-  if (options.onStderrLine && child.stderr) {
-    createInterface({ input: child.stderr }).on('line', (line) => {
-      options.onStderrLine?.(line);
-      tail.push(line);
-      if (tail.length > tailLines) tail.shift();
-    });
-  }
 
   // A command that ends early, or a full disk, ends the other side too; the exit code and the stream's error tell why.
   const { input, output } = options;
@@ -98,11 +107,14 @@ export async function runCommand(
       throw error;
     });
   const [result] = await Promise.all([child, fed, drained]);
+  errors.end();
   clearTimeout(deadline);
   clearTimeout(escalation);
   options.signal?.removeEventListener('abort', onAbort);
-  const exitCode = result.exitCode ?? null;
-  const kept = options.onStderrLine ? tail.join('\n') : (result.stderr ?? '');
-  const stderr = exitCode === null && !kept ? (result.originalMessage ?? '') : kept;
-  return { exitCode, stdout: result.stdout ?? '', stderr, ...ended };
+  const isWhole = size <= longestOutput;
+  const exitCode = isWhole ? (result.exitCode ?? null) : null;
+  const stdout = isWhole ? Buffer.concat(printed).toString() : '';
+  const why = isWhole ? result.originalMessage : `${file} printed more than ${longestOutput} bytes`;
+  const stderr = tail.join('\n') || (exitCode === null ? (why ?? '') : '');
+  return { exitCode, stdout, stderr, ...ended };
 }

@@ -1,4 +1,5 @@
 import { Writable } from 'node:stream';
+import { lineSplitter } from '../http/lines.ts';
 import type { Engine } from './engine.ts';
 
 /** How a command in a container ended. */
@@ -10,7 +11,6 @@ export interface CommandEnd {
 }
 
 const maxOutput = 1024 ** 2;
-const longestLine = 16 * maxOutput;
 
 /** Runs a `docker` command that prints what a command in a container prints; after 1 MB, nothing more is read of it. */
 export async function runAttached(
@@ -22,8 +22,8 @@ export async function runAttached(
   const errors: string[] = [];
   let left = maxOutput;
   const noteIn = (lines: string[]) => (line: string) => {
+    if (left > 0) lines.push(line.slice(0, left));
     left -= line.length + 1;
-    if (left >= 0) lines.push(line);
   };
   const read = { output: byLine(noteIn(output)), onStderrLine: noteIn(errors) };
   const { exitCode, timedOut } = await engine.call(asked, { deadlineMs, repeatable: false, ...read });
@@ -31,17 +31,15 @@ export async function runAttached(
 }
 
 /** A stream that gives the lines of the text written to it, also a last one without its end. */
-export function byLine(onLine: (line: string) => void): Writable {
-  let rest = '';
+export function byLine(onLine: (line: string) => void, longestLine?: number): Writable {
+  const splitter = lineSplitter(onLine, longestLine);
   return new Writable({
     write(chunk: Buffer, _, done) {
-      const lines = (rest + chunk.toString('latin1')).split('\n');
-      rest = (lines.pop() ?? '').slice(0, longestLine);
-      for (const line of lines) onLine(Buffer.from(line, 'latin1').toString());
+      splitter.write(chunk);
       done();
     },
     final(done) {
-      if (rest !== '') onLine(Buffer.from(rest, 'latin1').toString());
+      splitter.end();
       done();
     },
   });

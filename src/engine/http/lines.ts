@@ -4,20 +4,44 @@ import { EngineFault } from './fault.ts';
 /** UTF-16 code units; more than a line of any log or stream of the engine has. */
 const longestLine = 1024 * 1024;
 
-/** The lines of a text that comes in pieces; of a line that is too long the beginning. */
-export async function* linesOfStream(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
+/**
+ * Splits bytes into lines. A line that is too long is cut, so the memory is bounded whatever is written. `end` gives a last
+ * line without its end.
+ */
+export function lineSplitter(onLine: (line: string) => void, longest = longestLine) {
   const decoder = new StringDecoder('utf8');
-  let rest = '';
-  for await (const chunk of chunks) {
-    const parts = (rest + decoder.write(chunk)).split('\n');
-    rest = (parts.pop() ?? '').slice(0, longestLine);
-    for (const line of parts) yield cut(line);
-  }
-  rest += decoder.end();
-  if (rest !== '') yield cut(rest);
+  let line = '';
+  const endLine = () => {
+    onLine(line.replace(/\r$/, ''));
+    line = '';
+  };
+  const add = (text: string) => {
+    for (const [at, part] of text.split('\n').entries()) {
+      if (at > 0) endLine();
+      line += part.slice(0, longest - line.length);
+    }
+  };
+  return {
+    write: (chunk: Buffer) => add(decoder.write(chunk)),
+    end() {
+      add(decoder.end());
+      if (line !== '') endLine();
+    },
+  };
 }
 
-const cut = (line: string): string => line.slice(0, longestLine).replace(/\r$/, '');
+/** The lines of a text that comes in pieces; of a line that is too long the beginning. */
+export async function* linesOfStream(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let lines: string[] = [];
+  const splitter = lineSplitter((line) => lines.push(line));
+  for await (const chunk of chunks) {
+    splitter.write(chunk);
+    yield* lines;
+    lines = [];
+  }
+  splitter.end();
+  yield* lines;
+}
 
 /** The objects of a stream that has one in each line, as pulls and events have. @throws EngineFault for anything else */
 export async function* objectsOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Record<string, unknown>> {

@@ -17,6 +17,15 @@ const longestRead = 20_000;
 type Context = { settings: Settings; ledger: Ledger; timing: Timing };
 type Copy = ChannelFile & { signer?: string };
 
+/** The file that counts. With a clock that is behind, stored files seem to be from the future: their recalls still count. */
+function countingFile(stored: readonly ChannelFile[]): ChannelFile | null {
+  const file = newestOf(stored.filter(isPast)) ?? newestOf(stored);
+  const recalled = stored.flatMap((each) => (each === file || !isPast(each) ? each.recalled : []));
+  return file && { ...file, recalled };
+}
+
+const isPast = ({ issuedAt }: ChannelFile): boolean => !isFuture(issuedAt);
+
 const newestOf = <T extends ChannelFile>(files: readonly T[]): T | null =>
   files.toSorted((a, b) => Date.parse(b.issuedAt) - Date.parse(a.issuedAt))[0] ?? null;
 
@@ -35,14 +44,11 @@ export class ChannelFiles {
 
   /** The file that counts for a channel. */
   async current(channel: Channel): Promise<ChannelFile | null> {
-    if (this.#trust) this.#last = await this.#stored(channel).catch(() => this.#last);
+    if (this.#trust) this.#last = await this.#stored(channel).then(countingFile, () => this.#last);
     return this.#last?.channel === channel ? this.#last : null;
   }
 
-  /**
-   * Returns why no copy was accepted; null if one was, or if there is none. @throws FeedError if the store does not respond,
-   * or the reason of the signal
-   */
+  /** Returns why no copy was accepted; null if one was, or if there is none. */
   async read(releases: readonly Release[], channel: Channel, signal: AbortSignal): Promise<string | null> {
     const { feed } = this.#context.settings;
     const limit = AbortSignal.any([signal, AbortSignal.timeout(longestRead)]);
@@ -89,10 +95,11 @@ export class ChannelFiles {
     }
   }
 
-  /** Returns why it is not accepted. @throws FeedError */
+  /** Returns why it is not accepted. */
   async #accept({ signer, ...file }: Copy): Promise<string | null> {
     try {
-      const last = signer === undefined ? null : await this.#stored(file.channel);
+      const stored = signer === undefined ? [] : await this.#stored(file.channel);
+      const last = newestOf(stored.filter(isPast));
       if (last !== null && Date.parse(file.issuedAt) < Date.parse(last.issuedAt))
         return notAccepted(
           `it was issued at ${file.issuedAt}, before the file that was accepted last (${last.issuedAt})`,
@@ -110,12 +117,11 @@ export class ChannelFiles {
     return this.#context.settings.feed?.trust ?? null;
   }
 
-  /** The newest stored file of a signer that is still trusted. @throws HostFailure */
-  async #stored(channel: Channel): Promise<ChannelFile | null> {
+  /** The stored files of signers that are still trusted. */
+  async #stored(channel: Channel): Promise<ChannelFile[]> {
     const files = await this.#context.ledger.channelFiles(channel);
     const signers = this.#trust ? signersOf(this.#trust) : [];
-    const trusted = signers.flatMap((signer) => files[signer] ?? []);
-    return newestOf(trusted.filter(({ issuedAt }) => !isFuture(issuedAt)));
+    return signers.flatMap((signer) => files[signer] ?? []);
   }
 }
 

@@ -48,8 +48,7 @@ export class ProvenReleases {
   }
 
   /**
-   * What runs and what is older counts as ever, as nothing leads there. @throws FeedError where the store does not answer,
-   * or the reason of the signal
+   * The running release and older ones always count, because no update leads to them.
    */
   async judge(releases: readonly Release[], channel: Channel, signal: AbortSignal): Promise<Judgement> {
     const { version } = this.#context.settings;
@@ -130,9 +129,8 @@ export class ProvenReleases {
   }
 
   /**
-   * Refuses the newest releases of a channel that were published before the last one that was offered: someone may be
-   * offering an old release as new. Only signers that are still trusted count. Releases behind an accepted one may be
-   * required intermediate releases, and as old as they are. @throws FeedError
+   * Refuses the newest releases of a channel that were published before the last one that was offered by a trusted signer:
+   * someone may be offering an old release as new. Releases behind an accepted one may be required intermediate releases.
    */
   async #refuseOld(line: readonly Release[], proofs: Map<string, Proof>): Promise<void> {
     const { ledger, settings } = this.#context;
@@ -142,7 +140,6 @@ export class ProvenReleases {
       const times = await ledger.lastOffered(channel);
       const last = signersOf(this.#trust)
         .flatMap((signer) => times[signer] ?? [])
-        .filter((time) => !isFuture(time))
         .reduce<string | null>((a, b) => (a !== null && Date.parse(a) >= Date.parse(b) ? a : b), null);
       for (const { version } of line) {
         const proof = proofs.get(version);

@@ -17,7 +17,7 @@ import { nothingKnown } from '../run/log/ending-facts.ts';
 import { Log, stdoutSink } from '../run/log/log.ts';
 import type { Command } from '../run/option-table.ts';
 import { logFormatOf, updateOptionsOf } from '../run/options.ts';
-import type { FirstContext } from '../run/run-context.ts';
+import type { FirstContext, ReportCrash } from '../run/run-context.ts';
 import { chooseTemporaryDirectory } from '../run/temporary-directory.ts';
 import { usageOf } from '../run/usage.ts';
 import { versionLine } from '../run/versions.ts';
@@ -84,16 +84,24 @@ function print(text: string): number {
 /** A command with a log, which signals cancel. */
 async function withLog(
   line: CommandLine,
-  work: (log: Log, cancellation: Cancellation) => Promise<number>,
+  work: (log: Log, cancellation: Cancellation, onCrash: FirstContext['onCrash']) => Promise<number>,
 ): Promise<number> {
   const log = new Log(stdoutSink(logFormatOf(line), line.command === 'report' ? 2 : 1));
   const cancellation = new Cancellation(log);
-  try {
-    await chooseTemporaryDirectory();
-    return await work(log, cancellation);
-  } catch (error) {
+  const reportError: ReportCrash = (error) => {
     const facts = { ...nothingKnown, product: line.product };
     return reportEnding(error, log, facts, cancellation.signalNumber).exitCode;
+  };
+  let report = reportError;
+  // Also for a promise that was rejected and that nothing awaits.
+  process.on('uncaughtException', (error) => process.exit(report(error)));
+  try {
+    await chooseTemporaryDirectory();
+    return await work(log, cancellation, (better) => {
+      report = better;
+    });
+  } catch (error) {
+    return reportError(error);
   }
 }
 
@@ -103,7 +111,7 @@ function withInstance(story: Story): (line: CommandLine) => Promise<number> {
 
 /** A command that needs an engine. */
 function withEngine(line: CommandLine, work: (context: FirstContext) => Promise<number>): Promise<number> {
-  return withLog(line, async (log, cancellation) => {
+  return withLog(line, async (log, cancellation, onCrash) => {
     const configDirectory = await prepareConfig(
       await mkdtemp(join(tmpdir(), 'svc-updater-')),
       process.env,
@@ -118,7 +126,7 @@ function withEngine(line: CommandLine, work: (context: FirstContext) => Promise<
     const options = updateOptionsOf(line);
     const notifier = new Notifier(line.product.name, (failure) => process.stderr.write(`${failure}\n`));
     notifier.addresses = options.notify;
-    const context = { engine, log, cancellation, notifier, ...times, options, line };
+    const context = { engine, log, cancellation, notifier, ...times, options, line, onCrash };
     const exitCode = await work(context);
     // A lookup of a host name cannot be cancelled, and would delay the end of the process.
     if (!(await notifier.close(graceMs))) process.exit(exitCode);

@@ -7,13 +7,14 @@ import { removeOwnScratches } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { withProjectOptions } from '../compose/inspect/choose-workers.ts';
 import { type FoundInstance, findInstance } from '../compose/inspect/find-instance.ts';
+import { maxAttempts } from '../compose/resume/plan-earlier.ts';
 import { endingFacts, nothingYet, type RunSoFar } from '../compose/resume/run-so-far.ts';
 import type { CommandLine } from '../run/command-line.ts';
 import { type Ending, repeatEnding } from '../run/log/ending.ts';
 import { and } from '../run/log/wording.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
 import { runToEnd } from '../run/run-to-end.ts';
-import { type JournalData, readJournal } from '../run/state/journal.ts';
+import { isPending, type JournalData, readJournal } from '../run/state/journal.ts';
 import { dropLock } from '../run/state/lock.ts';
 import { stateDirectory } from '../run/state/state-directory.ts';
 import { isStackInstead } from '../swarm/index.ts';
@@ -53,6 +54,7 @@ export async function runOnInstance(given: FirstContext, story: Story): Promise<
         isRollback: kind === 'rollback',
       }),
       close: (ending) => close(given, soFar, ending),
+      recordCrash: (ending) => recordCrash(soFar, ending),
       afterShutdown: kind === 'look' ? null : 'the update resumes when the updater is started again',
     });
   } finally {
@@ -72,7 +74,10 @@ async function onProject(
   if (story.kind !== 'look') {
     soFar.instance = instance;
     const journal = await ownJournal(instance);
-    if (journal?.state.at === 'ended') {
+    if (
+      journal?.state.at === 'ended' &&
+      !(journal.state.ending.outcome === 'crashed' && isPending(journal))
+    ) {
       await dropLock(instance.place.mountedAt, instance.own);
       given.notifier.addresses = [];
       return repeatEnding({ ...journal.state.ending, exitCode: 0 }, given.log);
@@ -103,6 +108,15 @@ function requireGivenSettings({ line, options }: FirstContext): void {
   throw new UpdateError('settings-invalid', `${givenSettingsPath} does not exist in this container`, {
     advice: 'Start the update again and enter the new settings again.',
   });
+}
+
+/** Gives whether the engine starts this container again. If the journal cannot be written, the next run goes by its last state. */
+function recordCrash({ instance, journal }: RunSoFar, ending: Ending): boolean {
+  try {
+    journal?.endAtOnce(ending);
+  } catch {}
+  const { restartPolicy = 'no', restartCount = 0 } = instance?.own ?? {};
+  return restartPolicy !== 'no' && (restartPolicy !== 'on-failure' || restartCount < maxAttempts - 1);
 }
 
 /** The outcome is in the journal before the engine is told not to start this container again. */

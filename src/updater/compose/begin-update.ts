@@ -7,7 +7,7 @@ import { recallsOf } from '../run/recalls.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { startEarly } from '../run/start-early.ts';
 import { recordOf } from '../run/state/changeover.ts';
-import { emptyJournal, isPending, Journal, type JournalData } from '../run/state/journal.ts';
+import { countStart, emptyJournal, isPending, Journal, type JournalData } from '../run/state/journal.ts';
 import { runStamp } from '../run/state/kept-runs.ts';
 import { wasInterrupted } from '../run/state/was-interrupted.ts';
 import { checkHost } from './facts/check-host.ts';
@@ -109,7 +109,7 @@ async function beginJournal(
     ...emptyJournal,
     run: runStamp(startedAt),
     containerId: own.id,
-    attempt: isAgain ? earlier.attempt + 1 : 1,
+    ...(isAgain ? countStart(earlier) : { attempt: 1 }),
     project: installation.project,
     target: options.target?.tag ?? null,
     services: [options.app, ...options.workers],

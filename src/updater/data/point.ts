@@ -175,8 +175,15 @@ export async function readPoint(place: PointPlace): Promise<Point | null> {
     throw new UpdateError('restore-point-unreadable', message, { cause });
   });
   if (record === null) return null;
-  const point = parsed(record);
-  if (point !== null) return point;
+  const found = intactPoint(record);
+  const { data: point } = pointSchema.safeParse(found);
+  if (point) return point;
+  if (![undefined, 2].includes(Object(found).format))
+    throw new UpdateError(
+      'restore-point-unreadable',
+      `${path} was written by another version of the updater`,
+      { advice: 'Run the command again with the version of the updater that saved the data.' },
+    );
   throw new UpdateError(
     'restore-point-damaged',
     `${path} is damaged or was changed: its checksum does not match`,
@@ -200,10 +207,11 @@ async function textOf(place: PointPlace, path: string): Promise<string | null> {
   }
 }
 
-function parsed(record: string): Point | null {
+/** Null if it does not match its checksum. */
+function intactPoint(record: string): unknown {
   try {
     const { sha256, point } = JSON.parse(record);
-    return sha256 === checksumOf(point) ? pointSchema.parse(point) : null;
+    return sha256 === checksumOf(point) ? point : null;
   } catch {
     return null;
   }

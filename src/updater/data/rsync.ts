@@ -2,10 +2,12 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createInterface } from 'node:readline';
+import { lineSplitter } from '../../engine/http/lines.ts';
 import type { AskedMount } from './tools-protocol.ts';
 
 const keptLines = 20;
+const longestError = 1_000;
+const [lineFeed, carriageReturn] = [10, 13];
 
 /**
  * Nanoseconds count, too: by default rsync only compares whole seconds. So do attributes named `user.rsync.%…`, which backup
@@ -83,7 +85,7 @@ const running = new Set<ChildProcess>();
 
 interface Listeners {
   onOutput?: (chunk: Buffer) => void;
-  /** Of its standard output; rsync ends lines of progress by a carriage return. */
+  /** Of its standard output. */
   onLine?: (line: string) => void;
   signal?: AbortSignal;
 }
@@ -100,17 +102,25 @@ export async function run(
   const onAbort = () => kill(child);
   signal?.addEventListener('abort', onAbort);
   const errors: string[] = [];
-  createInterface({ input: child.stderr }).on('line', (line) => {
-    errors.push(line.slice(0, 1_000));
+  const stderr = lineSplitter((line) => {
+    errors.push(line);
     if (errors.length > keptLines) errors.shift();
-  });
+  }, longestError);
+  child.stderr.on('data', (chunk: Buffer) => stderr.write(chunk));
   child.stdout.on('data', onOutput);
-  if (onLine) createInterface({ input: child.stdout }).on('line', onLine);
+  const stdout = onLine && lineSplitter(onLine);
+  child.stdout.on('data', (chunk: Buffer) => stdout?.write(withLineEnds(chunk)));
   const [code] = await once(child, 'close');
+  stderr.end();
+  stdout?.end();
   signal?.removeEventListener('abort', onAbort);
   running.delete(child);
   return { code, errors };
 }
+
+/** rsync's lines of progress end in a carriage return. */
+const withLineEnds = (chunk: Buffer): Buffer =>
+  chunk.map((byte) => (byte === carriageReturn ? lineFeed : byte)) as Buffer;
 
 /** All that is there is on the disk when it resolves. If the file systems cannot be synced alone, all are. */
 export async function sync(paths: readonly string[]): Promise<void> {

@@ -39,6 +39,8 @@ export interface ToolsCall<V extends Verb> {
 
 const rights = ['DAC_OVERRIDE', 'DAC_READ_SEARCH', 'CHOWN', 'FOWNER', 'FSETID', 'SETFCAP', 'MKNOD'];
 const memory = 1024 ** 3;
+/** Characters: a result is one line, which may list the mounts of all processes. */
+const longestResult = 16 * 1024 ** 2;
 const pauseMs = 100;
 /** Of a container that was prepared: the hash of its definition. */
 const preparedLabel = 'svc-updater.prepared';
@@ -163,7 +165,7 @@ async function run<V extends Verb>(
     const told = jsonText(toolsLine).safeParse(line).data;
     if (told && 'bytes' in told) onProgress?.(told.bytes);
     else last = told ?? null;
-  });
+  }, longestResult);
   const input = new PassThrough();
   stopped?.then(
     () => input.write('\n'),

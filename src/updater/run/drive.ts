@@ -68,6 +68,10 @@ const pauseMs = 500;
 
 /** Told of each step before it is taken: tests end the run there. */
 const told = channel('svc-updater.step');
+let current: string | null = null;
+
+/** The step that was taken last: `verify`. */
+export const currentStep = (): string | null => current;
 
 /** Looks, decides, acts, and looks again until the goal is reached. */
 export async function drive<View, Step extends { kind: string }>(
@@ -81,6 +85,7 @@ export async function drive<View, Step extends { kind: string }>(
     const step = driver.next(view, goal);
     if (isDone(step)) return;
     if (isBlocked(step)) throw step.why;
+    current = step.kind;
     told.publish({ goal, kind: step.kind });
     await driver.execute(step, view).catch(patience);
   }

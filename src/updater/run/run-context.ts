@@ -18,7 +18,12 @@ export interface RunContext {
   beganAt: number;
 }
 
+/** Reports an exception that nothing has caught, at once. Gives the exit code. */
+export type ReportCrash = (error: unknown) => number;
+
 /** The context before the project is found, which is where the settings file is. */
 export interface FirstContext extends RunContext {
   line: CommandLine;
+  /** Replaces the report of a crash, for a run that knows more. */
+  onCrash(report: ReportCrash): void;
 }

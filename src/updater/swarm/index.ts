@@ -25,6 +25,7 @@ export async function updateStack(given: FirstContext): Promise<number> {
       update({ settle: () => settleStack(given, soFar), begin: (start) => beginStack(start, soFar) }, log),
     facts: () => ({ ...soFar.facts, touched: soFar.run?.isReplacing ?? false }),
     close: (ending) => close(engine, soFar, ending),
+    recordCrash: () => (soFar.found?.own.restartPolicy ?? 'no') !== 'no',
     afterShutdown: 'the next run resumes this update',
   });
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod/mini';
-import { jsonText, mistakeIn } from '../../core/progress/json-text.ts';
+import { jsonText, mistakeIn, otherFormat } from '../../core/progress/json-text.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { createConfig, findConfig, relabelConfig, removeConfig } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
@@ -118,7 +118,7 @@ export async function readRecord(engine: Engine, stack: string): Promise<FoundRe
     'stack-busy',
     `the config ${config.name} is the record of another update, which this updater version cannot read (${mistake})`,
     {
-      advice: `Make sure that no updater is running, remove the config (docker config rm ${config.name}), then run {command} again.`,
+      advice: `${otherFormat(config.data, 2) ? 'Finish that update with the version of the updater that started it' : 'Make sure that no updater is running'}, remove the config (docker config rm ${config.name}), then run {command} again.`,
     },
   );
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCommand } from '../../../src/engine/cli/command.ts';
+import { byLine } from '../../../src/engine/cli/run-attached.ts';
 
 const env = { PATH: process.env.PATH ?? '' };
 const options = { env, deadlineMs: 10_000 };
@@ -21,7 +22,7 @@ describe('runCommand', () => {
     expect(await sh('echo out; echo err >&2; exit 3')).toEqual({
       exitCode: 3,
       stdout: 'out\n',
-      stderr: 'err\n',
+      stderr: 'err',
       timedOut: false,
       aborted: false,
     });
@@ -84,5 +85,30 @@ describe('runCommand', () => {
     expect(lines).toHaveLength(1000);
     expect(result.stderr.split('\n')).toHaveLength(200);
     expect(result.stderr.endsWith('line 1000')).toBe(true);
+  });
+
+  // More than a string can hold.
+  const endless = 'head -c 600000000 /dev/zero';
+
+  it.each([undefined, () => {}])('cuts a line of standard error that never ends', async (onStderrLine) => {
+    const result = await sh(`${endless} >&2; echo >&2; echo last >&2; exit 3`, { onStderrLine });
+    expect(result).toMatchObject({ exitCode: 3, stdout: '' });
+    expect(result.stderr.split('\n').map((line) => line.length)).toEqual([16 * 1024, 4]);
+  });
+
+  it('fails if the standard output is too long', async () => {
+    const { exitCode, stdout, stderr } = await sh(endless);
+    expect({ exitCode, stdout, stderr }).toEqual({
+      exitCode: null,
+      stdout: '',
+      stderr: 'sh printed more than 67108864 bytes',
+    });
+  });
+
+  it('reads on if a line of the output never ends', async () => {
+    const lines: number[] = [];
+    const output = byLine((line) => lines.push(line.length));
+    expect(await sh(`${endless}; echo; echo last`, { output })).toMatchObject({ exitCode: 0 });
+    expect(lines).toEqual([1024 ** 2, 4]);
   });
 });

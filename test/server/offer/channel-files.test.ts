@@ -204,6 +204,25 @@ describe('an attack', () => {
     expect(await removed.read()).toEqual([null, '16']);
   });
 
+  it.each<[string, readonly string[], unknown]>([
+    ['alone', ['v1.5.1'], { below: 'v1.4.3', why: 'CVE-2026-1' }],
+    ['beside an older file of another signer', ['v1.4.8', 'v1.5.1'], null],
+  ])('cannot undo a stored recall by a clock that is behind, %s', async (how, versions, urgent) => {
+    const [recalled, urgentBelow] = [recallsOf('v1.5.1'), { below: 'v1.4.3', why: 'CVE-2026-1' }];
+    const told = { recalled, urgent: urgentBelow, rollout: { version: 'v1.6.0', percent: 10 } };
+    hostChannel(forge, issued(20, told), anna);
+    await server().read();
+    vi.setSystemTime(new Date('2026-11-18T12:00:00Z'));
+    const isAlone = how === 'alone';
+    // An older file of the same signer changes nothing, whatever the clock says.
+    const old = issued(14, isAlone ? {} : { recalled: recallsOf('v1.4.8') });
+    hostChannel(forge, old, isAlone ? anna : bert);
+    await server().read();
+    const file = await server().current();
+    expect(file?.recalled.map(({ version }) => version)).toEqual(versions);
+    expect(file?.urgent).toEqual(urgent);
+  });
+
   it('with a stored time in the future is undone', async () => {
     vi.setSystemTime(new Date('2026-12-24T12:00:00Z'));
     hostChannel(forge, channelFile({ issuedAt: '2026-12-24T08:00:00Z' }), anna);

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Channel } from '../../../src/core/release/channel.ts';
 import { createFeed, type Feed } from '../../../src/feed/feed.ts';
 import type { Trust } from '../../../src/provenance/trust.ts';
@@ -175,6 +175,13 @@ describe('an attack', () => {
       [],
       `v1.5.0 is not verified: ${dates}; v1.4.9 is not verified: ${dates}`,
     ]);
+    // The clock is set to a time at which the last offered release was not published yet.
+    onTestFinished(() => void vi.useRealTimers());
+    vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-11-18T12:00:00Z') });
+    const behind = feedOf();
+    await behind.check();
+    expect(versions(behind)).toEqual([]);
+    vi.useRealTimers();
     // Of the other channel nothing was offered.
     forge.publish({
       ...attach(forge, anna, releaseFile('v1.6.0-canary.1', { publishedAt: older })),

@@ -102,7 +102,6 @@ describe('the record of a restore point', () => {
   );
 
   it.each<[string, object]>([
-    ['format 1', { format: 1 }],
     ['a field that nobody knows', { more: 1 }],
     ['a run that is no folder name', { run: '../x' }],
     ['a journal that is none', { back: {} }],
@@ -124,6 +123,15 @@ describe('the record of a restore point', () => {
     const place = await makePlace(usual(), owner, at);
     await writePoint(place, { ...pointOf(owner), ...changes } as Point);
     await expect(readPoint(place)).rejects.toMatchObject({ code: 'restore-point-damaged' });
+  });
+
+  it.each([1, 3])('of format %d is unreadable, and not damaged', async (format) => {
+    const place = await makePlace(usual(), owner, at);
+    await writePoint(place, { ...pointOf(owner), format, more: 1 } as unknown as Point);
+    await expect(readPoint(place)).rejects.toMatchObject({
+      code: 'restore-point-unreadable',
+      message: `${record(place)} was written by another version of the updater`,
+    });
   });
 
   it('is unreadable, and not damaged, if the system cannot read it', async () => {

@@ -125,7 +125,8 @@ describe('expectations of a release', () => {
     const line = parseCommandLine([...args, '--service', 'app'], {});
     const { context } = runContext(await engineWith({}));
     const place = { name: 'svc', directory: folder, mountedAt: folder };
-    const target = async () => (await withProjectOptions({ ...context, line }, place)).options.target;
+    const target = async () =>
+      (await withProjectOptions({ ...context, line, onCrash: () => {} }, place)).options.target;
     expect(await target()).toMatchObject({ tag: 'v1.5.0' });
     await writeFile(join(folder, '.svc-updater.yaml'), 'wait-timeout: 600\n');
     expect(await target()).toMatchObject({ tag: 'v1.5.0' });

@@ -64,7 +64,6 @@ describe('readRecord', () => {
   });
 
   it.each([
-    ['format', { format: 1 }],
     ['run', { run: '../../etc' }],
     ['target', { target: undefined }],
     ['moves.0.id', { moves: [moveOf('app', { id: 'a/../b' })] }],
@@ -74,6 +73,14 @@ describe('readRecord', () => {
     ['files.0.before', { files: [{ ...data.files[0], before: 'a' }] }],
   ])('does not trust %s in %j', (field, changes) =>
     expect(read({ ...data, ...changes })).rejects.toMatchObject(refused(`${field} is not valid`)),
+  );
+
+  it.each([1, 3])('names the way out of a record of format %d', (format) =>
+    expect(read({ ...data, format })).rejects.toMatchObject({
+      ...refused('format is not valid'),
+      advice:
+        'Finish that update with the version of the updater that started it, remove the config (docker config rm svc-updater.svc), then run {command} again.',
+    }),
   );
 
   it.each([

@@ -1,7 +1,7 @@
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
-import { savedAt } from '../../data/point.ts';
+import { type Point, savedAt } from '../../data/point.ts';
 import type { PointRecord } from '../../data/point-record.ts';
 import { type Ending, endingOf, keptEnding } from '../../run/log/ending.ts';
 import type { Log } from '../../run/log/log.ts';
@@ -97,18 +97,25 @@ async function withData(
   if (found === null) throw cannotRollBack(new Error("the restore point's record is missing"));
   const { point } = found;
   log.warn(`${point.next} failed; rolling back to ${from} with the data saved at ${savedAt(point)}`);
-  const rolledBack = new UpdateError('rolled-back', error.message, {
-    state: `${from} is running again with the data saved at ${savedAt(point)}`,
-    isLogged: true,
-    fields: { rolledBack: { version: from, at: point.at } },
-    cause: error,
-  });
+  const rolledBack = rolledBackTo(point, error.message, { isLogged: true, cause: error });
   const target = { record: found, back: journal.data };
   await beginRollback(context, journal, target, endingOf(rolledBack, facts, log));
   // Hashes that this run is computing are not computed once more.
   await record?.hashed(await dataDoors(context, journal)).catch(() => {});
   return () => rolledBack;
 }
+
+/** The end of a run that restores a restore point. */
+export const rolledBackTo = (
+  { version, at }: Point,
+  message: string,
+  more: { isLogged?: boolean; cause?: unknown } = {},
+): UpdateError =>
+  new UpdateError('rolled-back', message, {
+    ...more,
+    state: `${version} is running again with the data saved at ${savedAt({ at })}`,
+    fields: { rolledBack: { version, at } },
+  });
 
 /** A data service did not start after its data was saved. The second try, on the way out, decides whether it is down. */
 const unlessStarted = (error: unknown): unknown =>

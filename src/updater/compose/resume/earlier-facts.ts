@@ -9,7 +9,7 @@ import { maskRulesOfSent } from '../../run/log/mask-rules.ts';
 import type { UpdateOptions } from '../../run/options.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { newHasStarted } from '../../run/state/changeover.ts';
-import type { JournalData } from '../../run/state/journal.ts';
+import { countStart, type JournalData } from '../../run/state/journal.ts';
 import { runForm } from '../../run/state/kept-runs.ts';
 import { backupsOf } from '../../run/state/state-directory.ts';
 import { type FoundInstance, refuseForeignContainers } from '../inspect/find-instance.ts';
@@ -17,7 +17,7 @@ import { givePaths, pathsOfProject, viewProject } from '../inspect/view-project.
 import { localImages } from '../pull/tags.ts';
 import { checkFiles, checkPoints, checkProject } from './check-journal.ts';
 import { findLaterChange } from './later-change.ts';
-import type { EarlierFacts } from './plan-earlier.ts';
+import { type EarlierFacts, maxAttempts } from './plan-earlier.ts';
 
 /**
  * What a run that ended early has left; from here on its secrets are hidden, too. `rejection` is why compose does not take
@@ -65,15 +65,20 @@ export async function gatherEarlierFacts(
   if (laterChange === null && files.length > 0) {
     checkFiles(data, await pathsOfProject(project, paths), place.mountedAt);
   }
+  const isNewThere = changeover !== null && newHasStarted(changeover, containers);
+  const { attempt } = countStart(data);
+  // A new version on which one container was interrupted too often would interrupt the next one, too.
+  const isCounted = isOwn || (attempt > maxAttempts && (data.started || isNewThere));
   return {
     files,
     rejection,
     facts: {
       isOwn,
-      attempt: isOwn ? data.attempt + 1 : 1,
+      attempt: isCounted ? attempt : 1,
       sameRequest: isSameRequest(data, options, place.name),
-      newHasStarted: changeover !== null && newHasStarted(changeover, containers),
+      newHasStarted: isNewThere,
       laterChange,
+      mayRollBack: !options.noRollback,
     },
   };
 }

@@ -1,9 +1,9 @@
 import type { Ending } from '../../run/log/ending.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
 import { isHalfDone, type JournalData } from '../../run/state/journal.ts';
-import { isReplacing, stageOf, wayBackOf } from '../../run/state/run-state.ts';
+import { endingOfState, isReplacing, stageOf, wayBackOf } from '../../run/state/run-state.ts';
 
-/** Starts of one container for one run: the restart policy of the launcher gives it as many. */
+/** Starts of one container in one state of a run: the restart policy of the launcher gives it as many. */
 export const maxAttempts = 4;
 
 /** What is found of a run that ended with something left to do. */
@@ -18,6 +18,8 @@ export interface EarlierFacts {
   newHasStarted: boolean;
   /** A change that another process made after that run, as the beginning of a sentence; null if there is none. */
   laterChange: string | null;
+  /** `--no-rollback` was not given. */
+  mayRollBack: boolean;
 }
 
 /** What to do about a run that ended early. */
@@ -29,7 +31,9 @@ export type EarlierStep =
   | { kind: 'undo'; afterwards: AfterUndo }
   /** The new version has started and cannot be rolled back: its update is completed first. */
   | { kind: 'complete'; changeover: Changeover }
-  /** The new version has started, and this container was interrupted too often to try once more. */
+  /** The new version has started, and the update cannot be tried once more: the restore point is restored. */
+  | { kind: 'roll-back' }
+  /** The same without a restore point. */
   | { kind: 'give-up' };
 
 type AfterUndo =
@@ -47,17 +51,21 @@ export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
   const { changeover, started, state } = data;
   const wayBack = wayBackOf(state);
   const exhausted = now.attempt > maxAttempts;
+  // The same release would crash the updater again.
+  const hasCrashed = wayBack === null && endingOfState(state)?.outcome === 'crashed';
   // Before `recreate`, what was stopped to save data is started again, and the update begins again.
   const isNewThere = started || now.newHasStarted;
   // Until then the old version may have been started, and have written what is not in the restore point.
   const isStale = data.point != null && !isNewThere;
   if (changeover !== null && wayBack === null && isReplacing(state)) {
-    if (now.sameRequest && !exhausted && !isStale) return { kind: 'resume', changeover };
+    const isStuck = exhausted || hasCrashed;
+    if (now.sameRequest && !isStuck && !isStale) return { kind: 'resume', changeover };
     if (isNewThere) {
-      return exhausted ? { kind: 'give-up' } : { kind: 'complete', changeover };
+      if (!isStuck) return { kind: 'complete', changeover };
+      return { kind: data.point?.state === 'saved' && now.mayRollBack ? 'roll-back' : 'give-up' };
     }
   }
-  return { kind: 'undo', afterwards: afterUndo(data, now.isOwn, exhausted) };
+  return { kind: 'undo', afterwards: afterUndo(data, now.isOwn, exhausted || (hasCrashed && now.isOwn)) };
 }
 
 function afterUndo({ state }: JournalData, isOwn: boolean, exhausted: boolean): AfterUndo {

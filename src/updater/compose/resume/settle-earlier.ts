@@ -1,15 +1,14 @@
 import { join } from 'node:path';
-import { stateName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { removeScratches } from '../../../engine/api/scratch.ts';
-import { savedAt } from '../../data/point.ts';
 import { drive } from '../../run/drive.ts';
-import { endingOf, repeatEnding } from '../../run/log/ending.ts';
+import { type Ending, endingOf, repeatEnding } from '../../run/log/ending.ts';
 import type { Log } from '../../run/log/log.ts';
 import { and } from '../../run/log/wording.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
 import {
+  countStart,
   endingFactsOf,
   isPending,
   Journal,
@@ -19,11 +18,11 @@ import {
   setAside,
 } from '../../run/state/journal.ts';
 import type { Lock } from '../../run/state/lock.ts';
-import { isBeforeReplacing, openOf, phaseWord, wayBackOf } from '../../run/state/run-state.ts';
+import { endingOfState, isBeforeReplacing, openOf, phaseWord, wayBackOf } from '../../run/state/run-state.ts';
 import { logName } from '../../run/state/state-directory.ts';
 import type { Earlier } from '../../run/update.ts';
 import { ComposeRun } from '../loop/compose-run.ts';
-import { markRollback } from '../loop/turn-back.ts';
+import { markRollback, rolledBackTo } from '../loop/turn-back.ts';
 import { startDataServices } from '../replace/data-services.ts';
 import { beginRollback, openPoint } from '../replace/rollback/restore-data.ts';
 import { dropPoint } from '../replace/save.ts';
@@ -58,8 +57,10 @@ export async function settleEarlier(
     await journal.note({
       files,
       containerId: instance.own.id,
+      ...countStart(data),
       attempt: facts.attempt,
-      state: openOf(data.state) ?? data.state,
+      // Until a rollback has begun, a kill must not hide that the updater has crashed.
+      ...(step.kind !== 'roll-back' && { state: openOf(data.state) ?? data.state }),
     });
   }
   const over = { data, stands: false };
@@ -91,7 +92,7 @@ export async function settleEarlier(
     case 'undo': {
       if (facts.newHasStarted) {
         soFar.journal = journal;
-        await rollBackOvertaken(context, journal);
+        if (isOvertaken(context, data)) await restorePoint(context, journal, 'the update was interrupted');
         soFar.journal = null;
       }
       if (wayBackOf(journal.data.state) === null) await markRollback(journal, log, null);
@@ -106,7 +107,7 @@ export async function settleEarlier(
       if (step.afterwards.kind === 'give-up') {
         // Its end is this run's own: this container repeats it if it is started once more.
         soFar.journal = journal;
-        throw new UpdateError('killed-repeatedly', killedOften(data));
+        throw new UpdateError('killed-repeatedly', whyStuck(data));
       }
       await journal.closeForLaterRun('cancelled', 'the update was interrupted, and the next run undid it');
       return fresh;
@@ -116,27 +117,39 @@ export async function settleEarlier(
       await journal.closeForLaterRun('broken', 'another update was started before this one was verified');
       soFar.earlier = over;
       return fresh;
-    case 'give-up':
-      throw new UpdateError('broken', killedOften(data));
+    case 'roll-back': {
+      soFar.journal = journal;
+      const ending = await restorePoint(context, journal, whyStuck(data));
+      if (ending === null) throw new UpdateError('broken', 'the record of the restore point is missing');
+      await drive(new ComposeRun(context, journal, { wasKilled: true }), 'rollback', log);
+      return { kind: 'ended', ending: repeatEnding(ending, log) };
+    }
+    case 'give-up': {
+      soFar.journal = journal;
+      const why = data.point?.state === 'saved' ? '--no-rollback was given' : 'there is no restore point';
+      throw new UpdateError('broken', whyStuck(data), {
+        state: `the new version has started, but it was not verified; it was not rolled back, because ${why}`,
+      });
+    }
   }
 }
 
 /** The new version was started, by files that were just written, after the data was saved: the data goes back with the files. */
-async function rollBackOvertaken(context: RunContext, journal: Journal): Promise<void> {
-  const { data } = journal;
-  const isForward = wayBackOf(data.state) === null && isBeforeReplacing(data.state);
-  if (!isForward || context.options.noRollback) return;
+const isOvertaken = ({ options }: RunContext, { state }: JournalData): boolean =>
+  wayBackOf(state) === null && isBeforeReplacing(state) && !options.noRollback;
+
+/** Begins to restore the restore point. Gives the end of the run after that; null without its record. @throws UpdateError broken */
+async function restorePoint(context: RunContext, journal: Journal, why: string): Promise<Ending | null> {
   const unusable = (cause: UpdateError) => {
     throw new UpdateError('broken', `the restore point cannot be used: ${cause.message}`, { cause });
   };
   const record = await openPoint(journal).catch(unusable);
-  if (record === null) return;
-  const { point } = record;
-  const state = `${point.version} is running again with the data saved at ${savedAt(point)}`;
-  const error = new UpdateError('rolled-back', 'the update was interrupted', { state });
+  if (record === null) return null;
   const facts = { ...endingFactsOf(journal.data), product: context.options.product };
-  const ending = endingOf(error, facts, context.log);
+  const { lines, ...ending } = endingOf(rolledBackTo(record.point, why), facts, context.log);
+  for (const line of lines) context.log.error(line);
   await beginRollback(context, journal, { record, back: journal.data }, ending);
+  return ending;
 }
 
 /** A run that is killed on a full disk may have stopped everything for a rollback that is not in the journal. */
@@ -153,26 +166,17 @@ const warnOf =
     for (const line of [...error.detail, error.message]) log.warn(line);
   };
 
-/** The journal of an earlier run; a journal that this version cannot read is put aside. */
+/** The journal of an earlier run; a malformed journal is put aside. */
 async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | null> {
   const earlier = await readJournal(state);
   if (earlier === null || !('unreadable' in earlier)) return earlier;
-  if (/"format": *1,/.test(earlier.unreadable)) {
-    throw new UpdateError(
-      'journal-pending',
-      `${stateName}/journal.json was written by an older version of the updater`,
-      {
-        advice: `If that update has ended, remove the journal (rm ${stateName}/journal.json). Otherwise, finish the update with the older updater. Then run {command} again.`,
-      },
-    );
-  }
   const place = await setAside(state, earlier);
   log.warn(`the journal of an earlier run cannot be read (${earlier.mistake}); it was moved to ${place}`);
   return null;
 }
 
-const killedOften = ({ state }: JournalData): string =>
-  `this updater was interrupted ${maxAttempts} times during the ${phaseWord(state)} phase and will not try again automatically`;
+const whyStuck = ({ state }: JournalData): string =>
+  `this updater ${endingOfState(state)?.outcome === 'crashed' ? 'crashed' : `was interrupted ${maxAttempts} times`} during the ${phaseWord(state)} phase and will not try again automatically`;
 
 /** All services of a version that has started are brought to it, well or not. */
 async function completeUpdate(context: RunContext, journal: Journal, changeover: Changeover): Promise<void> {

@@ -23,6 +23,8 @@ export interface EndingFacts {
   isUnwell?: boolean;
   /** Written files that were not restored, because they were edited during the update. */
   leftAlone?: LeftAlone;
+  /** The step that was taken last. */
+  step?: string | null;
   /** The run is a requested rollback. */
   isRollback?: boolean;
   /** Product to name in the sentences; default svc. */

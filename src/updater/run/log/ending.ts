@@ -31,7 +31,7 @@ interface Failure extends Ending {
 
 /** Why the run ended, the state of the instance, and what to type next. `cancelledBy` is a signal number. */
 export function endingOf(error: unknown, facts: EndingFacts, log: Log, cancelledBy = 15): Failure {
-  const { touched, project, product = svc, isRollback = false } = facts;
+  const { touched, project, product = svc, isRollback = false, canRollBack, step } = facts;
   const words = {
     command: isRollback ? 'rollback --yes' : 'the update',
     compose: project === null ? 'docker compose' : shortComposeCommand(project),
@@ -46,8 +46,12 @@ export function endingOf(error: unknown, facts: EndingFacts, log: Log, cancelled
     const stands = touched
       ? `some containers may not have been replaced; check them with ${words.compose} ps`
       : 'no container was changed, and the original files are in place';
-    const state = `this is a bug in the updater; ${stands}`;
-    const advice = shownAdvice('Please report the lines above.', log);
+    const state = `this is a bug in the updater${step ? `, which crashed in ${step}` : ''}; ${stands}`;
+    const result = canRollBack
+      ? `if the new version has started, this restores ${facts.version} with its data`
+      : 'this undoes the update if the new version has not started';
+    const again = touched ? `Run ${words.command} again: ${result}. ` : '';
+    const advice = shownAdvice(`${again}Please report the lines above.`, log);
     const end = { outcome: 'crashed', code: null, state, advice } as const;
     const lines = [error instanceof Error ? (error.stack ?? error.message) : String(error)];
     return failure(end, exitCodes.crashed, lines);
@@ -113,7 +117,7 @@ export function repeatEnding(ending: Ending, log: Log): Ending {
   return ending;
 }
 
-function logEnd({ outcome, message, fields }: Ending, log: Log): void {
+export function logEnd({ outcome, message, fields }: Ending, log: Log): void {
   const isGood = (good as readonly Outcome[]).includes(outcome);
   log.enter('done');
   log[outcome === 'cancelled' ? 'warn' : isGood ? 'info' : 'error'](message, { outcome, ...fields });

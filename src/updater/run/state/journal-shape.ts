@@ -144,6 +144,8 @@ export const journalSchema = z.object({
   /** The updater's container, and how often it has started for this run. */
   containerId: id,
   attempt: z.number(),
+  /** The state in which the start before was interrupted: only starts in one state are counted. */
+  interruptedIn: z.exactOptional(text),
   project,
   /** As asked for: `v1.5.0`, `canary`, or null. */
   target: z.nullable(text),

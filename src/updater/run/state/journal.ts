@@ -1,7 +1,8 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { disk, type FileSystem, writeAside, writeWhole } from '../../../core/files/file-system.ts';
-import { jsonText, mistakeIn } from '../../../core/progress/json-text.ts';
+import { jsonText, mistakeIn, otherFormat } from '../../../core/progress/json-text.ts';
 import type { Outcome } from '../../../core/progress/outcome.ts';
 import { stateName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
@@ -21,7 +22,7 @@ import {
   phaseWord,
   wayBackOf,
 } from './run-state.ts';
-import { refuseForeignEntry, stateDirectory } from './state-directory.ts';
+import { logName, refuseForeignEntry, stateDirectory } from './state-directory.ts';
 
 export type { JournalData } from './journal-shape.ts';
 
@@ -60,7 +61,7 @@ export class Journal {
     const data = this.#changed(changes);
     const path = join(this.#place.state, journalName);
     const save = () =>
-      writeWhole(this.#fs, path, `${JSON.stringify(data, null, 1)}\n`, {
+      writeWhole(this.#fs, path, textOf(data), {
         mode: 0o600,
         temporary: `${path}.new`,
       });
@@ -95,13 +96,29 @@ export class Journal {
     return { ...this.#data, ...changes };
   }
 
-  /** What it takes to go back holds secrets: it is only kept where a later run may still have to. */
   async end(ending: Ending): Promise<void> {
+    await this.write(this.#changesOfEnd(ending));
+  }
+
+  /** Stores that the process has crashed, without waiting: nothing else may happen before it exits. */
+  endAtOnce(ending: Ending): void {
+    const path = join(this.#place.state, journalName);
+    // A write of the run, which is still in progress, has the other name.
+    const temporary = `${path}.crashed`;
+    rmSync(temporary, { force: true });
+    writeFileSync(temporary, textOf(this.#changed(this.#changesOfEnd(ending))), {
+      ...{ mode: 0o600, flag: 'wx', flush: true },
+    });
+    renameSync(temporary, path);
+  }
+
+  /** What it takes to go back holds secrets: it is only kept where a later run may still have to. */
+  #changesOfEnd(ending: Ending): Partial<JournalData> {
     const { state: before, started } = this.#data;
     const state = endedState(before, ending);
     // The new version has started, and nobody puts the old one back any more; but where its data are being put back.
-    const isForward = started && wayBackOf(before) === null;
-    await this.write({ ...((openOf(state) === null || isForward) && { blueprints: [] }), state });
+    const isForward = started && wayBackOf(before) === null && ending.outcome !== 'crashed';
+    return { ...((openOf(state) === null || isForward) && { blueprints: [] }), state };
   }
 
   /** Its run was settled by a later one, which begins at its beginning. */
@@ -111,8 +128,16 @@ export class Journal {
   }
 }
 
+const textOf = (data: JournalData): string => `${JSON.stringify(data, null, 1)}\n`;
+
 /** No container's: nobody repeats such an outcome as its own. */
 const nobody = '';
+
+/** The start of a container after one that was interrupted. Only starts in one state are counted. */
+export function countStart({ state, attempt, interruptedIn }: JournalData) {
+  const { at } = openOf(state) ?? state;
+  return { attempt: (interruptedIn ?? at) === at ? attempt + 1 : 2, interruptedIn: at };
+}
 
 /** The run ended, or was killed, with something left to do. */
 export const isPending = ({ state }: Pick<JournalData, 'state'>): boolean => openOf(state) !== null;
@@ -143,14 +168,14 @@ export function pendingSentence(data: JournalData): string {
 const spelledOut = (run: string): string =>
   run.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3 $4:$5:$6 UTC');
 
-/** A journal that this version cannot read, with its text and what is wrong with it. */
+/** A malformed journal, with its text and what is wrong with it. */
 interface UnreadableJournal {
   unreadable: string;
   mistake: string;
 }
 type ReadJournal = JournalData | UnreadableJournal | null;
 
-/** @throws UpdateError unexpected-file; what the system says */
+/** @throws UpdateError unexpected-file, journal-pending; what the system says */
 export async function readJournal(state: string): Promise<ReadJournal> {
   await refuseForeignEntry(dirname(state));
   await refuseForeignEntry(dirname(state), journalName);
@@ -160,7 +185,16 @@ export async function readJournal(state: string): Promise<ReadJournal> {
   });
   if (text === null) return null;
   const { data, error } = jsonText(journalSchema).safeParse(text);
-  return data ?? { unreadable: text, mistake: mistakeIn(error) };
+  if (data) return data;
+  const which = otherFormat(text, emptyJournal.format);
+  if (which === null) return { unreadable: text, mistake: mistakeIn(error) };
+  throw new UpdateError(
+    'journal-pending',
+    `${stateName}/${journalName} was written by ${which === 'older' ? 'an older' : 'a newer'} version of the updater`,
+    {
+      advice: `If that update has ended (see the last line of ${stateName}/${logName}), remove the journal (rm ${stateName}/${journalName}). Otherwise, finish the update with the ${which} updater. Then run {command} again.`,
+    },
+  );
 }
 
 /** What the last line of a run says that works from this journal. */
@@ -192,15 +226,20 @@ export async function journalsIn(directories: readonly string[]): Promise<Journa
   return found.filter((journal) => journal !== null);
 }
 
-/** A journal with something left to do, for those who only tell of it; null also where it may not be read. */
+/** A journal with something left to do; null also if it cannot be read. Refusal: journal-pending, for another format. */
 export async function pendingJournal(state: string): Promise<JournalData | null> {
-  const journal = await readableJournal(state);
+  const journal = await readableJournal(state, (error) => {
+    if (error instanceof UpdateError && error.code === 'journal-pending') throw error;
+  });
   return journal !== null && isPending(journal) ? journal : null;
 }
 
-async function readableJournal(state: string): Promise<JournalData | null> {
-  const journal = await readJournal(state).catch(() => null);
-  return journal === null || 'unreadable' in journal ? null : journal;
+async function readableJournal(
+  state: string,
+  onError: (error: unknown) => void = () => {},
+): Promise<JournalData | null> {
+  const journal = await readJournal(state).catch(onError);
+  return journal == null || 'unreadable' in journal ? null : journal;
 }
 
 /** Puts the journal aside, where a person may look at it. Gives its new place, relative to the compose directory. */

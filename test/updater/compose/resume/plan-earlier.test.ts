@@ -24,6 +24,7 @@ const domains = {
   sameRequest: [false, true],
   attempt: [1, maxAttempts, maxAttempts + 1],
   isOwn: [false, true],
+  mayRollBack: [false, true],
 } as const;
 type Domains = typeof domains;
 type Situation = { [K in keyof Domains]: Domains[K][number] };
@@ -70,12 +71,14 @@ const words = (planned: EarlierStep): string =>
   planned.kind === 'undo' ? `${planned.kind}, then ${planned.afterwards.kind}` : planned.kind;
 
 const ours: Given = { laterChange: [null] };
-const unfinished: Given = { ...ours, ended: ['killed', 'crashed'], goingBack: ['no'] };
+const unfinished: Given = { ...ours, ended: ['killed'], goingBack: ['no'] };
+const crashed: Given = { ...ours, ended: ['crashed'], goingBack: ['no'] };
 /** Nothing of the new version was meant to run yet. */
 const notReplacing = ['pulling', 'saving', 'writing'] as const;
 const replacing = ['replacing', 'verifying'] as const;
 const notReplaced: Given = { ...unfinished, stage: notReplacing };
 const replaced: Given = { ...unfinished, stage: replacing };
+const crashedAt: Given = { ...crashed, stage: replacing };
 const theSame: Given = { ...replaced, sameRequest: [true] };
 const another: Given = { ...replaced, sameRequest: [false] };
 const toAnEnd: Given = { ...ours, goingBack: ['end'], stage: [...notReplacing, ...replacing] };
@@ -86,6 +89,7 @@ const tooOften: Given = { attempt: [maxAttempts + 1] };
 const noneStarted: Given = { started: [false], newHasStarted: [false] };
 const journalSaysStarted: Given = { started: [true] };
 const engineSaysStarted: Given = { started: [false], newHasStarted: [true] };
+const canRollBack: Given = { hasPoint: [true], mayRollBack: [true] };
 const bySomebodyElse = domains.laterChange[1];
 
 const rows: [situation: string, given: Given, step: string][] = [
@@ -119,8 +123,45 @@ const rows: [situation: string, given: Given, step: string][] = [
   ['something else, once the new has started', { ...another, ...inTime, ...journalSaysStarted }, 'complete'],
   ['something else, the engine knows better', { ...another, ...inTime, ...engineSaysStarted }, 'complete'],
   ['the new version never gets to start', { ...replaced, ...tooOften, ...noneStarted }, 'undo, then give-up'],
-  ['it is always killed after the start', { ...replaced, ...tooOften, ...journalSaysStarted }, 'give-up'],
-  ['it is always killed at the start', { ...replaced, ...tooOften, ...engineSaysStarted }, 'give-up'],
+  ...[journalSaysStarted, engineSaysStarted].flatMap((started): typeof rows => {
+    const killed = { ...replaced, ...tooOften, ...started };
+    return [
+      [
+        'it is always killed after the start, and has a restore point',
+        { ...killed, ...canRollBack },
+        'roll-back',
+      ],
+      ['it is always killed after the start, without one', { ...killed, hasPoint: [false] }, 'give-up'],
+      [
+        'it is always killed after the start, and must not roll back',
+        { ...killed, hasPoint: [true], mayRollBack: [false] },
+        'give-up',
+      ],
+      [
+        'it crashed after the start, and has a restore point',
+        { ...crashedAt, ...started, ...canRollBack },
+        'roll-back',
+      ],
+      ['it crashed after the start, without one', { ...crashedAt, ...started, hasPoint: [false] }, 'give-up'],
+      [
+        'it crashed after the start, and must not roll back',
+        { ...crashedAt, ...started, hasPoint: [true], mayRollBack: [false] },
+        'give-up',
+      ],
+    ];
+  }),
+  ...[
+    { ...crashed, stage: notReplacing },
+    { ...crashedAt, ...noneStarted },
+  ].flatMap((given): typeof rows => [
+    ['it crashed before the start, in this container', { ...given, isOwn: [true] }, 'undo, then give-up'],
+    ['it crashed before the start', { ...given, ...inTime, isOwn: [false] }, 'undo, then start-over'],
+    [
+      'it crashed before the start, too often',
+      { ...given, ...tooOften, isOwn: [false] },
+      'undo, then give-up',
+    ],
+  ]),
 
   ['its own rollback, with an end', { ...toAnEnd, isOwn: [true] }, 'undo, then repeat'],
   ['other rollback', { ...toAnEnd, ...inTime, isOwn: [false] }, 'undo, then start-over'],
@@ -154,6 +195,7 @@ describe('planEarlier', () => {
       sameRequest: true,
       newHasStarted: false,
       laterChange: null,
+      mayRollBack: true,
     };
     const data = journalData({ state: { at: 'replacing' }, changeover: theChangeover });
     expect(planEarlier(data, now).kind).toBe('resume');

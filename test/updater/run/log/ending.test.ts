@@ -181,6 +181,18 @@ it('says after a crash what state it left', () => {
   expect(last).toMatch(/^crashed: this is a bug in the updater; some containers may not have been replaced/);
 });
 
+it.each([
+  [false, 'Run the update again: this undoes the update if the new version has not started. Please report'],
+  [
+    true,
+    'Run the update again: if the new version has started, this restores v1.4.2 with its data. Please report',
+  ],
+])('names the step of a crash, and what the next run does (restore point: %j)', (canRollBack, advice) => {
+  const { last } = ending(new TypeError('x is not a function'), { ...touched, canRollBack, step: 'verify' });
+  expect(last).toContain('this is a bug in the updater, which crashed in verify; some containers may');
+  expect(last).toContain(advice);
+});
+
 it('says of what runs already and is not well that nothing was changed', () => {
   const { last } = ending(new UpdateError('unhealthy', 'svc-app-1 is unhealthy'));
   expect(last).toMatch(

@@ -18,6 +18,7 @@ import { mistakeIn } from '../../../../src/core/progress/json-text.ts';
 import type { Outcome } from '../../../../src/core/progress/outcome.ts';
 import type { EndingFacts } from '../../../../src/updater/run/log/ending-facts.ts';
 import {
+  countStart,
   emptyJournal,
   endingFactsOf,
   isHalfDone,
@@ -174,6 +175,76 @@ describe('Journal.end', () => {
   });
 });
 
+describe('Journal.endAtOnce', () => {
+  it('stores a crash without waiting, with all that a rollback needs', async () => {
+    await writeFile(join(state, 'journal.json.crashed'), 'of a killed process');
+    const run = { started: true, state: { at: 'verifying' }, blueprints } as const;
+    open(run).endAtOnce(ended('crashed'));
+    const ending = { at: 'ended', ending: ended('crashed'), left: { at: 'verifying' } } as const;
+    expect(await readJournal(state)).toEqual({ ...data, ...run, state: ending });
+    expect((await stat(join(state, 'journal.json'))).mode & 0o777).toBe(0o600);
+    expect(await readdir(state)).toEqual(['journal.json']);
+  });
+});
+
+describe('a journal of another format', () => {
+  const half = { ...data, state: { at: 'replacing' } };
+  it.each<[string, string, which: string]>([
+    ['1', JSON.stringify({ format: 1, phase: 'recreate' }), 'older'],
+    ['3', JSON.stringify({ ...half, format: 3 }), 'newer'],
+    ['3, which is not the first field', JSON.stringify({ state: {}, format: 3 }), 'newer'],
+    ['3, incomplete', JSON.stringify({ ...half, format: 3 }, null, 1).slice(0, 200), 'newer'],
+    ['2.1', JSON.stringify({ ...half, format: 2.1 }), 'newer'],
+  ])('%s is refused', async (_, text, which) => {
+    await writeFile(join(state, 'journal.json'), text);
+    const refusal = {
+      code: 'journal-pending',
+      message: `.svc-updater/journal.json was written by ${which === 'older' ? 'an' : 'a'} ${which} version of the updater`,
+      advice: expect.stringContaining(`finish the update with the ${which} updater`),
+    };
+    await expect(readJournal(state)).rejects.toMatchObject(refusal);
+    await expect(pendingJournal(state)).rejects.toMatchObject(refusal);
+    expect(await readFile(join(state, 'journal.json'), 'utf8')).toBe(text);
+  });
+
+  it.each([
+    '',
+    'null',
+    '{}',
+    '{"format":2}',
+    '{"format":null}',
+    '{"format":2,"run":"x',
+    '{"run":{"format":3}',
+  ])('is not meant by %j, which is malformed', async (text) => {
+    await writeFile(join(state, 'journal.json'), text);
+    expect(await readJournal(state)).toMatchObject({ unreadable: text });
+    expect(await pendingJournal(state)).toBeNull();
+  });
+});
+
+describe('countStart', () => {
+  const crashed = { at: 'ended', ending: ended('crashed'), left: { at: 'verifying' } } as const;
+  it.each<[situation: string, Partial<JournalData>, attempt: number, interruptedIn: string]>([
+    ['the first interruption', { attempt: 1, state: { at: 'saving' } }, 2, 'saving'],
+    [
+      'another one in the same state',
+      { attempt: 3, interruptedIn: 'saving', state: { at: 'saving' } },
+      4,
+      'saving',
+    ],
+    [
+      'one in another state',
+      { attempt: 3, interruptedIn: 'saving', state: { at: 'replacing' } },
+      2,
+      'replacing',
+    ],
+    ['a crash', { attempt: 3, interruptedIn: 'verifying', state: crashed }, 4, 'verifying'],
+    ['of an earlier version of the updater', { attempt: 3, state: { at: 'verifying' } }, 4, 'verifying'],
+  ])('%s', (_, changes, attempt, interruptedIn) => {
+    expect(countStart({ ...data, ...changes })).toEqual({ attempt, interruptedIn });
+  });
+});
+
 describe('Journal.closeForLaterRun', () => {
   const goingBack = { state: backTo(null), blueprints } as const;
   const crashed = { at: 'ended', ending: ended('crashed'), left: backTo(null) } as const;
@@ -227,7 +298,7 @@ describe('readJournal', () => {
     ['{', 'it is not valid JSON'],
     ['null', 'it is not valid'],
     ['[]', 'it is not valid'],
-    ['{"format":1,"run":"x","files":[]}', 'format is not valid'],
+    ['{"format":2,"run":"x","files":[]}', 'run is not valid'],
   ])('does not trust %j', async (text, mistake) => {
     await writeFile(join(state, 'journal.json'), text);
     expect(await readJournal(state)).toEqual({ unreadable: text, mistake });
