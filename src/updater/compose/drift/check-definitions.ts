@@ -3,6 +3,7 @@ import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Container } from '../../../engine/container.ts';
 import type { Log } from '../../run/log/log.ts';
 import { and } from '../../run/log/wording.ts';
+import { findMajorChanges } from '../inspect/services/major-changes.ts';
 import type { InstanceFacts } from './dry-run.ts';
 
 /**
@@ -40,7 +41,11 @@ export function checkDefinitions(
   const names = (users.length > 0 ? users : services).map(({ name }) => name);
   const networks = and(edited.map((name) => `network ${name}`));
   const compose = composeCommand(project);
-  const advice = `Apply the change with ${compose} up -d. If that has no effect, run ${compose} down followed by ${compose} up -d. Then run {command} again.`;
+  // After `down`, nothing leads to unnamed volumes, or to the old image of a database.
+  const isUnnamed = ({ storage }: Container) => storage.some(({ source }) => /^[0-9a-f]{64}$/.test(source));
+  const isSafe = findMajorChanges(containers, model).size === 0 && !containers.some(isUnnamed);
+  const anew = isSafe ? ` If that has no effect, run ${compose} down followed by ${compose} up -d.` : '';
+  const advice = `Apply the change with {up}.${anew} Then run {command} again.`;
   throw new UpdateError(
     'network-edited',
     `the definition of ${networks} in the files was changed after the app was started: replacing ${and([...new Set(names)])} would disconnect containers`,

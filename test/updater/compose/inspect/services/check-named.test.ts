@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { UpdateError } from '../../../../../src/core/progress/update-error.ts';
+import type { Container } from '../../../../../src/engine/container.ts';
 import { checkNamed } from '../../../../../src/updater/compose/inspect/services/check-named.ts';
 import { composeText, modelOf, projectFiles, updateOptions } from '../../../../build-plan.ts';
 
@@ -11,15 +12,16 @@ interface Case {
   running?: readonly string[];
   followers?: readonly string[];
   migrations?: readonly string[];
+  orphans?: readonly Container[];
 }
 
 /** What is said, or `code: message | detail | Next: advice`. */
 function check({ images, env = '', args, kind = 'user-written', running, ...more }: Case): string[] {
-  const { followers = [], migrations = [] } = more;
+  const { followers = [], migrations = [], orphans = [] } = more;
   const files = projectFiles({ 'compose.yaml': composeText(images), '.env': env });
   const known = {
     ...{ files, model: modelOf(files), kind, running: running ?? Object.keys(images) },
-    ...{ followers, migrations },
+    ...{ followers, migrations, orphans },
   };
   try {
     return checkNamed(updateOptions(...args.split(' ').filter(Boolean)), known);
