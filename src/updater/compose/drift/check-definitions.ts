@@ -1,9 +1,7 @@
-import { composeCommand } from '../../../core/progress/compose-command.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Container } from '../../../engine/container.ts';
 import type { Log } from '../../run/log/log.ts';
 import { and } from '../../run/log/wording.ts';
-import { findMajorChanges } from '../inspect/services/major-changes.ts';
 import type { InstanceFacts } from './dry-run.ts';
 
 /**
@@ -13,7 +11,7 @@ import type { InstanceFacts } from './dry-run.ts';
  * Refusal: network-edited. No option accepts it.
  */
 export function checkDefinitions(
-  { removedNetworks, editedVolumes, services, containers, model, project }: InstanceFacts,
+  { removedNetworks, editedVolumes, services, containers, model }: InstanceFacts,
   log: Pick<Log, 'warn'>,
 ): void {
   const used = services.flatMap(({ name }) => model.services[name]?.volumes ?? []);
@@ -40,15 +38,8 @@ export function checkDefinitions(
   const users = edited.flatMap(usersOf);
   const names = (users.length > 0 ? users : services).map(({ name }) => name);
   const networks = and(edited.map((name) => `network ${name}`));
-  const compose = composeCommand(project);
-  // After `down`, nothing leads to unnamed volumes, or to the old image of a database.
-  const isUnnamed = ({ storage }: Container) => storage.some(({ source }) => /^[0-9a-f]{64}$/.test(source));
-  const isSafe = findMajorChanges(containers, model).size === 0 && !containers.some(isUnnamed);
-  const anew = isSafe ? ` If that has no effect, run ${compose} down followed by ${compose} up -d.` : '';
-  const advice = `Apply the change with {up}.${anew} Then run {command} again.`;
   throw new UpdateError(
     'network-edited',
     `the definition of ${networks} in the files was changed after the app was started: replacing ${and([...new Set(names)])} would disconnect containers`,
-    { advice },
   );
 }
