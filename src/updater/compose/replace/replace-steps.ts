@@ -85,7 +85,7 @@ export function replaceSteps(
   };
   const bringUp = (moved: MovedService) => {
     const start = starts(moved);
-    awaitThose(moved, (service) => !isThere(service));
+    awaitThose(moved, (service) => !(later.includes(moved) && isThere(service)));
     if (moved.runsOnce) {
       const hook = moved.hasStartHook && { hook: true as const };
       steps.push({ kind: 'run-once', service: moved.name, scale: toRun(changeover, moved), ...hook });

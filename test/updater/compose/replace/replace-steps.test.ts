@@ -59,6 +59,17 @@ describe('replaceSteps, if a release has other services', () => {
     ]);
   });
 
+  it('starts a new service once another new one is healthy', () => {
+    const added = { replicas: 1, isSeparate: true };
+    const front = movedService('front', { added, awaits: ['cache'] });
+    expect(steps([cache, front, movedService('app')], containers('app-1'))).toEqual([
+      'up cache x2',
+      'await cache for front',
+      'up front x1',
+      'up app x1',
+    ]);
+  });
+
   it('starts a new service that needs a migration after the migration', () => {
     const migrate = movedService('migrate', { runsOnce: true });
     expect(steps([migrate, cache, app], containers('app-1'))).toEqual([
