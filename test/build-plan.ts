@@ -118,6 +118,8 @@ export const preparedPlan = (plan: Plan, changes: Partial<PreparedPlan> = {}): P
   laterWarnings: [],
   alsoMoved: [],
   newServices: [],
+  added: [],
+  dumpFirst: [],
   changedServices: [],
   ...changes,
 });

@@ -1,7 +1,8 @@
 import { execa } from 'execa';
 import { afterAll, describe, expect, test } from 'vitest';
 import { stepKinds } from '../../src/updater/compose/loop/executors.ts';
-import { composeText } from '../rig/compose-text.ts';
+import { composeText, generatedCompose } from '../rig/compose-text.ts';
+import type { InstanceOptions } from '../rig/instance-options.ts';
 import type { LayoutContext } from '../rig/layout.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
@@ -103,13 +104,50 @@ describe.concurrent('killed before every step, and run again', () => {
   });
 });
 
+/** The release adds a cache, which the app awaits, and no longer has the worker. */
+const otherServices = (version: string) =>
+  generatedCompose(version, {
+    worker: null,
+    service: { cache: 'tunnel' },
+    extra: { cache: 'healthcheck: { test: [CMD, /bin/test, -e, /etc/svc-version], interval: 1s }' },
+  }).replace(
+    'depends_on: [db]',
+    'depends_on: { db: { condition: service_started }, cache: { condition: service_healthy } }',
+  );
+
+describe.concurrent('killed before every step of a release with other services, and run again', () => {
+  const installed: InstanceOptions = {
+    kind: 'generated',
+    up: ['--no-deps', 'app', 'worker', 'db'],
+    publish: [],
+  };
+
+  test('a good release is there', async () => {
+    const instance = await createInstance(installed);
+    await instance.publish('v1.1.0', { files: { 'compose.yaml': otherServices('v1.1.0') } });
+    const { last, killed } = await killAtEveryStep(instance, ['--target', 'v1.1.0']);
+    expect(last.exitCode, last.log).toBe(0);
+    expect(await statesOf(instance)).toEqual({ app: 'running', cache: 'running', db: 'running' });
+    expect(killed).toContain('update remove-old');
+  });
+
+  test('a release that cannot be started leaves the old one', async () => {
+    const instance = await createInstance(installed);
+    const entrypoint = ['/bin/there-is-no-such-file'];
+    await instance.publish('v1.1.3', { entrypoint, files: { 'compose.yaml': otherServices('v1.1.3') } });
+    const { last, killed } = await killAtEveryStep(instance, ['--target', 'v1.1.3', '--wait-timeout', '20']);
+    expect(last.exitCode, last.log).toBe(4);
+    expect(await statesOf(instance)).toEqual({ app: 'running', worker: 'running', db: 'running' });
+    expect(killed).toContain('rollback remove-new');
+  });
+});
+
 /** Steps that another process has to cause, with the test that does. */
 const causedByOthers = {
   'give-name': 'unit: replace-steps',
   'remove-leftovers': 'beside',
   'restore-again': 'campaign: restore-kills',
   'restore-removed': 'pruned',
-  'remove-new': 'beside',
   'remove-orphan': 'blueprint',
   rebuild: 'blueprint',
   'give-up': 'unit: restore-steps',

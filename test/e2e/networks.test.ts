@@ -83,7 +83,7 @@ test('a network that compose has given a hash', async () => {
       /network \S+_internal in the files was changed after the app was started: replacing app and worker would/,
     ],
     ends: [
-      'refused (network-edited): nothing was changed; v1.0.0 is still running. Next: Apply the change with docker compose -p',
+      'refused (network-edited): nothing was changed; v1.0.0 is still running. Next: Apply the edit with docker compose up -d',
     ],
   };
   const edited = text.replace('  internal:\n', '  internal:\n    enable_ipv6: false\n');

@@ -20,6 +20,7 @@ interface ExtendsLink {
 
 /** One service in one file. */
 interface ServiceEntry {
+  line: number;
   image: ScalarText | null;
   hasBuild: boolean;
   extends: ExtendsLink | null;
@@ -94,7 +95,7 @@ export function parseComposeFile(file: TextFile): ComposeFile {
     for (const { yaml, services } of sections) {
       const node = yaml.get(services, name);
       if (!isMap(node)) continue;
-      const own = serviceEntry(yaml, node, file);
+      const own = serviceEntry(yaml, node, { file, name });
       entry = entry ? merged(entry, own) : own;
     }
     return entry;
@@ -103,6 +104,7 @@ export function parseComposeFile(file: TextFile): ComposeFile {
 
 function merged(earlier: ServiceEntry, later: ServiceEntry): ServiceEntry {
   return {
+    line: earlier.line,
     image: later.image ?? earlier.image,
     hasBuild: later.hasBuild || earlier.hasBuild,
     extends: later.extends ?? earlier.extends,
@@ -110,11 +112,16 @@ function merged(earlier: ServiceEntry, later: ServiceEntry): ServiceEntry {
   };
 }
 
-function serviceEntry(yaml: YamlDocument, service: Node, file: TextFile): ServiceEntry {
+function serviceEntry(
+  yaml: YamlDocument,
+  service: Node,
+  { file, name }: { file: TextFile; name: string },
+): ServiceEntry {
   const image = yaml.get(service, 'image');
   const build = yaml.get(service, 'build');
   const base = yaml.get(service, 'extends');
   return {
+    line: lineAt(file, Math.max(0, file.text.lastIndexOf(name, service.range?.[0]))),
     image: isScalar(image) ? scalarText(image, file) : null,
     hasBuild: build !== null && !(isScalar(build) && build.value === null),
     extends: extendsOf(yaml, base, file),

@@ -2,7 +2,7 @@ import { UpdateError } from '../progress/update-error.ts';
 import type { ReleaseTarget } from '../release/target.ts';
 import { type Pin, placesOf } from './pin.ts';
 
-const thenApply = 'then run {compose} pull && {compose} up -d';
+const thenApply = 'then run {compose} pull && {up}';
 
 const refused = (message: string, advice: string): UpdateError =>
   new UpdateError('pin-unsupported', message, { advice });

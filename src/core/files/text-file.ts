@@ -26,7 +26,7 @@ export async function readTextFile(path: string): Promise<TextFile> {
       advice:
         error.code === 'EACCES' || error.code === 'EPERM'
           ? needsRoot
-          : 'Restore the file, or run {compose} up -d to recreate the app from its current files.',
+          : 'Restore the file, or run {up} to recreate the app from its current files.',
       cause: error,
     });
   });

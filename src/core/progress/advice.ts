@@ -6,14 +6,22 @@ export interface AdviceFields {
   command?: string;
   /** The command with which compose finds the project. */
   compose?: string;
+  /** The command that applies all files; it names services if others must not be recreated. */
+  up?: string;
   product?: Product;
 }
 
-/** An advice with its fields `{command}`, `{compose}`, `{product}` and `{container}` filled in. */
+/** An advice with its fields `{command}`, `{compose}`, `{up}`, `{product}` and `{container}` filled in. */
 export const adviceText = (
   template: string,
-  { command = 'the update', compose = 'docker compose', product = svc }: AdviceFields = {},
-): string => filled(template, { command, compose, product: product.name, container: product.containerName });
+  {
+    command = 'the update',
+    compose = 'docker compose',
+    up = `${compose} up -d`,
+    product = svc,
+  }: AdviceFields = {},
+): string =>
+  filled(template, { command, compose, up, product: product.name, container: product.containerName });
 
 /** A text with these fields filled in. `${name}` is a variable of a compose file, not a field. */
 export const filled = (template: string, fields: Readonly<Record<string, string>>): string =>

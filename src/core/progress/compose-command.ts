@@ -39,7 +39,7 @@ const defaultName = (directory: string): string =>
     .replace(/[^a-z0-9_-]/g, '')
     .replace(/^[_-]+/, '');
 
-/** The command that starts these services, or all services if the list is empty. */
+/** The command that starts these services with their dependencies, or all services if the list is empty. */
 export const upCommand = (project: StartedProject, services: readonly string[] = []): string =>
   [composeCommand(project), 'up -d', ...services].join(' ');
 

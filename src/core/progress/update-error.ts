@@ -60,8 +60,7 @@ const table = {
     meaning:
       'No running project was started from the mounted directory by docker compose v2. The containers of the instance may have been started from another directory or by another program, such as systemd.',
     why: 'The updater uses docker compose to replace containers, and docker compose only replaces containers that it created itself.',
-    advice:
-      'Update manually: run {compose} pull && {compose} up -d in the directory that contains the compose file.',
+    advice: 'Update manually: run {compose} pull && {up} in the directory that contains the compose file.',
   },
   'not-mounted': {
     outcome: 'refused',
@@ -108,8 +107,12 @@ const table = {
   'no-app': {
     outcome: 'refused',
     meaning: 'The project has no container for the app service.',
-    advice:
-      'Start the instance once with {compose} up -d, or pass the name of the app service with --service.',
+    advice: 'Start the instance once with {up}, or pass the name of the app service with --service.',
+  },
+  'missing-service': {
+    outcome: 'refused',
+    meaning: 'An updated service depends on a service without a container.',
+    advice: 'Start the service that the log lists, then run {command} again.',
   },
   'settings-invalid': {
     outcome: 'refused',
@@ -196,7 +199,7 @@ const table = {
     meaning:
       'The updater cannot set the target version in the pin. The log reports the file, the line and the reason.',
     why: 'The updater changes only the version in a pin, and only if the result is unambiguous.',
-    advice: 'Change the version in the file manually, then run {compose} pull && {compose} up -d.',
+    advice: 'Change the version in the file manually, then run {compose} pull && {up}.',
   },
   'built-from-source': {
     outcome: 'refused',
@@ -215,7 +218,7 @@ const table = {
       'The containers do not match the compose files. Recreating the containers would remove a setting or give a container more rights on the host.',
     why: 'docker compose creates the new containers only from the compose files. A setting that is not in these files would be lost.',
     advice:
-      'Add the missing values to .env or apply your edits with {compose} up -d, then run {command} again. To ignore the differences, use --accept-drift.',
+      'Add the missing values to .env or apply your edits with {up}, then run {command} again. To ignore the differences, use --accept-drift.',
   },
   'host-changed': {
     outcome: 'refused',
@@ -223,7 +226,7 @@ const table = {
       'The host has changed since the containers were started. A new container could not start, or would get other files than the running container has.',
     why: 'The updater only stops a container that could be started again with the same files.',
     advice:
-      'Fix what the log reports on the host, or change the compose file and run {compose} up -d. If a changed mount is correct, recreate its container with {compose} up -d --force-recreate. Then run {command} again.',
+      'Fix what the log reports on the host, or change the compose file and run {up}. If a changed mount is correct, recreate its container with {up} --force-recreate. Then run {command} again.',
   },
   'outside-mounts': {
     outcome: 'refused',
@@ -235,14 +238,13 @@ const table = {
     outcome: 'refused',
     meaning: 'The release changes a network or a volume that other running services also use.',
     why: 'docker compose would recreate the network or the volume, and other services would lose their connection or their data.',
-    advice:
-      'Install the new compose file manually, then run {compose} up -d for the whole project when downtime is acceptable.',
+    advice: 'Back up the data. When downtime is acceptable, install the new compose file manually.',
   },
   'network-edited': {
     outcome: 'refused',
     meaning: 'A network was edited in the compose files after the instance was started.',
     why: 'docker compose would recreate the network and disconnect other containers.',
-    advice: 'Apply the edit with {compose} up -d, then run {command} again.',
+    advice: 'Apply the edit with {up}, then run {command} again.',
   },
   'no-marker': {
     outcome: 'refused',
@@ -391,7 +393,7 @@ const table = {
     outcome: 'failed',
     meaning: 'The planned edit would change more than the version, so nothing was written.',
     why: 'The updater compares the output of docker compose config before and after the edit. Only the version may differ.',
-    advice: 'Change the version manually, then run {compose} pull && {compose} up -d.',
+    advice: 'Change the version manually, then run {compose} pull && {up}.',
   },
   'file-changed': {
     outcome: 'failed',
@@ -438,7 +440,7 @@ const table = {
   'files-not-restored': {
     outcome: 'broken',
     meaning: 'The update failed, and the old files could not be restored.',
-    advice: `Copy the files back from ${stateName}/backup, then run {compose} up -d.`,
+    advice: `Copy the files back from ${stateName}/backup, then run {up}.`,
   },
   'containers-not-restored': {
     outcome: 'broken',

@@ -38,7 +38,10 @@ export interface ModelService {
   env_file?: { path: string; required?: boolean }[] | null;
   /** A program on the host runs the service, and sets variables of its dependents. */
   provider?: unknown;
-  depends_on?: Record<string, { condition?: string; restart?: boolean }> | null;
+  depends_on?: Record<string, { condition?: string; restart?: boolean; required?: boolean }> | null;
+  container_name?: string;
+  scale?: number;
+  deploy?: { replicas?: number } | null;
   /** Since compose 5.3: commands that run from the service's image before a container of it starts. */
   pre_start?: readonly ModelHook[] | null;
   post_start?: readonly ModelHook[] | null;
@@ -73,6 +76,8 @@ interface ConfigOptions {
   /** Files that stand in for the project's own while an edit is proven. */
   files?: readonly string[];
   envFiles?: readonly string[];
+  /** Reject files that use a service, network or volume that no file defines, as `up` does. */
+  isStrict?: boolean;
 }
 
 interface ImagePull {
@@ -203,7 +208,7 @@ export class Compose {
   }
 
   #config(options: ConfigOptions, ...more: readonly string[]): Promise<CommandResult> {
-    const what = ['--format', 'json', '--no-consistency', ...more];
+    const what = ['--format', 'json', ...(options.isStrict ? [] : ['--no-consistency']), ...more];
     return this.#engine.call([...this.#flags(options), '--profile', '*', 'config', ...what], this.#where());
   }
 

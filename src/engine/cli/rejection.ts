@@ -15,7 +15,7 @@ export function rejectionOf(result: CommandResult): UpdateError {
     return new UpdateError(
       'drift',
       `docker compose first needs ${recorded}, so the updater cannot compare the containers with the files`,
-      { advice: 'Run {compose} up -d, which adds what is missing. Then run {command} again.' },
+      { advice: 'Run {up}, which adds what is missing. Then run {command} again.' },
     );
   if (lacksModelPlugin(result))
     return new UpdateError(
@@ -66,7 +66,7 @@ function adviceOn(message: string): { advice?: string } {
   if (/conflicts with imported resource/.test(message)) {
     return {
       advice:
-        'This version of compose cannot merge a service with an included service of the same name. Move its settings to compose.override.yaml, start the instance once with {compose} up -d, then run {command} again.',
+        'This version of compose cannot merge a service with an included service of the same name. Move its settings to compose.override.yaml, start the instance once with {up}, then run {command} again.',
     };
   }
   if (/error response from daemon: /i.test(message))

@@ -78,7 +78,7 @@ export async function showPlan(
     early,
     log,
   });
-  const { changes, settings, laterWarnings, alsoMoved, changedServices, newServices } = prepared;
+  const { changes, settings, laterWarnings, alsoMoved, changedServices, newServices, added } = prepared;
   for (const change of changes) {
     const name = relative(installation.project.directory, change.path);
     const isShipped = installation.kind === 'generated' && isGenerated(change.after, installation.product);
@@ -93,6 +93,8 @@ export async function showPlan(
     log.info(
       `services that the next docker compose up will recreate, because the update changes their configuration: ${and(changedServices)}`,
     );
+  if (added.length > 0)
+    log.info(`new services in this release that the update will start first: ${added.join(', ')}`);
   if (newServices.length > 0)
     log.info(`new services in this release that the update will not start: ${newServices.join(', ')}`);
   await checkVolumes(engine, prepared);

@@ -27,7 +27,7 @@ export function judgeRollback(
   services: readonly string[],
   now: Now,
 ): string[] {
-  const lasting = (changeover?.moved ?? []).filter(({ runsOnce }) => !runsOnce);
+  const lasting = (changeover?.moved ?? []).filter(({ runsOnce, isRemoved }) => !runsOnce && !isRemoved);
   const containersOf = (service: string) => now.containers.filter((each) => serviceOf(each) === service);
   const written = now.files.filter(({ state }) => state !== 'after').map(({ path }) => path);
   const edited = [...new Set([...written, ...now.edited])];

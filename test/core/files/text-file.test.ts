@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readTextFile, readTextFileIfThere } from '../../../src/core/files/text-file.ts';
 
 const mebibyte = 1024 * 1024;
-const restoreIt = 'Restore the file, or run {compose} up -d to recreate the app from its current files.';
+const restoreIt = 'Restore the file, or run {up} to recreate the app from its current files.';
 const regular = 'Use a regular file in the compose directory instead, then run {command} again.';
 const notThat = 'This does not look like a compose or env file. Check its content.';
 const latin1 = (text: string) => Buffer.from(text, 'latin1');

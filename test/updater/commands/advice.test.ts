@@ -35,7 +35,7 @@ function refusalOf({ images, args, tags = {}, requires }: Situation): UpdateErro
     return [name, [running]] as const;
   });
   try {
-    const seen = { running: Object.keys(images), followers: [], migrations: [] };
+    const seen = { running: Object.keys(images), followers: [], migrations: [], orphans: [] };
     checkNamed(options, { files, model, kind: 'user-written', ...seen });
     const facts = { services: Object.fromEntries(services), runningVersion: null };
     const install = installation(files, model, facts);

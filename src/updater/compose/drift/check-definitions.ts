@@ -1,4 +1,3 @@
-import { composeCommand } from '../../../core/progress/compose-command.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Container } from '../../../engine/container.ts';
 import type { Log } from '../../run/log/log.ts';
@@ -12,7 +11,7 @@ import type { InstanceFacts } from './dry-run.ts';
  * Refusal: network-edited. No option accepts it.
  */
 export function checkDefinitions(
-  { removedNetworks, editedVolumes, services, containers, model, project }: InstanceFacts,
+  { removedNetworks, editedVolumes, services, containers, model }: InstanceFacts,
   log: Pick<Log, 'warn'>,
 ): void {
   const used = services.flatMap(({ name }) => model.services[name]?.volumes ?? []);
@@ -39,11 +38,8 @@ export function checkDefinitions(
   const users = edited.flatMap(usersOf);
   const names = (users.length > 0 ? users : services).map(({ name }) => name);
   const networks = and(edited.map((name) => `network ${name}`));
-  const compose = composeCommand(project);
-  const advice = `Apply the change with ${compose} up -d. If that has no effect, run ${compose} down followed by ${compose} up -d. Then run {command} again.`;
   throw new UpdateError(
     'network-edited',
     `the definition of ${networks} in the files was changed after the app was started: replacing ${and([...new Set(names)])} would disconnect containers`,
-    { advice },
   );
 }

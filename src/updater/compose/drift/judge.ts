@@ -183,7 +183,7 @@ export function adviceFor(remedies: readonly Remedy[], envFile: string): string 
     ],
     [
       of('set').some((remedy) => remedy.hasDefault),
-      'If the variable was never set in a shell but its default value was edited in a file, run {compose} up -d first.',
+      'If the variable was never set in a shell but its default value was edited in a file, run {up} first.',
     ],
     [
       of('home').length > 0,
@@ -197,10 +197,10 @@ export function adviceFor(remedies: readonly Remedy[], envFile: string): string 
       networks.length > 0,
       `If you manually connected containers to ${networks.join(', ')}, add ${networks.length > 1 ? 'these networks' : 'this network'} to the compose file (external: true).`,
     ],
-    [of('apply').length + networks.length > 0, 'Apply your own edits with {compose} up -d first.'],
+    [of('apply').length + networks.length > 0, 'Apply your own edits with {up} first.'],
     [
       of('rights').length > 0,
-      'If you added these rights yourself, apply them with {compose} up -d first. If you did not, find out who edited the files.',
+      'If you added these rights yourself, apply them with {up} first. If you did not, find out who edited the files.',
     ],
     [true, 'To update anyway, use --accept-drift.'],
   ];

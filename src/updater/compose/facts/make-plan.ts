@@ -10,6 +10,7 @@ import { candidateFiles } from '../plan/candidate-files.ts';
 import { checkPublished } from '../plan/check-published.ts';
 import { describePlan, recallFiles } from '../plan/describe.ts';
 import { goneImages } from '../plan/gone-images.ts';
+import { refuseMissing } from '../plan/new-services.ts';
 import type { Plan } from '../plan/plan.ts';
 import { planUpdate } from '../plan/plan-update.ts';
 import { askRegistry } from './ask-registry.ts';
@@ -37,6 +38,7 @@ export async function makePlan(
     point: null,
   };
   newSettings(plan);
+  refuseMissing(installation);
   const early = startEarly(askModelEarly(plan));
   await askRegistry(options.proof.archive === null ? engine : null, (published) =>
     checkPublished(plan, published),

@@ -1,5 +1,8 @@
+import { join } from 'node:path';
+import { readComposeFile } from '../../../core/compose/compose-file.ts';
 import { type ProjectDraft, withEdits } from '../../../core/compose/draft.ts';
 import { setVariableEdit } from '../../../core/compose/env-file.ts';
+import { nameOf, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import { checkTargets } from '../../../core/files/check-targets.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { parsePinTag } from '../../../core/release/pin-tag.ts';
@@ -9,9 +12,10 @@ import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/container.ts';
 import type { Log } from '../../run/log/log.ts';
 import { maskRulesOfModel } from '../../run/log/mask-rules.ts';
+import { and } from '../../run/log/wording.ts';
 import { checkRecalled } from '../../run/recalls.ts';
 import { releaseGains } from '../drift/index.ts';
-import { type Installation, replacedServices } from '../inspect/installation.ts';
+import { type Installation, releaseFileNames, replacedServices } from '../inspect/installation.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
 import { checkLag } from '../plan/check-lag.ts';
 import { checkPlatforms } from '../plan/check-platforms.ts';
@@ -99,10 +103,10 @@ export async function prepareFiles(
   const hashedNetworks = await networksInQuestion(engine, installation, model);
   const planned = planFiles(plan, { draft, expected, model, unset, hashedNetworks, images, version });
   const others = await warnOthers(installation, draft.changes, log);
+  const added = planned.added.map((name) => ({ name, containers: [] }));
+  const services = [...replacedServices(installation), ...added];
   const gains =
-    installation.kind === 'generated'
-      ? await releaseGains(engine, { ...installation, services: replacedServices(installation) }, model)
-      : [];
+    installation.kind === 'generated' ? await releaseGains(engine, { ...installation, services }, model) : [];
   const laterWarnings = [
     ...recalled,
     ...warnings,
@@ -133,6 +137,18 @@ async function networksInQuestion(
   return new Set(made.flatMap(({ name, hash }) => (hash === null ? [] : [name])));
 }
 
+/** The definitions in the owner's own files of the services that a message of compose names. */
+function ownUses(files: ProjectFiles, directory: string, message: string): string[] {
+  const shipped = releaseFileNames.map((name) => join(directory, name));
+  const all = [...files.composeFiles, ...(files.linkedFiles ?? [])];
+  return all.flatMap((file) =>
+    [...message.matchAll(/service "([^"]+)"/g)].flatMap(([, name = '']) => {
+      const line = shipped.includes(file.path) ? undefined : readComposeFile(file).service(name)?.line;
+      return line === undefined ? [] : [`services.${name} in ${nameOf(files, file.path)} line ${line}`];
+    }),
+  );
+}
+
 /** Compose's model of the draft, or the current model if nothing changes. */
 async function modelOf(
   installation: Installation,
@@ -142,10 +158,18 @@ async function modelOf(
   const { compose, kind, model } = installation;
   const paths = draft.changes.map(({ path }) => path);
   if (paths.length === 0) return model;
-  return modelWith(compose, draft.files, paths).catch((error) => {
+  const standIns = { composeFiles: [], envFiles: [], isStrict: kind === 'generated' };
+  return modelWith(compose, draft.files, paths, standIns).catch((error) => {
     if (kind !== 'generated' || !(error instanceof UpdateError)) throw error;
     const missing = missingVariables(installation, draft, release, error);
     if (missing) throw missing;
+    const uses = ownUses(draft.files, installation.project.directory, error.message);
+    if (uses.length > 0) {
+      throw new UpdateError('compose-invalid', `with the release's compose file, ${error.message}`, {
+        detail: error.detail,
+        advice: `Delete the parts that the release no longer has: see ${and(uses)}. Then run {command} again.`,
+      });
+    }
     throw new UpdateError('release-file', `the release's compose file cannot be used: ${error.message}`, {
       detail: error.detail,
       cause: error,

@@ -9,7 +9,7 @@ import { settingsName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { inspectRunning } from '../../../engine/api/query.ts';
 import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
-import { type Container, serviceOf } from '../../../engine/container.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { maskRulesOfSent } from '../../run/log/mask-rules.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
@@ -68,7 +68,8 @@ export async function inspectInstallation(
 function withCommandsOf(project: ComposeProject, error: unknown): unknown {
   if (!(error instanceof UpdateError)) return error;
   const { code, message, detail, cause } = error;
-  const advice = filled(error.advice, { compose: shortComposeCommand(project) });
+  const compose = shortComposeCommand(project);
+  const advice = filled(error.advice, { compose, up: `${compose} up -d` });
   return new UpdateError(code, message, { advice, detail, cause });
 }
 
@@ -104,18 +105,24 @@ async function inspectProject(
 
   const related = { moved: [app, ...asked].map(nameOf), followers: followers.map(nameOf) };
   const migrations = findMigrations({ files, exclude, model, containers, ...related });
-  const isThere = ({ name, containers }: ServiceFacts) => containers.length > 0 || migrations.includes(name);
+  const isThere = ({ name, containers }: ServiceFacts) =>
+    name in model.services && (containers.length > 0 || migrations.includes(name));
   for (const { name } of asked.filter((worker) => !isThere(worker))) {
     if (name in model.services)
       log.info(`${name} has no container; the update will not create a container for it`);
-    else if (options.servicesNamed) {
+    else if (options.servicesNamed && !containers.some((each) => serviceOf(each) === name)) {
       throw new UpdateError('no-app', `project ${project.name} has no service ${name}`, {
         advice: `Correct the name in the services setting of ${settingsName} or in the --service option. The project has these services: ${Object.keys(model.services).sort().join(', ')}.`,
       });
     }
   }
   const kind = kindOf(project, files, product);
-  const seen = { running: containers.map(serviceOf), followers: related.followers, migrations };
+  const orphans = containers.filter((each) => {
+    const name = serviceOf(each);
+    const isMissing = !(name in model.services) && !related.followers.includes(name);
+    return isMissing && (isUp(each) || named.includes(name));
+  });
+  const seen = { orphans, running: containers.map(serviceOf), followers: related.followers, migrations };
   for (const sentence of checkNamed({ ...options, workers: named }, { files, model, kind, ...seen }))
     log.info(sentence);
   const pinned = (facts: ServiceFacts): PinnedService => ({ ...facts, pin: findPin(files, facts.name) });

@@ -4,7 +4,7 @@ import type { ProjectFiles } from '../../../core/compose/project-files.ts';
 import type { HostPaths } from '../../../core/files/host-paths.ts';
 import type { Product } from '../../../core/progress/product.ts';
 import type { Compose, ComposeProject, Model, ModelService } from '../../../engine/cli/compose.ts';
-import type { Container } from '../../../engine/container.ts';
+import { type Container, serviceOf } from '../../../engine/container.ts';
 import type { DryRun } from '../drift/index.ts';
 
 /** A service whose containers the update replaces. */
@@ -77,6 +77,12 @@ export const ownFiles = ({ directory, files, envFiles }: ComposeProject): string
   ...envFiles,
   join(directory, '.env'),
 ];
+
+/** The containers of the services that are not updated. */
+export function otherContainers(installation: Installation): Container[] {
+  const replaced = replacedServices(installation).map(({ name }) => name);
+  return installation.containers.filter((each) => !replaced.includes(serviceOf(each)));
+}
 
 /** The services that must complete before this one starts. */
 export const awaitedEnds = (service: ModelService | undefined): string[] =>

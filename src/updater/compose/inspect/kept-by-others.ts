@@ -10,7 +10,7 @@ import { mappedBy } from '../../../engine/mapped-users.ts';
 export function refuseRootlessPodman(engine: Pick<Engine, 'isPodman'>, users = mappedBy()): void {
   if (!engine.isPodman || users !== 'rootless') return;
   throw new UpdateError('engine-version', 'updates are not supported on rootless Podman', {
-    advice: 'Use rootful Podman, or change the version manually and run {compose} pull && {compose} up -d.',
+    advice: 'Use rootful Podman, or change the version manually and run {compose} pull && {up}.',
   });
 }
 

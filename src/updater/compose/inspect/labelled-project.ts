@@ -90,7 +90,7 @@ function notFound(files: readonly string[]): UpdateError {
     foreign === undefined
       ? 'the container labels do not list a compose file'
       : `the instance was started from ${foreign}, which is not a file on this host`;
-  const advice = 'Start the instance from a compose file with {compose} up -d, then run {command} again.';
+  const advice = 'Start the instance from a compose file with {up}, then run {command} again.';
   return new UpdateError('compose-invalid', message, { advice });
 }
 

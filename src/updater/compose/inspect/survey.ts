@@ -33,7 +33,7 @@ export async function withoutApp(
   });
   const next =
     choices.length === 0
-      ? 'Start the instance once with {compose} up -d, or specify the app service with --service.'
+      ? 'Start the instance once with {up}, or specify the app service with --service.'
       : `Add one of the lines above to ${settingsName}, or specify the same services with --service, starting with the app.`;
   return new UpdateError('no-app', `project ${name} in ${directory} has no container for service ${app}`, {
     detail: choiceLines(choices),

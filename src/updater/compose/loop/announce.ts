@@ -8,15 +8,19 @@ export function announce({ log, journal, changeover: { moved } }: Replacement): 
     return;
   }
   log.enter('recreate');
-  const lasting = moved.filter(({ follows, runsOnce }) => !follows && !runsOnce);
-  const names = lasting.map(({ name }) => name);
+  const lasting = moved.filter(({ follows, runsOnce, added }) => !follows && !runsOnce && !added);
+  const names = lasting.flatMap(({ name, isRemoved }) => (isRemoved ? [] : [name]));
+  const added = moved.flatMap(({ name, added }) => (added ? [name] : []));
+  const removed = moved.flatMap(({ name, isRemoved }) => (isRemoved ? [name] : []));
   const workers = lasting.filter(({ isApp }) => !isApp).map(({ name }) => name);
   const migrations = moved.flatMap(({ name, runsOnce }) => (runsOnce ? [name] : []));
   const followers = moved.filter(({ follows }) => follows).map(({ name }) => name);
   // A restore point was made of what had been stopped.
   const stopping = workers.length > 0 && !journal.data.point ? `stopping ${and(workers)}, then ` : '';
   const running = migrations.length > 0 ? `running ${and(migrations)}, then ` : '';
-  log.info(`${stopping}${running}replacing ${and([...names, ...followers])}`);
+  const starting = added.length > 0 ? `starting ${and(added)}, then ` : '';
+  const removing = removed.length > 0 ? `, then removing ${and(removed)}` : '';
+  log.info(`${starting}${stopping}${running}replacing ${and([...names, ...followers])}${removing}`);
   if (followers.length > 0) {
     log.info(`also replacing ${and(followers)} because of the namespace shared with ${names.join(' or ')}`);
   }

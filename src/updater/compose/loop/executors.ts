@@ -10,7 +10,7 @@ import { nameReached } from '../plan/version-sentences.ts';
 import { pullAndPrepare } from '../pull/pull-and-prepare.ts';
 import { awaitServices } from '../replace/await-services.ts';
 import { bringUp } from '../replace/bring-up.ts';
-import { giveNames, removeLeftovers, stopAll } from '../replace/containers.ts';
+import { giveNames, namesOf, removeLeftovers, stopAll, stopAndRemove } from '../replace/containers.ts';
 import { dataDoors, writePointState } from '../replace/data-services.ts';
 import { freeable } from '../replace/end-updated.ts';
 import { StartTimes } from '../replace/health.ts';
@@ -87,6 +87,12 @@ const executors: Executors = {
   'give-name': ({ containers }, { lasting }) => giveNames(lasting, containers),
   stop: ({ containers }, { lasting }) => stopAll(lasting, containers),
   'stop-again': ({ containers }, { lasting }) => stopAll(lasting, containers),
+  'remove-old': async ({ service, containers }, { lasting }) => {
+    await stopAndRemove(lasting, containers);
+    lasting.log.info(
+      `removed ${namesOf(containers)}, because the release no longer has the service ${service}`,
+    );
+  },
   'await-healthy': async ({ service: name, dependent }, work) => {
     const replacement = work.replacement();
     replacement.log.info(`waiting for ${name}, which ${dependent} depends on`);

@@ -50,7 +50,7 @@ function unpublished(plan: Plan, { pin, tag }: Move, there: readonly string[]): 
   const others = own ? `; ${targetName} is published as ${and(there)}` : '';
   return new UpdateError('pin-unsupported', `${pin.reference.repository} has no tag ${tag}${others}`, {
     advice: own
-      ? `Set the tag ${own} manually (${placesOf(pins)}), then run {compose} pull && {compose} up -d.`
+      ? `Set the tag ${own} manually (${placesOf(pins)}), then run {compose} pull && {up}.`
       : 'Check that the release is published, then run {command} again.',
   });
 }

@@ -47,6 +47,7 @@ export function draftFiles(
     begun.files,
     moves.flatMap((move) => {
       const pin = pinOf(begun, installation, move.service);
+      if (pin === null) return [];
       if (kind === 'generated' && !isOverride(installation, pin)) return [];
       const moved = { pin, tag: move.tag, ...newDigest(pin, move, pulled.images) };
       const { tag, digest } = pin.reference;
@@ -56,7 +57,10 @@ export function draftFiles(
   const draft = withEdits(begun, edits);
   const expected: Expectation = {
     images: new Map(
-      moves.map((move) => [move.service, expectedReference(draft, installation, move, pulled.images)]),
+      moves.flatMap((move) => {
+        const reference = expectedReference(draft, installation, move, pulled.images);
+        return reference === null ? [] : [[move.service, reference] as const];
+      }),
     ),
     substitutions: substitutionsOf(draft.files, edits),
     places: variablePlaces(draft.files, edits),
@@ -65,23 +69,27 @@ export function draftFiles(
   return { draft, expected };
 }
 
-/** The image that a service must resolve to; only a generated file may change the repository. */
+/** The image of a service, null if the release no longer has the service. Only a generated file may change the repository. */
 function expectedReference(
   draft: ProjectDraft,
   installation: Installation,
   move: Move,
   images: ReadonlyMap<string, Image>,
-): string {
-  if (installation.kind === 'generated') return pinOf(draft, installation, move.service).referenceText;
+): string | null {
+  if (installation.kind === 'generated')
+    return pinOf(draft, installation, move.service)?.referenceText ?? null;
   return movedReference({ ...move, ...newDigest(move.pin, move, images) });
 }
 
-/** The pin in the new files. Refusal: release-file, if the new file has no such service. */
-function pinOf(draft: ProjectDraft, { kind }: Installation, service: string): Pin {
+/** The pin in the new files; null if the release no longer has the service. Refusal: release-file, if that is the app. */
+function pinOf(draft: ProjectDraft, { kind, app }: Installation, service: string): Pin | null {
   try {
     return findPin(draft.files, service);
   } catch (error) {
-    if (kind !== 'generated' || !(error instanceof UpdateError) || error.code !== 'no-app') throw error;
+    if (kind !== 'generated' || !(error instanceof UpdateError)) throw error;
+    // An override may still mention the service, which compose then rejects.
+    if (service !== app.name && ['no-app', 'compose-invalid'].includes(error.code)) return null;
+    if (error.code !== 'no-app') throw error;
     throw new UpdateError(
       'release-file',
       `the release's compose file has no service ${service}, which is running here`,

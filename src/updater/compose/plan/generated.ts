@@ -1,10 +1,16 @@
 import { parseReference } from '../../../core/compose/reference.ts';
-import { composeCommand } from '../../../core/progress/compose-command.ts';
+import { upCommand } from '../../../core/progress/compose-command.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Model, ModelService } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { and } from '../../run/log/wording.ts';
-import { type Installation, movedServices, replacedServices } from '../inspect/installation.ts';
+import {
+  type Installation,
+  movedServices,
+  otherContainers,
+  replacedServices,
+} from '../inspect/installation.ts';
+import { findMajorChanges } from '../inspect/services/major-changes.ts';
 import type { Expectation } from '../proof/prove.ts';
 import type { Move } from './plan.ts';
 
@@ -52,11 +58,8 @@ export function checkGenerated(
 }
 
 /** Services with containers that the update does not replace. */
-export function stayingServices(installation: Installation): string[] {
-  const replaced = replacedServices(installation).map(({ name }) => name);
-  const names = new Set(installation.containers.map(serviceOf));
-  return [...names].filter((name) => !replaced.includes(name)).sort();
-}
+export const stayingServices = (installation: Installation): string[] =>
+  [...new Set(otherContainers(installation).map(serviceOf))].sort();
 
 interface SharedChange {
   /** `network internal` */
@@ -70,8 +73,10 @@ function sharedChanges(
   installation: Installation,
   { model, hashedNetworks }: NewDefinitions,
 ): SharedChange[] {
-  const command = composeCommand(installation.project);
-  const downAnd = `${command} down, then `;
+  // Without a hash in its label, a network is recreated only after `down`, which also removes unnamed volumes from use.
+  const isSafe = findMajorChanges(otherContainers(installation), model).size === 0;
+  const hint = (name: string) =>
+    isSafe && hashedNetworks.has(name) ? `. To recreate it, run ${upCommand(installation.project)}` : '';
   const before = installation.model;
   const changed = (kind: 'networks' | 'volumes') =>
     Object.entries(before[kind] ?? {}).flatMap(([key, old]) => {
@@ -92,13 +97,13 @@ function sharedChanges(
       what: `network ${key}`,
       // A renamed network is new, and the other services are not connected to it.
       isFatal: networks.has(key) && (isRenamed || hashedNetworks.has(name)),
-      warning: `the release changes the definition of network ${key}, but the update will not recreate the network. To recreate it, run ${hashedNetworks.has(name) ? '' : downAnd}${command} up -d`,
+      warning: `the release changes the definition of network ${key}, but the update will not recreate the network${hint(name)}`,
     })),
     ...changed('volumes').map(({ key, isRenamed }) => ({
       what: `volume ${key}`,
       // A renamed volume is new and empty.
       isFatal: volumes.has(key) && isRenamed,
-      warning: `the release changes the definition of volume ${key}, but the update will not recreate the volume. ${command} up -d asks whether to recreate the volume, which deletes its data`,
+      warning: `the release changes the definition of volume ${key}, but the update will not recreate the volume. If docker compose asks whether to recreate it, answer N: recreating it deletes its data`,
     })),
   ];
 }
@@ -110,7 +115,9 @@ const networkKeys = (service: ModelService | undefined): string[] =>
 function refuseLostNeighbours(installation: Installation, model: Model, staying: readonly string[]): void {
   const networksOf = (containers: readonly Container[]) => containers.flatMap(({ networks }) => networks);
   const up = Map.groupBy(installation.containers.filter(isUp), serviceOf);
-  for (const { name, containers } of movedServices(installation)) {
+  for (const { name, containers } of movedServices(installation).filter(
+    (each) => each.name in model.services,
+  )) {
     const today = networksOf(containers);
     const then = networkKeys(model.services[name]).map((key) => model.networks?.[key]?.name ?? key);
     const lost = staying.filter((other) => {

@@ -12,6 +12,7 @@ import {
   type ServiceFacts,
 } from '../inspect/installation.ts';
 import { affectedBy, knownAddresses } from './affected.ts';
+import { describeAdded } from './new-services.ts';
 import type { PreparedPlan } from './plan.ts';
 import { releaseCommand } from './release-label.ts';
 import { nameReached, versionWarnings, whatRuns } from './version-sentences.ts';
@@ -21,10 +22,11 @@ import { nameReached, versionWarnings, whatRuns } from './version-sentences.ts';
  * @param containers all containers of the project, right before the first file changes
  */
 export function planChangeover(plan: PreparedPlan, containers: readonly ContainerRecord[]): Changeover {
-  const { installation, migrations, references, model, images } = plan;
+  const { installation, migrations, added, dumpFirst, references, model, images } = plan;
   const { app, followers } = installation;
   refuseRunning(migrations, containers);
   const following = followers.map(nameOf);
+  const isGone = (name: string) => installation.kind === 'generated' && !(name in model.services);
   const moved = (name: string): MovedService => {
     const reference = references.get(name) ?? '';
     const image = images.get(reference);
@@ -34,9 +36,11 @@ export function planChangeover(plan: PreparedPlan, containers: readonly Containe
       isApp: name === app.name,
       follows: following.includes(name),
       image: image === undefined ? null : movedTo(reference, image),
-      awaits: depends_on?.[app.name]?.condition === 'service_healthy' ? [app.name] : [],
+      awaits: [app.name, ...added].filter((each) => depends_on?.[each]?.condition === 'service_healthy'),
       ...(pre_start && pre_start.length > 0 && { hasStartHook: true }),
       ...(migrations.includes(name) && { runsOnce: true }),
+      ...(added.includes(name) && { added: describeAdded(name, plan) }),
+      ...(isGone(name) && { isRemoved: true }),
     };
   };
   const running = new Set(containers.flatMap(({ service, runs }) => (runs ? [service] : [])));
@@ -62,6 +66,7 @@ export function planChangeover(plan: PreparedPlan, containers: readonly Containe
       changedServices: plan.changedServices,
       restartedByHand: restartedByHand(installation, model, running),
       ...(toRunManually.length > 0 && { runByHand: toRunManually }),
+      ...(dumpFirst.length > 0 && { dumpFirst }),
     },
   };
 }
@@ -78,15 +83,19 @@ function refuseRunning(migrations: readonly string[], containers: readonly Conta
   });
 }
 
-/** The app first. Migrations run before the services that wait for them, and after their own dependencies. */
-function inOrder(moved: readonly string[], { migrations, model: { services } }: PreparedPlan): string[] {
-  const all = [...new Set([...moved, ...migrations])];
+/** The app first. Migrations and new services come before the services that need them, and after their own dependencies. */
+function inOrder(
+  moved: readonly string[],
+  { migrations, added, model: { services } }: PreparedPlan,
+): string[] {
+  const all = [...new Set([...moved, ...migrations, ...added])];
   const order = new Set<string>();
   const visit = (name: string): void => {
     if (order.has(name)) return;
     const isLasting = moved.includes(name) && !migrations.includes(name);
-    const needs = isLasting ? awaitedEnds(services[name]) : Object.keys(services[name]?.depends_on ?? {});
-    for (const need of needs) visit(need);
+    const first = [...awaitedEnds(services[name]), ...added];
+    for (const need of Object.keys(services[name]?.depends_on ?? {}))
+      if (!isLasting || first.includes(need)) visit(need);
     order.add(name);
   };
   for (const name of all) visit(name);

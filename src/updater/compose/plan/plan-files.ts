@@ -5,10 +5,17 @@ import { compareTold, isMajorChange } from '../../../core/release/order.ts';
 import { versionOfLabel } from '../../../core/release/pin-tag.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import type { Image } from '../../../engine/container.ts';
-import { type Installation, replacedServices } from '../inspect/installation.ts';
+import {
+  awaitedEnds,
+  type Installation,
+  otherContainers,
+  replacedServices,
+} from '../inspect/installation.ts';
+import { findMajorChanges } from '../inspect/services/major-changes.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
 import { type Expectation, prove, refuseUnproven } from '../proof/prove.ts';
 import { checkGenerated, type NewDefinitions, stayingServices } from './generated.ts';
+import { missingServices } from './new-services.ts';
 import type { Move, Plan, PreparedPlan } from './plan.ts';
 import { labelledVersion, majorAdvice } from './plan-update.ts';
 
@@ -29,23 +36,38 @@ interface Proposal extends NewDefinitions {
  * file, the model is the current one.
  * Refusals: shared-definition, pin-unsupported. Failure: proof-failed.
  */
-export function planFiles(plan: Plan, proposal: Proposal): PreparedPlan {
-  const { installation } = plan;
+export function planFiles(whole: Plan, proposal: Proposal): PreparedPlan {
+  const { installation } = whole;
   const { draft, expected, model, images, version } = proposal;
+  // The containers of services that a release no longer has are removed.
+  const plan = { ...whole, moves: whole.moves.filter(({ service }) => service in model.services) };
   const proof = draft.changes.length > 0 ? proven(plan, proposal) : { alsoMoved: [], warnings: [] };
-  const migrations = migrationsOf(installation, model);
-  const own = [...replacedServices(installation).map(({ name }) => name), ...migrations];
-  const others = (names: readonly string[]) => names.filter((name) => !own.includes(name));
+  const before = missingServices(installation, installation.model);
+  const needed = missingServices(installation, model).filter((name) => !before.includes(name));
+  // A new service that runs to its end is a migration, whatever its image.
+  const ending = needed.filter((name) => Object.values(model.services).flatMap(awaitedEnds).includes(name));
+  const migrations = [...new Set([...migrationsOf(installation, model), ...ending])];
+  const added = needed.filter((name) => !migrations.includes(name));
+  const own = [...replacedServices(installation).map(({ name }) => name), ...migrations, ...added];
+  const dumpFirst = findMajorChanges(otherContainers(installation), model);
+  const others = (names: readonly string[]) =>
+    names.filter((name) => !own.includes(name) && !dumpFirst.has(name));
   return {
     ...plan,
     images,
     model,
     migrations,
-    references: imagesAfter(installation, model, expected.images, migrations),
+    added,
+    references: imagesAfter(installation, model, expected.images, [...migrations, ...added]),
     changes: draft.changes,
     settings: [],
     version,
-    laterWarnings: [...floatingMajorWarnings(plan, installation.runningVersion, version), ...proof.warnings],
+    dumpFirst: [...dumpFirst.values()],
+    laterWarnings: [
+      ...floatingMajorWarnings(plan, installation.runningVersion, version),
+      ...proof.warnings,
+      ...dumpFirst.values(),
+    ],
     alsoMoved: others(proof.alsoMoved),
     newServices: others(Object.keys(model.services)).filter((name) => !(name in installation.model.services)),
     changedServices: others(changedServices(installation, proposal)).filter(
@@ -119,10 +141,10 @@ function imagesAfter(
   { followers, model: before }: Installation,
   model: Model,
   expected: ReadonlyMap<string, string>,
-  migrations: readonly string[],
+  started: readonly string[],
 ): ReadonlyMap<string, string> {
   const image = (name: string) => model.services[name]?.image;
   const moved = followers.filter(({ name }) => image(name) !== before.services[name]?.image);
-  const names = [...expected.keys(), ...moved.map(({ name }) => name), ...migrations];
-  return new Map(names.map((name) => [name, image(name) ?? expected.get(name) ?? ''] as const));
+  const names = [...expected.keys(), ...moved.map(({ name }) => name), ...started].filter(image);
+  return new Map(names.map((name) => [name, image(name) ?? ''] as const));
 }

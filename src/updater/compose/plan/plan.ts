@@ -63,10 +63,14 @@ export interface PreparedPlan extends Plan {
   references: ReadonlyMap<string, string>;
   /** Services that share a pin and are updated when they are next recreated. */
   alsoMoved: readonly string[];
-  /** Services that are new in the file; they are not started. */
+  /** New services that updated services depend on; they are started first. */
+  added: readonly string[];
+  /** Other services that are new in the file; they are not started. */
   newServices: readonly string[];
   /** Services that the new files change but the update does not recreate. */
   changedServices: readonly string[];
+  /** Services that must not be recreated before their data is dumped, a sentence each. */
+  dumpFirst: readonly string[];
   /** Warnings that depend on the images or on the new files. */
   laterWarnings: readonly string[];
 }

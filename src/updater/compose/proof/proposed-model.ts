@@ -12,6 +12,8 @@ import { castShadow, shadowOf } from './shadow.ts';
 export interface StandIns {
   composeFiles: readonly string[];
   envFiles: readonly string[];
+  /** Also reject what only `up` rejects. */
+  isStrict?: boolean;
 }
 
 /**
@@ -41,6 +43,7 @@ export async function modelWith(
   const laidOver = (texts: readonly string[], kind: string) =>
     Promise.all(texts.map((text, index) => put(text, `${kind}-stand-in${index}`)));
   try {
+    const { isStrict = false } = standIns;
     const { composeFiles, envFiles } = reachOf(files);
     const linked = new Set([...composeFiles, ...envFiles].map(({ path }) => path));
     const moreFiles = await laidOver(standIns.composeFiles, 'f');
@@ -49,6 +52,7 @@ export async function modelWith(
       return await compose.config({
         files: [...(await copies(files.composeFiles, 'f')), ...moreFiles],
         envFiles: [...(await copies(files.envFiles, 'e')), ...moreEnvFiles],
+        isStrict,
       });
     }
     // An `include` or `extends` leads to a changed file, so the new texts must stand where those links lead to.
@@ -56,6 +60,7 @@ export async function modelWith(
     const model = await compose.under(shadow).config({
       files: [...files.composeFiles.map(({ path }) => `${shadow}${path}`), ...moreFiles],
       envFiles: [...files.envFiles.map(({ path }) => `${shadow}${path}`), ...moreEnvFiles],
+      isStrict,
     });
     return JSON.parse(JSON.stringify(model).replaceAll(shadow, ''));
   } catch (error) {

@@ -10,7 +10,14 @@ import {
 } from '../../../engine/api/project-containers.ts';
 import { type Container, serviceOf } from '../../../engine/container.ts';
 import { TryAgain } from '../../run/drive.ts';
-import { type Changeover, idsToRun, mustRun, recordsOf, staysDown } from '../../run/state/changeover.ts';
+import {
+  type Changeover,
+  idsToRun,
+  mustRun,
+  recordsOf,
+  staysDown,
+  toRun,
+} from '../../run/state/changeover.ts';
 import { awaitWell } from './await-healthy.ts';
 import { awaitOthers } from './await-others.ts';
 import { giveNames, removeLeftovers, startBrokenOff } from './containers.ts';
@@ -123,15 +130,16 @@ async function endOthers(
 /** The containers that each moved service must have, and those that it has. */
 export function watchedServices(changeover: Changeover, now: readonly Container[]): WatchedService[] {
   const ids = idsToRun(changeover, now);
-  const lasting = changeover.moved.filter(({ runsOnce }) => !runsOnce);
+  const lasting = changeover.moved.filter(({ runsOnce, isRemoved }) => !runsOnce && !isRemoved);
   return lasting.map((moved) => {
-    const records = recordsOf(changeover, moved.name);
+    const total = toRun(changeover, moved);
     const all = now.filter((container) => serviceOf(container) === moved.name);
     const containers = all.filter(({ id }) => ids.get(moved.name)?.includes(id));
-    const needs = records.filter((each) => mustRun(moved, each)).length;
-    const isShort = all.length >= records.length && containers.length < needs;
+    const running = recordsOf(changeover, moved.name).filter((each) => mustRun(moved, each));
+    const needs = moved.added ? total : running.length;
+    const isShort = all.length >= total && containers.length < needs;
     return isShort
       ? { name: moved.name, containers, has: containers.length, needs }
-      : { name: moved.name, containers, has: all.length, needs: records.length };
+      : { name: moved.name, containers, has: all.length, needs: total };
   });
 }

@@ -21,6 +21,15 @@ export async function stopAll(
   await withHeartbeat(log, `waiting for ${namesOf(containers)} to stop${words}`, stopped);
 }
 
+/** Stops and removes containers. Their volumes stay: a new container may share them with an old one. */
+export async function stopAndRemove(
+  doors: Doors,
+  containers: readonly { id: string; name: string }[],
+): Promise<void> {
+  await stopAll(doors, containers);
+  await doors.engine.callOrThrow(['rm', '--force', ...containers.map(({ id }) => id)]);
+}
+
 /** The containers of what moves, in the order in which they are stopped. */
 export const workersFirst = ({ moved }: Changeover, containers: readonly Container[]): Container[] =>
   [false, true].flatMap((isApp) =>

@@ -36,15 +36,18 @@ export async function endUpdated(
   });
   if (options.removeOldImages) await removeOldImages(replacement);
   log.enter('done');
+  const { dumpFirst = [] } = words;
+  for (const warning of dumpFirst) log.warn(warning);
+  // Compose also recreates the dependencies of a service that it starts.
+  const up = (names: readonly string[]) =>
+    upCommand(project, dumpFirst.length > 0 ? ['--no-deps', ...names] : names);
   for (const name of words.alsoMoved) {
-    log.info(
-      `${name} uses the same pin but was not updated; to update it, run ${upCommand(project, [name])}`,
-    );
+    log.info(`${name} uses the same pin but was not updated; to update it, run ${up([name])}`);
   }
   const { newServices, changedServices = [], restartedByHand = [], runByHand = [] } = words;
   if (runByHand.length > 0) {
     log.warn(
-      `services that were not run, although depends_on requires service_completed_successfully: ${and(runByHand)} (run them with ${upCommand(project, runByHand)})`,
+      `services that were not run, although depends_on requires service_completed_successfully: ${and(runByHand)} (run them with ${up(runByHand)})`,
     );
   }
   if (restartedByHand.length > 0) {
@@ -54,12 +57,12 @@ export async function endUpdated(
   }
   if (changedServices.length > 0) {
     log.info(
-      `services that the next docker compose up will recreate, because their configuration has changed: ${and(changedServices)} (recreate them now with ${upCommand(project, changedServices)})`,
+      `services that the next docker compose up will recreate, because their configuration has changed: ${and(changedServices)} (recreate them now with ${up(changedServices)})`,
     );
   }
   if (newServices.length > 0) {
     log.info(
-      `new services in this release that were not started: ${and(newServices)} (start them with ${upCommand(project, newServices)})`,
+      `new services in this release that were not started: ${and(newServices)} (start them with ${up(newServices)})`,
     );
   }
   const next = saved

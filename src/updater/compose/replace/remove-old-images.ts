@@ -57,7 +57,7 @@ export function oldImages(
 }
 
 const ownRepositories = ({ moved }: Pick<Changeover, 'moved'>) =>
-  new Set(moved.flatMap(({ image }) => (image && repositoryOf(image.reference)) || []));
+  new Set(moved.flatMap(({ image, added }) => (image && !added && repositoryOf(image.reference)) || []));
 
 /** Empty for `<none>`. */
 const repositoryOf = (reference: string): string =>

@@ -22,6 +22,8 @@ export type ReplaceStep =
   /** It runs to its end before anything that comes after it. */
   | { kind: 'run-once'; service: string; scale: number; hook?: true }
   | { kind: 'await-healthy'; service: string; dependent: string }
+  /** Containers of a service that the release no longer has. */
+  | { kind: 'remove-old'; service: string; containers: readonly Container[] }
   /** Containers of a service of which some were stopped: `up` starts all. */
   | { kind: 'stop-again'; service: string; containers: readonly Container[] };
 
@@ -35,8 +37,9 @@ const longestStopOfCompose = 30;
 /**
  * What is left to do, from what there is `now`: everything in an ordinary run, the rest after a kill. The order keeps the
  * app away for the shortest time, and leaves nothing of the new version started when the new app cannot even start: the
- * old workers stop while the old app still answers, then migrations run, then the app is replaced, then the workers, then
- * whatever lives in a namespace of theirs. Compose stops what it replaces once it has made the new container.
+ * services that the release adds start, the old workers stop while the old app still answers, then migrations run, then the
+ * app is replaced, then the workers, then whatever lives in a namespace of theirs. Services that the release no longer has
+ * are removed last. Compose stops what it replaces once it has made the new container.
  * @param isReplaced whether this process has replaced all containers of a service already
  */
 export function replaceSteps(
@@ -73,32 +76,46 @@ export function replaceSteps(
     if (containers.length > 0) steps.push({ kind: 'stop', service: moved.name, containers });
   };
   const isStoppedFirst = ({ isApp, follows, runsOnce }: MovedService) => !isApp && !follows && !runsOnce;
-  for (const worker of pending.filter(isStoppedFirst)) stop(worker, () => true);
-  for (const moved of pending) {
-    const records = recordsOf(changeover, moved.name);
-    const start = records.some((record) => mustRun(moved, record));
-    if ((start || moved.runsOnce) && !moved.follows) {
-      steps.push(
-        ...moved.awaits.map(
-          (app): ReplaceStep => ({ kind: 'await-healthy', service: app, dependent: moved.name }),
-        ),
-      );
-    }
+  const starts = (moved: MovedService) =>
+    moved.added !== undefined || recordsOf(changeover, moved.name).some((record) => mustRun(moved, record));
+  const awaitThose = (moved: MovedService, which: (service: string) => boolean) => {
+    if (moved.follows || !(starts(moved) || moved.runsOnce)) return;
+    for (const service of moved.awaits.filter(which))
+      steps.push({ kind: 'await-healthy', service, dependent: moved.name });
+  };
+  const bringUp = (moved: MovedService) => {
+    const start = starts(moved);
+    awaitThose(moved, (service) => !(later.includes(moved) && isThere(service)));
     if (moved.runsOnce) {
       const hook = moved.hasStartHook && { hook: true as const };
       steps.push({ kind: 'run-once', service: moved.name, scale: toRun(changeover, moved), ...hook });
-      continue;
+      return;
     }
     if (!isStoppedFirst(moved)) stop(moved, ({ stopTimeout }) => stopTimeout > longestStopOfCompose);
     steps.push({
       kind: 'up',
       service: moved.name,
-      scale: records.length,
+      scale: toRun(changeover, moved),
       start,
       // Compose would not replace a follower whose own definition stays; one that is new already is only started.
       force: moved.follows && oldOf(moved).length > 0,
       ...(start && moved.hasStartHook && { hook: true }),
     });
+  };
+  const lasting = pending.filter(({ isRemoved }) => !isRemoved);
+  // Services that the release adds are started and awaited before anything stops, unless they need a migration.
+  const at = lasting.findIndex(({ added }) => added === undefined);
+  const later = at < 0 ? [] : lasting.slice(at);
+  const isThere = (service: string) =>
+    changeover.moved.some(({ name, added }) => added && name === service) &&
+    !later.some(({ name }) => name === service);
+  for (const moved of lasting) if (!later.includes(moved)) bringUp(moved);
+  for (const moved of later) awaitThose(moved, isThere);
+  for (const worker of pending.filter(isStoppedFirst)) stop(worker, () => true);
+  for (const moved of later) bringUp(moved);
+  for (const { name } of pending.filter(({ isRemoved }) => isRemoved)) {
+    const containers = own.filter((each) => serviceOf(each) === name);
+    steps.push({ kind: 'remove-old', service: name, containers });
   }
   return steps;
 }

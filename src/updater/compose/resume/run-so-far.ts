@@ -1,4 +1,4 @@
-import type { Container } from '../../../engine/container.ts';
+import { type Container, serviceOf } from '../../../engine/container.ts';
 import { type EndingFacts, nothingKnown } from '../../run/log/ending-facts.ts';
 import {
   endingFactsOf,
@@ -11,7 +11,8 @@ import {
 import type { Lock } from '../../run/state/lock.ts';
 import { fromWord } from '../inspect/describe.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
-import { type Installation, movedServices } from '../inspect/installation.ts';
+import { type Installation, movedServices, otherContainers } from '../inspect/installation.ts';
+import { findMajorChanges } from '../inspect/services/major-changes.ts';
 
 /** The instance of a run, and the lock that keeps other updaters from it. */
 export interface Locked {
@@ -43,10 +44,14 @@ export function endingFacts({ earlier, installation, journal }: RunSoFar): Endin
   const isHalfDone = earlier?.stands && earlier.data.changeover !== null;
   const halfDone = isHalfDone ? pendingSentence(earlier.data) : null;
   if (installation !== null) {
+    const safe = safeServices(installation);
     return {
       version: fromWord(installation),
       project: installation.project,
-      services: movedServices(installation).map(({ name }) => name),
+      services: journal?.data.changeover
+        ? endingFactsOf(journal.data).services
+        : movedServices(installation).map(({ name }) => name),
+      ...(safe && { safeServices: safe }),
       halfDone,
       touched: journal !== null && journal.data.changeover !== null,
       ...(journal && pointFacts(journal.data)),
@@ -59,6 +64,14 @@ export function endingFacts({ earlier, installation, journal }: RunSoFar): Endin
   }
   if (journal !== null) return endingFactsOf(journal.data, halfDone);
   return earlier === null ? nothingKnown : { ...endingFactsOf(earlier.data, halfDone), touched: false };
+}
+
+/** The services that can be recreated, if another one needs a dump of its data first; otherwise null. */
+function safeServices(installation: Installation): string[] | null {
+  const { containers, model } = installation;
+  const names = [...new Set(containers.map(serviceOf))].filter((name) => name in model.services).sort();
+  const unsafe = findMajorChanges(otherContainers(installation), model);
+  return unsafe.size > 0 ? names.filter((name) => !unsafe.has(name)) : null;
 }
 
 const isUnwell = ({ status, health }: Container): boolean =>

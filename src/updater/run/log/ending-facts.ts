@@ -9,6 +9,8 @@ export interface EndingFacts {
   version: string | null;
   project: ComposeProject | null;
   services: readonly string[];
+  /** The services that can be recreated, if another one needs a dump of its data first. */
+  safeServices?: readonly string[];
   /** A restore point is complete, and the new version has not been rolled back. */
   canRollBack?: boolean;
   /** Covered by a restore point and not updated: stopped while data is restored. */

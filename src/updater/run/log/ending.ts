@@ -31,10 +31,12 @@ interface Failure extends Ending {
 
 /** Why the run ended, the state of the instance, and what to type next. `cancelledBy` is a signal number. */
 export function endingOf(error: unknown, facts: EndingFacts, log: Log, cancelledBy = 15): Failure {
-  const { touched, project, product = svc, isRollback = false, canRollBack, step } = facts;
+  const { touched, project, product = svc, isRollback = false, canRollBack, step, safeServices } = facts;
+  const compose = project === null ? 'docker compose' : shortComposeCommand(project);
   const words = {
     command: isRollback ? 'rollback --yes' : 'the update',
-    compose: project === null ? 'docker compose' : shortComposeCommand(project),
+    compose,
+    ...(safeServices && { up: `${compose} up -d --no-deps ${safeServices.join(' ')}` }),
     product,
   };
   if (error instanceof Cancelled || error instanceof Interrupted) {

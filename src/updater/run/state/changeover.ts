@@ -58,7 +58,7 @@ export function isNew(changeover: Changeover, container: Container): boolean {
   if (isBefore(changeover, container)) return false;
   const name = serviceOf(container);
   return (
-    changeover.moved.some((moved) => moved.name === name) &&
+    changeover.moved.some((moved) => moved.name === name && !moved.added?.isSeparate) &&
     !recordsOf(changeover, name).some((record) => runSameImage(record, container))
   );
 }
@@ -86,7 +86,7 @@ const hasRun = (changeover: Changeover, container: Container): boolean =>
 
 /** The replicas of a service that must run in the end; of the app all. */
 export const mustRun = (moved: MovedService, { runs }: Pick<ContainerRecord, 'runs'>): boolean =>
-  !moved.runsOnce && (moved.isApp || runs);
+  !moved.runsOnce && !moved.isRemoved && (moved.isApp || runs);
 
 /** The one in whose place a container is. */
 export const recordInPlaceOf = (
@@ -114,6 +114,7 @@ export function isDone(changeover: Changeover, moved: MovedService, now: readonl
     own.every((container) => {
       if (moved.image !== null && !runsImage(container, moved.image)) return false;
       if (moved.runsOnce) return hasRun(changeover, container) && hasEndedWell(container);
+      if (moved.added) return hasStarted(container) && !hasTemporaryName(container);
       const record = recordInPlaceOf(changeover, container);
       if (!record || record.id === container.id || hasTemporaryName(container)) return false;
       return mustRun(moved, record) ? hasStarted(container) : !isUp(container);
@@ -122,8 +123,8 @@ export function isDone(changeover: Changeover, moved: MovedService, now: readonl
 }
 
 /** How many containers a service gets; what runs once may have had none, as they are removed by any clean-up. */
-export const toRun = (changeover: Changeover, { name, runsOnce }: MovedService): number =>
-  recordsOf(changeover, name).length || (runsOnce ? 1 : 0);
+export const toRun = (changeover: Changeover, { name, runsOnce, added, isRemoved }: MovedService): number =>
+  isRemoved ? 0 : recordsOf(changeover, name).length || (added?.replicas ?? (runsOnce ? 1 : 0));
 
 /** By service, the ids of the containers there are `now` that are to run. */
 export function idsToRun(changeover: Changeover, now: readonly Container[]): Map<string, string[]> {

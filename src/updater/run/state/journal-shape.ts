@@ -81,6 +81,13 @@ const movedService = z.object({
   hasStartHook: z.exactOptional(flag),
   /** Run to its end before those that come after it in the list. */
   runsOnce: z.exactOptional(flag),
+  /**
+   * The release adds the service, with so many containers. A separate one is of another publisher and mounts no data from
+   * before: its start is not the start of the new version, and everything can still be undone.
+   */
+  added: z.exactOptional(z.object({ replicas: z.int(), isSeparate: flag })),
+  /** The release no longer has the service: its containers are stopped and removed. */
+  isRemoved: z.exactOptional(flag),
 });
 
 const changeover = z.object({
@@ -108,6 +115,8 @@ const changeover = z.object({
     restartedByHand: z.exactOptional(list(name)),
     /** Not run, although others wait for them to complete. */
     runByHand: z.exactOptional(list(name)),
+    /** Services that must not be recreated without a dump of their data, a sentence each. */
+    dumpFirst: z.exactOptional(list(text)),
     /** Of containers before the update, with the reverse proxies that may have cached them. */
     addresses: z.exactOptional(list(z.object({ name, ips: list(text), proxies: list(name) }))),
   }),

@@ -202,7 +202,9 @@ export const endingFactsOf = (data: JournalData, halfDone: string | null = null)
   version: data.from,
   project: data.project,
   // A worker that was asked for and has no container is none of the moved ones.
-  services: data.changeover?.moved.filter(({ follows }) => !follows).map(({ name }) => name) ?? data.services,
+  services:
+    data.changeover?.moved.flatMap(({ name, follows, isRemoved }) => (follows || isRemoved ? [] : [name])) ??
+    data.services,
   halfDone,
   touched: data.changeover !== null,
   ...pointFacts(data),

@@ -306,7 +306,7 @@ describe('what helps', () => {
       "a line for .env, or one's own edit of the default",
       difference,
       { ...nothingUnset, unset: ['SITE'], texts: [`\${SITE:-main}`] },
-      'If the variable was never set in a shell but its default value was edited in a file, run {compose} up -d first.',
+      'If the variable was never set in a shell but its default value was edited in a file, run {up} first.',
     ],
     [
       'the home',
@@ -318,7 +318,7 @@ describe('what helps', () => {
       "one's own proxies",
       { ...difference, section: 'environment', item: 'HTTPS_PROXY', planned: null },
       nothingUnset,
-      'Apply your own edits with {compose} up -d first.',
+      'Apply your own edits with {up} first.',
     ],
   ])('is %s', (_, given, known, advice) => {
     const { isLoss, remedy } = judgeDifference('app', given, known);

@@ -220,7 +220,8 @@ describe('inspectInstallation: services', () => {
     ],
     ['nothing', { 'tail-1': { network: 'container:db-1' }, 'last-1': { network: 'host' } }, []],
   ])('finds what follows by its %s', async (_, more, expected) => {
-    const { found } = await inspect({ containers: { 'app-1': {}, 'worker-1': {}, 'db-1': {}, ...more } });
+    const containers = { 'app-1': {}, 'worker-1': {}, 'db-1': {}, ...more };
+    const { found } = await inspect({ containers, argv: ['--exclude', '*'] });
     expect(names(found.followers)).toEqual(expected);
   });
 });
@@ -229,7 +230,7 @@ describe('inspectInstallation refuses', () => {
   it('a project without an app', async () => {
     const containers = { 'db-1': {}, 'cron-1': {}, 'db-2': {} };
     const advice =
-      'Services with containers: cron, db. Start the instance once with {compose} up -d, or specify the app service with --service.';
+      'Services with containers: cron, db. Start the instance once with {up}, or specify the app service with --service.';
     const message = `project svc in ${join(root, 'svc')} has no container for service app`;
     await expect(inspect({ containers })).rejects.toThrow(
       expect.objectContaining({ code: 'no-app', message, advice }),

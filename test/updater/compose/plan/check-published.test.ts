@@ -38,7 +38,7 @@ describe('checkPublished', () => {
       '2025.11.1',
       ['2025.11.1', '2025.11.0', '2025'],
       'acme/home has no tag 2025.11; 2025.11.1 is published as 2025.11.1 and 2025',
-      `Set the tag 2025.11.1 manually (${place}, image of worker in compose.yaml line 5), then run {compose} pull && {compose} up -d.`,
+      `Set the tag 2025.11.1 manually (${place}, image of worker in compose.yaml line 5), then run {compose} pull && {up}.`,
     ],
     [
       '1.24',

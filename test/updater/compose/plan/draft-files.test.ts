@@ -154,11 +154,13 @@ describe('draftFiles of a generated install', () => {
     expect(files.envFiles.map(({ path }) => path)).toEqual([at('.env')]);
   });
 
-  it('refuses a new file without a running service', () => {
+  it('refuses a new file without the app, and expects no image of a worker that the release has dropped', () => {
     const from = install({ 'compose.yaml': own, '.env': 'SVC_VERSION=v1.0.0' });
-    const message = "the release's compose file has no service worker, which is running here";
+    const message = "the release's compose file has no service app, which is running here";
     expect(() =>
-      drafted(from, 'v1.1.0', release(ships(generated({ app: 'acme/svc:${SVC_VERSION}' })))),
+      drafted(from, 'v1.1.0', release(ships(generated({ worker: 'acme/svc:${SVC_VERSION}' })))),
     ).toThrow(expect.objectContaining({ code: 'release-file', message }));
+    const dropped = drafted(from, 'v1.1.0', release(ships(generated({ app: 'acme/svc:${SVC_VERSION}' }))));
+    expect(dropped.references).toEqual({ app: 'acme/svc:v1.1.0' });
   });
 });

@@ -67,7 +67,7 @@ const volumes = (name: object): Changes => ({
   volumes: { files: { name: 'svc_files', ...name }, dumps: { name: 'svc_dumps' } },
 });
 const internal = { internal: true };
-const compose = 'docker compose -p svc';
+const _compose = 'docker compose -p svc';
 
 describe('changes in a generated file', () => {
   it.each<[string, Changes, string[], RegExp]>([
@@ -106,15 +106,13 @@ describe('changes in a generated file', () => {
       'a network of the app that an older compose made',
       networks(internal),
       [],
-      [
-        `the release changes the definition of network inner, but the update will not recreate the network. To recreate it, run ${compose} down, then ${compose} up -d`,
-      ],
+      ['the release changes the definition of network inner, but the update will not recreate the network'],
     ],
     [
       'a volume of the app',
       volumes({ driver_opts: { type: 'tmpfs' } }),
       [],
-      [/definition of volume files.* asks whether to recreate the volume, which deletes its data/],
+      [/definition of volume files.* asks whether to recreate it, answer N: recreating it deletes its data/],
     ],
     ['a network to one that is made elsewhere', networks({ external: true, ...internal }), ['svc_inner'], []],
     [

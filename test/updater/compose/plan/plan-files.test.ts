@@ -53,6 +53,68 @@ const shared = composeText({
 const env = { '.env': 'V=v1.0.0\n' };
 const apart = composeText({ app: 'acme/svc:v1.0.0', worker: 'acme/svc:v1.0.0', migrate: 'acme/svc:v1.0.0' });
 
+describe('planFiles, if a release has other services', () => {
+  const own = 'acme/svc:${SVC_VERSION}';
+  const from = installed(
+    {
+      'compose.yaml': generated({ app: own, worker: own, db: 'postgres:15' }),
+      '.env': 'SVC_VERSION=v1.0.0\n',
+    },
+    {
+      kind: 'generated',
+      containers: [
+        container('app-1'),
+        container('worker-1'),
+        container('db-1', { imageReference: 'postgres:15' }),
+      ],
+    },
+  );
+  const ships = (images: Record<string, string>) => generated({ app: 'acme/svc:${SVC_VERSION}', ...images });
+  const needing = (needs: Record<string, { condition?: string }>) => (model: Model) => {
+    Object.assign(model.services.app ?? {}, { depends_on: needs });
+    return model;
+  };
+
+  it('starts services that the app needs, and runs those that end once', () => {
+    const text = ships({
+      worker: 'acme/svc:${SVC_VERSION}',
+      db: 'postgres:15',
+      cache: 'redis:8',
+      init: 'busybox:1',
+      cron: 'busybox:1',
+    });
+    const after = needing({ cache: {}, init: { condition: 'service_completed_successfully' } });
+    const { added, migrations, newServices, references } = planned(from, { ships: text, after });
+    expect({ added, migrations, newServices }).toEqual({
+      added: ['cache'],
+      migrations: ['init'],
+      newServices: ['cron'],
+    });
+    expect([references.get('cache'), references.get('init'), references.has('cron')]).toEqual([
+      'redis:8',
+      'busybox:1',
+      false,
+    ]);
+  });
+
+  it('updates no worker that the release has dropped, and does not name it as a service that stays', () => {
+    const { moves, references, laterWarnings } = planned(from, { ships: ships({ db: 'postgres:15' }) });
+    expect(moves.map(({ service }) => service)).toEqual(['app']);
+    expect([...references.keys()]).toEqual(['app']);
+    expect(laterWarnings).toEqual([]);
+  });
+
+  it('names a database of another major version, and does not list it for a command', () => {
+    const text = ships({ worker: 'acme/svc:${SVC_VERSION}', db: 'postgres:17' });
+    const { dumpFirst, changedServices, laterWarnings } = planned(from, { ships: text });
+    expect(dumpFirst).toEqual([
+      expect.stringMatching(/^the files change db from postgres:15 to postgres:17, /),
+    ]);
+    expect(laterWarnings).toEqual(dumpFirst);
+    expect(changedServices).toEqual([]);
+  });
+});
+
 describe('planFiles', () => {
   it('returns the changes, the model and the new images', () => {
     const from = installed({ 'compose.yaml': shared, ...env });

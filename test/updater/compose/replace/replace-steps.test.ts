@@ -31,6 +31,8 @@ function steps(
         return `await ${step.service} for ${step.dependent}`;
       case 'give-name':
         return `name ${step.containers.map(({ id }) => id).join(' ')}`;
+      case 'remove-old':
+        return `remove ${step.containers.map(({ id }) => id).join(' ')}`;
       default:
         return `remove ${step.containers.length}`;
     }
@@ -38,6 +40,61 @@ function steps(
 }
 
 const both = [movedService('app'), movedService('worker')];
+
+const cache = movedService('cache', { added: { replicas: 2, isSeparate: true } });
+const newCaches = ['cache-1', 'cache-2'].map((id) => container(id, { imageId: cache.image?.id ?? '' }));
+
+describe('replaceSteps, if a release has other services', () => {
+  const app = movedService('app', { awaits: ['cache'] });
+
+  it('starts and awaits new services before anything stops', () => {
+    const worker = movedService('worker');
+    const old = containers('app-1 worker-1');
+    const rest = ['await cache for app', 'stop worker-1', 'up app x1', 'up worker x1'];
+    expect(steps([cache, app, worker], old)).toEqual(['up cache x2', ...rest]);
+    expect(steps([cache, app, worker], old, [...old, ...newCaches])).toEqual(rest);
+    expect(steps([cache, app, worker], old, [...old, ...newCaches.slice(1)])).toEqual([
+      'up cache x2',
+      ...rest,
+    ]);
+  });
+
+  it('starts a new service once another new one is healthy', () => {
+    const added = { replicas: 1, isSeparate: true };
+    const front = movedService('front', { added, awaits: ['cache'] });
+    expect(steps([cache, front, movedService('app')], containers('app-1'))).toEqual([
+      'up cache x2',
+      'await cache for front',
+      'up front x1',
+      'up app x1',
+    ]);
+  });
+
+  it('starts a new service that needs a migration after the migration', () => {
+    const migrate = movedService('migrate', { runsOnce: true });
+    expect(steps([migrate, cache, app], containers('app-1'))).toEqual([
+      'run migrate x1 once',
+      'up cache x2',
+      'await cache for app',
+      'up app x1',
+    ]);
+  });
+
+  it('stops a removed worker first, and removes it last', () => {
+    const worker = movedService('worker', { image: null, isRemoved: true });
+    const old = containers('app-1 worker-1');
+    expect(steps([movedService('app'), worker], old)).toEqual([
+      'stop worker-1',
+      'up app x1',
+      'remove worker-1',
+    ]);
+    expect(steps([movedService('app'), worker], old, old, [], ['app'])).toEqual([
+      'stop worker-1',
+      'remove worker-1',
+    ]);
+    expect(steps([worker], old, containers('app-1'))).toEqual([]);
+  });
+});
 
 describe('replaceSteps, in an ordinary run', () => {
   it('stops the worker while the old app answers, then replaces the app, then the worker', () => {

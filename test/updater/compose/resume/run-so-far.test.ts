@@ -6,6 +6,18 @@ import { composeText, installed } from '../../../build-plan.ts';
 const texts = { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) };
 
 it.each([
+  ['postgres:16', undefined],
+  ['postgres:17', ['app']],
+])('lists the services that can be recreated if the files have %s', (image, safeServices) => {
+  const files = { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0', db: image }) };
+  const db = container('db-1', { imageReference: 'postgres:16' });
+  const services = { app: [container('app-1')] };
+  const containers = [container('app-1'), db];
+  const installation = installed(files, { services, containers });
+  expect(endingFacts({ ...nothingYet(), installation }).safeServices).toEqual(safeServices);
+});
+
+it.each([
   ['is restarting', [{ status: 'restarting' }], true],
   ['is unhealthy', [{ health: 'unhealthy' }], true],
   ['is healthy in one of two containers', [{ status: 'restarting' }, {}], undefined],

@@ -49,6 +49,14 @@ it('writes commands for this project, product and command into the advice', () =
   );
 });
 
+it('applies files without the services whose data must be dumped first', () => {
+  const error = new UpdateError('no-target', 'x', { advice: 'Run {up} first.' });
+  expect(ending(error).last).toContain('Next: Run docker compose up -d first.');
+  expect(ending(error, { ...known, safeServices: ['app', 'worker'] }).last).toContain(
+    'Next: Run docker compose up -d --no-deps app worker first.',
+  );
+});
+
 it('does not say what runs where somebody else has replaced it', () => {
   expect(ending(new UpdateError('containers-changed', 'app was removed')).last).toMatch(
     /^failed \(containers-changed\): nothing was changed by this run; the changes that another process made during the update were kept\. /,

@@ -1,8 +1,9 @@
 import { sharesPin as sharesText } from '../../../../core/compose/find-pin.ts';
 import type { ProjectFiles } from '../../../../core/compose/project-files.ts';
-import { isDatabase } from '../../../../core/compose/reference.ts';
+import { isDatabase, parseReference } from '../../../../core/compose/reference.ts';
 import { type ErrorCode, UpdateError } from '../../../../core/progress/update-error.ts';
 import type { Model } from '../../../../engine/cli/compose.ts';
+import { type Container, serviceOf } from '../../../../engine/container.ts';
 import { and } from '../../../run/log/wording.ts';
 import type { UpdateOptions } from '../../../run/options.ts';
 import { bondOf, flags, imagesOf, type ServiceImage, shown, whyForeign } from './together.ts';
@@ -21,6 +22,8 @@ interface NamedIn {
   followers: readonly string[];
   /** Names of those that run once, before the others (docs/contract.md 2.11). */
   migrations: readonly string[];
+  /** Running containers, and containers of specified services, whose service is in no file. */
+  orphans: readonly Container[];
 }
 
 /**
@@ -30,7 +33,7 @@ interface NamedIn {
  */
 export function checkNamed(
   { app: first, workers, exclude, servicesNamed }: UpdateOptions,
-  { files, model, kind, running, followers, migrations }: NamedIn,
+  { files, model, kind, running, followers, migrations, orphans }: NamedIn,
 ): string[] {
   const images = imagesOf(files, model);
   const app = images.find(({ name }) => name === first);
@@ -49,6 +52,13 @@ export function checkNamed(
   });
   const isLeft = (name: string) => exclude.includes(name) || exclude.includes(excludeAll);
   const forgotten = bound.filter(({ each }) => !isLeft(each.name));
+  const isOfApp = (each: Container) => {
+    const reference = parseReference(each.imageReference);
+    const image = reference && { name: serviceOf(each), reference, pin: null };
+    return workers.includes(serviceOf(each)) || (image !== null && bondOf(app, image) !== null);
+  };
+  const lost = orphans.filter((each) => !isLeft(serviceOf(each)) && isOfApp(each));
+  if (lost.length > 0) throw unlistedContainers(app, lost);
   // The default services belong to the product.
   if (servicesNamed) refuseForeign(app, named, forgotten);
   if (forgotten.length > 0) throw unlisted(app, moved, forgotten);
@@ -98,6 +108,17 @@ function unlisted(
   const names = forgotten.map(({ each }) => each.name);
   const them = names.length > 1 ? 'them' : 'it';
   const next = `Run the update with ${flags('service', [...moved, ...names])}, or add ${flags('exclude', names)} to keep ${them} at the old version.`;
+  return refusal('unlisted-services', sentences, next);
+}
+
+function unlistedContainers(app: ServiceImage, lost: readonly Container[]): UpdateError {
+  const sentences = lost.map(
+    (each) =>
+      `${each.name} belongs with ${app.name}, but the compose files no longer have the service ${serviceOf(each)}`,
+  );
+  const names = lost.map(({ name }) => name).join(' ');
+  const services = [...new Set(lost.map(serviceOf))];
+  const next = `Remove what is no longer needed: docker stop ${names} && docker rm ${names}. Otherwise, add ${and(services)} to the compose file again, or keep the old version running with ${flags('exclude', services)}.`;
   return refusal('unlisted-services', sentences, next);
 }
 

@@ -8,7 +8,7 @@ import type { RunContext } from '../../../run/run-context.ts';
 import type { Changeover, ContainerRecord } from '../../../run/state/changeover.ts';
 import type { Journal } from '../../../run/state/journal.ts';
 import { awaitHealthy } from '../await-healthy.ts';
-import { stopAll } from '../containers.ts';
+import { stopAll, stopAndRemove } from '../containers.ts';
 import { ensureNetworks } from '../data-services.ts';
 import { checkRights } from './check-rights.ts';
 import { findLosses } from './find-losses.ts';
@@ -36,10 +36,10 @@ type Executors = {
 };
 
 export const restoreExecutors: Executors = {
-  'remove-new': ({ containers }, work) => remove(containers, work),
+  'remove-new': ({ containers }, work) => stopAndRemove(work, containers),
   'remove-orphan': async ({ record }, work) => {
     await agree(record, work);
-    await remove([standIn(record, work)], work);
+    await stopAndRemove(work, [standIn(record, work)]);
   },
   rebuild: ({ record }, work) => rebuild(record, work),
   'give-up': ({ record }) => Promise.reject(unknown(record)),
@@ -117,17 +117,10 @@ async function agree(record: ContainerRecord, work: RestoreWork): Promise<void> 
   agreed.add(record.id);
 }
 
-/** Removes containers; those that run get their grace period first. */
-async function remove(containers: readonly { id: string; name: string }[], work: RestoreWork): Promise<void> {
-  await stopAll(work, containers);
-  // `rm` without --volumes: the new container shares its anonymous volumes with the old one.
-  await work.engine.callOrThrow(['rm', '--force', ...containers.map(({ id }) => id)]);
-}
-
 /** Makes a container again that is there and cannot be mended. */
 async function remake(record: ContainerRecord, work: RestoreWork): Promise<void> {
   await agree(record, work);
-  await remove([standIn(record, work)], work);
+  await stopAndRemove(work, [standIn(record, work)]);
   await rebuild(record, work);
 }
 

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { UpdateError } from '../../../../../src/core/progress/update-error.ts';
+import type { Container } from '../../../../../src/engine/container.ts';
 import { checkNamed } from '../../../../../src/updater/compose/inspect/services/check-named.ts';
+import { container } from '../../../../build.ts';
 import { composeText, modelOf, projectFiles, updateOptions } from '../../../../build-plan.ts';
 
 interface Case {
@@ -11,15 +13,16 @@ interface Case {
   running?: readonly string[];
   followers?: readonly string[];
   migrations?: readonly string[];
+  orphans?: readonly Container[];
 }
 
 /** What is said, or `code: message | detail | Next: advice`. */
 function check({ images, env = '', args, kind = 'user-written', running, ...more }: Case): string[] {
-  const { followers = [], migrations = [] } = more;
+  const { followers = [], migrations = [], orphans = [] } = more;
   const files = projectFiles({ 'compose.yaml': composeText(images), '.env': env });
   const known = {
     ...{ files, model: modelOf(files), kind, running: running ?? Object.keys(images) },
-    ...{ followers, migrations },
+    ...{ followers, migrations, orphans },
   };
   try {
     return checkNamed(updateOptions(...args.split(' ').filter(Boolean)), known);
@@ -125,6 +128,23 @@ describe('a service that belongs with the app, and is not named', () => {
     expect(check({ images, args: `--service server ${exclude}` })).toEqual([
       'cron is excluded and will stay at acme/a:v1.0.0, although it belongs with server (same repository: acme/a)',
     ]);
+  });
+
+  it.each<[string, string, string, 'generated' | 'user-written', boolean]>([
+    ['of the same repository', 'cron', 'acme/a:v0.9.0', 'user-written', true],
+    ['that a release has dropped earlier', 'cron', 'acme/a:v0.9.0', 'generated', true],
+    ['of the same release', 'cron', 'acme/cron:v1.0.0', 'user-written', true],
+    ['that is the usual worker', 'worker', 'other/jobs:7', 'user-written', true],
+    ['of another publisher', 'tool', 'other/jobs:v1.0.0', 'user-written', false],
+  ])('is refused while a container %s runs without a service', (_, name, imageReference, kind, isRefused) => {
+    const images = { app: 'acme/a:v1.0.0' };
+    const orphans = [container(`${name}-1`, { imageReference })];
+    const refusal = [
+      `unlisted-services: svc-${name}-1 belongs with app, but the compose files no longer have the service ${name}`,
+      `Next: Remove what is no longer needed: docker stop svc-${name}-1 && docker rm svc-${name}-1. Otherwise, add ${name} to the compose file again, or keep the old version running with --exclude ${name}.`,
+    ];
+    expect(check({ images, args: '', kind, orphans })).toEqual(isRefused ? refusal : []);
+    expect(check({ images, args: `--exclude ${name}`, kind, orphans }).join()).not.toContain('belongs with');
   });
 
   it.each<[string, Partial<Case>]>([

@@ -1,0 +1,35 @@
+import { parseReference, storeOf } from '../../../../core/compose/reference.ts';
+import { isMajorChange } from '../../../../core/release/order.ts';
+import type { Model } from '../../../../engine/cli/compose.ts';
+import { type Container, serviceOf } from '../../../../engine/container.ts';
+
+/**
+ * Warnings by service about data that the image in the files may be unable to read, because its major version differs from
+ * the container's. The warning has no command: any command that recreates the service may lose access to its data.
+ */
+export function findMajorChanges(
+  containers: readonly Container[],
+  { services }: Pick<Model, 'services'>,
+): ReadonlyMap<string, string> {
+  const warnings = containers.flatMap((each) => {
+    const [service, from] = [serviceOf(each), each.imageReference];
+    const to = services[service]?.image ?? from;
+    const mounts = each.storage.filter(({ type, writable }) => writable && /^(?:bind|volume)$/.test(type));
+    const isStore =
+      storeOf(
+        from,
+        mounts.map(({ destination }) => destination),
+      ) !== null;
+    if (!isOtherMajor(from, to, isStore) || (mounts.length === 0 && !isStore)) return [];
+    const warning = `the files change ${service} from ${from} to ${to}, another major version, which may be unable to use the existing data. Dump the data of ${service} first and follow the upgrade guide of its image; until then, do not recreate ${service}`;
+    return [[service, warning] as const];
+  });
+  return new Map(warnings);
+}
+
+/** For a database, a version that cannot be read from the tag also counts. */
+function isOtherMajor(from: string, to: string, isStore: boolean): boolean {
+  const tags = [from, to].map((reference) => parseReference(reference)?.tag ?? '');
+  const [before, after] = tags.map((tag) => /\d+(?:\.\d+)*/.exec(tag)?.[0]);
+  return before && after ? isMajorChange(before, after) : isStore && tags[0] !== tags[1];
+}

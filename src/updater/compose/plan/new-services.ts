@@ -1,0 +1,59 @@
+import { isOnePublisher, parseReference } from '../../../core/compose/reference.ts';
+import { upCommand } from '../../../core/progress/compose-command.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { Model } from '../../../engine/cli/compose.ts';
+import { serviceOf } from '../../../engine/container.ts';
+import { and } from '../../run/log/wording.ts';
+import type { MovedService } from '../../run/state/changeover.ts';
+import { awaitedEnds, type Installation, movedServices } from '../inspect/installation.ts';
+
+/** Services without a container that updated services depend on, directly or through each other. */
+export function missingServices(installation: Installation, { services }: Model): string[] {
+  const known = [...installation.exclude, ...installation.containers.map(serviceOf)];
+  const updated = movedServices(installation).map(({ name }) => name);
+  const missing = new Set(updated);
+  // Grows while it is gone through.
+  for (const name of missing)
+    for (const [need, { required }] of Object.entries(services[name]?.depends_on ?? {}))
+      if (required !== false && need in services && !known.includes(need)) missing.add(need);
+  return [...missing].filter((name) => !updated.includes(name));
+}
+
+/**
+ * How a service that the release adds is started. It is separate if it is of another publisher and mounts nothing that a
+ * service has mounted before.
+ */
+export function describeAdded(
+  name: string,
+  { installation, model }: { installation: Installation; model: Model },
+): NonNullable<MovedService['added']> {
+  const { scale, deploy, volumes, image } = model.services[name] ?? {};
+  const before = Object.values(installation.model.services).flatMap((each) => each.volumes ?? []);
+  const isShared = volumes?.some(({ source }) => before.some((mount) => source && mount.source === source));
+  const [own, app] = [image, model.services[installation.app.name]?.image].map((each) =>
+    parseReference(each ?? ''),
+  );
+  return {
+    replicas: deploy?.replicas ?? scale ?? 1,
+    isSeparate: !isShared && own != null && app != null && !isOnePublisher(own, app),
+  };
+}
+
+/**
+ * Refuses to update a user-written install if an updated service depends on one that was never started: its owner decides
+ * when it starts. A service that runs to its end may have been removed afterwards, and with `up --no-deps`, no dependency
+ * was started. @throws UpdateError missing-service
+ */
+export function refuseMissing(installation: Installation): void {
+  const { kind, model, project, containers } = installation;
+  const needed = movedServices(installation).flatMap(({ name }) =>
+    Object.keys(model.services[name]?.depends_on ?? {}),
+  );
+  const isStarted = containers.some((each) => needed.includes(serviceOf(each)));
+  const ending = Object.values(model.services).flatMap(awaitedEnds);
+  const names = missingServices(installation, model).filter((name) => !ending.includes(name));
+  if (kind === 'generated' || names.length === 0 || !isStarted) return;
+  const message = `the updated services depend on ${and(names)}, but ${and(names)} ${names.length > 1 ? 'have' : 'has'} no container`;
+  const advice = `Run ${upCommand(project, names)} first. Then run {command} again.`;
+  throw new UpdateError('missing-service', message, { advice });
+}
