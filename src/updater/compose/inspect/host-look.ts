@@ -23,8 +23,8 @@ export type Likeness =
 export interface HostLook {
   /** Compares that path with the directory mounted at `here`. @throws UpdateError engine-unavailable, read-only */
   compare(path: string, here: string): Promise<Likeness>;
-  /** Whether the host has a compose file with a default name there. @throws UpdateError engine-unavailable */
-  hasCompose(path: string): Promise<boolean>;
+  /** Whether the host has a compose file with one of these names there, by default compose's. @throws UpdateError engine-unavailable */
+  hasCompose(path: string, names?: readonly string[]): Promise<boolean>;
   /** The mounts of all containers that have that path in them. @throws UpdateError engine-unavailable */
   mounts(path: string): Promise<readonly NamedMount[]>;
 }
@@ -59,7 +59,8 @@ export const hostLook = (engine: Engine, image: string): HostLook => {
   };
   return {
     mounts: (path) => mountsWith(engine, path),
-    hasCompose: async (path) => (await through(path, (has) => someOf(defaultNames, has))) ?? false,
+    hasCompose: async (path, names = defaultNames) =>
+      (await through(path, (has) => someOf(names, has))) ?? false,
     async compare(path, here) {
       const names = await readdir(here);
       // A killed run may have left its marker.

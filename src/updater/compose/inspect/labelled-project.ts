@@ -1,4 +1,4 @@
-import { isAbsolute } from 'node:path';
+import { basename, isAbsolute } from 'node:path';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { isHook, oldNamesOf } from '../../../engine/api/project-containers.ts';
 import { listContainers } from '../../../engine/api/query.ts';
@@ -13,6 +13,8 @@ export interface KnownProject {
   /** The directory on the host. */
   directory: string;
   services: Set<string>;
+  /** The name of its first compose file; empty if the labels list none. */
+  file: string;
 }
 
 /** All other projects, with their files. @param composed containers of all projects */
@@ -39,7 +41,8 @@ export function knownProjects(composed: readonly ListedContainer[]): KnownProjec
     const { project, directory: from, service: of } = composeLabels;
     const [name = '', directory = '', service = ''] = [project, from, of].map((label) => labels[label]);
     const key = `${name}\n${directory}`;
-    const row = rows.get(key) ?? { name, directory, services: new Set<string>() };
+    const file = basename(labelledPaths({ labels }, directory).files[0] ?? '');
+    const row = rows.get(key) ?? { name, directory, services: new Set<string>(), file };
     row.services.add(service);
     rows.set(key, row);
   }
