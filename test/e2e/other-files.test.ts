@@ -22,10 +22,10 @@ const createDefault = (file = 'compose.yaml'): Promise<Instance> =>
     ...alone,
     layout: (c) => ({
       files: {
-        [file]: composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts, port: null })
+        [file]: composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts })
           .replaceAll('./data:', 'data:')
           .replace('volumes:\n  db:', 'volumes:\n  data:\n  db:'),
-        '.env': `DB_PASSWORD='correct horse battery'\nSVC_VERSION=${c.tag}\n`,
+        '.env': `DB_PASSWORD='correct horse battery'\nSVC_PORT=${c.port}\nSVC_VERSION=${c.tag}\n`,
       },
       flags: [],
     }),

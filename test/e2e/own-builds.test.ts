@@ -8,7 +8,7 @@ import { alone, createInstance, type Instance } from './support/instance.ts';
 // docs/contract.md 3.26: images that the owner builds from the compose file.
 
 const toNext = ['--target', 'v1.1.0'];
-const withBuild = { ...alone, text: { extra: { app: 'build: ./own' }, port: null } };
+const withBuild = { ...alone, text: { extra: { app: 'build: ./own' } } };
 
 /** Builds an image with an additional file on a release, and recreates the app with it. */
 async function build(instance: Instance, name: string): Promise<void> {
