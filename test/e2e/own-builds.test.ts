@@ -10,20 +10,20 @@ import { alone, createInstance, type Instance } from './support/instance.ts';
 const toNext = ['--target', 'v1.1.0'];
 const withBuild = { ...alone, text: { extra: { app: 'build: ./own' } } };
 
-/** Builds an image with an additional file on a release, and recreates the app with it. */
-async function build(instance: Instance, name: string): Promise<void> {
+/** Builds an image with an additional file on a release, and recreates the app and other services with it. */
+async function build(instance: Instance, name: string, ...others: string[]): Promise<void> {
   const directory = `${instance.directory}/own`;
   await mkdir(directory, { recursive: true });
   await writeFile(`${directory}/Dockerfile`, `FROM ${instance.image}:v1.0.0\nCOPY Dockerfile /plugin\n`);
   await execa('docker', ['build', '--quiet', '--tag', name, directory]);
   onTestFinished(async () => void (await execa('docker', ['image', 'rm', '--force', name])));
-  await instance.compose('up', '-d', '--no-deps', '--no-build', 'app');
+  await instance.compose('up', '-d', '--no-deps', '--no-build', 'app', ...others);
   await instance.waitUntilHealthy();
 }
 
 test("an own build under the publisher's name is refused, unless it is accepted", async () => {
   const instance = await createInstance(withBuild);
-  await build(instance, `${instance.image}:v1.0.0`);
+  await build(instance, `${instance.image}:v1.0.0`, 'worker');
   const says = ['app has "build:" in the compose files, and the registry does not have the running image'];
   const ends = [
     'refused (own-build): nothing was changed; v1.0.0 is still running',
