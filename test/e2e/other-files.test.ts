@@ -1,7 +1,7 @@
 import { cp, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { composeText } from '../rig/compose-text.ts';
 import { engineSocket } from '../rig/engine-api.ts';
 import { updaterImage } from '../rig/updater-run.ts';
@@ -16,20 +16,22 @@ const toNext = ['--target', 'v1.1.0'];
 const bumped = (text: string) => text.replaceAll('v1.0.0', 'v1.1.0');
 const good = { version: 'v1.1.0', changed: { '.env': bumped } };
 
-/** An instance that compose finds without `-f`, with a volume of a name of its own. */
-const createDefault = (file = 'compose.yaml'): Promise<Instance> =>
-  createInstance({
+/** An instance that compose finds without `-f`, with its data at an absolute path. */
+function createDefault(file = 'compose.yaml'): Promise<Instance> {
+  const name = `${inject('host').run}-files-${Math.random().toString(16).slice(2, 8)}`;
+  const data = join(inject('host').directory, name, 'data');
+  return createInstance({
     ...alone,
+    name,
     layout: (c) => ({
       files: {
-        [file]: composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts })
-          .replaceAll('./data:', 'data:')
-          .replace('volumes:\n  db:', 'volumes:\n  data:\n  db:'),
+        [file]: composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts }).replaceAll('./data', data),
         '.env': `DB_PASSWORD='correct horse battery'\nSVC_PORT=${c.port}\nSVC_VERSION=${c.tag}\n`,
       },
       flags: [],
     }),
   });
+}
 
 test('an override file that was written after the last up is named', async () => {
   const instance = await createDefault();
@@ -113,7 +115,7 @@ test('a container that another updater left is named, and one app runs in the en
   const { Config, Image } = await inspect(app);
   const labels = Object.entries<string>(Config.Labels);
   await execa('docker', [
-    ...['run', '--detach', '--name', left, '--network', 'none', '-v', `${instance.project}_data:/data`],
+    ...['run', '--detach', '--name', left, '--network', 'none', '-v', `${instance.directory}/data:/data`],
     ...labels.flatMap(([label, value]) => ['--label', `${label}=${value}`]),
     ...['--env', 'DB_PASSWORD=x', Image, 'app'],
   ]);
