@@ -134,7 +134,8 @@ function withOneNumber(
   all: readonly Claimant[],
   { project }: KnownInstance,
 ): ForeignContainers | null {
-  const same = [...Map.groupBy(all, numberOf).values()].find(({ length }) => length > 1);
+  const numbered = Map.groupBy(all, numberOf);
+  const same = [...numbered].find(([number, each]) => number > 0 && each.length > 1)?.[1];
   if (same === undefined) return null;
   const plain = (name: string) => name.replaceAll('_', '-');
   const isUsual = (each: Claimant) => plain(each.name) === plain(`${project}-${service}-${numberOf(each)}`);
