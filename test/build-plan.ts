@@ -98,6 +98,7 @@ export const planOf = (from: Installation, asked: Target | null): Plan => ({
   expected: null,
   recalls: null,
   given: null,
+  unconfirmed: [],
   point: null,
 });
 

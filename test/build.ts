@@ -190,6 +190,7 @@ export function installation(files: ProjectFiles, model: Model, parts: Installat
     editedVolumes: new Set(),
     beside: [],
     outside: [],
+    nextFiles: [],
     imagesInUse: new Map(),
     containers: Object.values({ ...services, ...followers }).flat(),
     app,

@@ -1,8 +1,8 @@
-import { type Container, serviceOf } from './container.ts';
+import { type Container, isUp, numberOf, serviceOf } from './container.ts';
 import { composeLabels } from './labels.ts';
 
 /** What tells whose a container is: labels, which whoever starts one may choose, and what only the engine says. */
-export type Claimant = Pick<Container, 'id' | 'name' | 'labels' | 'imageReference'>;
+export type Claimant = Pick<Container, 'id' | 'name' | 'status' | 'labels' | 'imageReference'>;
 
 /** What is known of an instance by other means than labels alone. */
 export interface KnownInstance {
@@ -79,6 +79,8 @@ export function findForeign(containers: readonly Claimant[], known: KnownInstanc
     // No compose file can contain such a name, and the messages below print it.
     if (!/^[\w.][\w.-]*$/.test(service)) continue;
     const odd = oddOf(service, all, known) ?? strangeImages(all, known);
+    const twin = odd === null && !known.isHalfReplaced ? withOneNumber(service, all, known) : null;
+    if (twin !== null) return twin;
     if (odd === null) continue;
     return odd.isCertain ? certain(odd, service, known) : disagreeing(odd, service, known, containers);
   }
@@ -124,6 +126,28 @@ function strangeImages(all: readonly Claimant[], known: KnownInstance): Odd | nu
   const own = server === undefined ? null : repositoryOf(server);
   const odd = own === null ? all : all.filter((each) => ![own, null].includes(repositoryOf(each)));
   return { containers: odd, by: otherImage, isCertain: own !== null };
+}
+
+/** Compose gives each container of a service its own number: a failed run of another updater has left one of these. */
+function withOneNumber(
+  service: string,
+  all: readonly Claimant[],
+  { project }: KnownInstance,
+): ForeignContainers | null {
+  const numbered = Map.groupBy(all, numberOf);
+  const same = [...numbered].find(([number, each]) => number > 0 && each.length > 1)?.[1];
+  if (same === undefined) return null;
+  const plain = (name: string) => name.replaceAll('_', '-');
+  const isUsual = (each: Claimant) => plain(each.name) === plain(`${project}-${service}-${numberOf(each)}`);
+  // The only running container is the app, whatever its name is.
+  const only = [same.filter(isUp), same.filter(isUsual)].find((each) => each.length === 1);
+  const removed = same.filter((each) => !only?.includes(each));
+  return {
+    message: `containers ${namesOf(same)} have the same number of service ${service} of project ${project}; another updater has probably left ${only ? removed.map(({ name }) => name).join(' and ') : 'one of them'}`,
+    advice: only
+      ? `Make sure that ${only[0]?.name} is the container to keep. To remove the other, run ${removal(removed)}. Then run {command} again.`
+      : 'Remove all but one of them with docker rm -f, then run {command} again.',
+  };
 }
 
 const namesOf = (containers: readonly Claimant[]): string =>

@@ -14,18 +14,22 @@ interface Said {
   files?: string;
   env?: string;
   image?: string;
+  number?: string;
+  status?: string;
 }
 
 /** `app-1`, of the service before the dash. */
 const one = (
   name: string,
-  { directory = '/opt/svc', files = '/opt/svc/a.yaml', env, image }: Said = {},
+  { directory = '/opt/svc', files = '/opt/svc/a.yaml', env, image, number, status = 'running' }: Said = {},
 ): Claimant => ({
   id: name.padEnd(64, '0'),
   name,
+  status,
   imageReference: image ?? 'acme/svc:v1.0.0',
   labels: {
     [composeLabels.service]: name.replace(/-.*/, ''),
+    [composeLabels.number]: number ?? name.replace(/.*-/, ''),
     [composeLabels.directory]: directory,
     [composeLabels.files]: files,
     ...(env !== undefined && { [composeLabels.envFiles]: env }),
@@ -129,6 +133,37 @@ describe('containers that may not belong to the instance', () => {
         /^Find out who started them\. To remove those .*, run docker rm -f app-9\. /,
       );
     }
+  });
+});
+
+describe('containers of one service with one number', () => {
+  const numbered = (name: string, status: string): Claimant => {
+    const found = one(`app-${name}`, { number: '1', status });
+    return { ...found, name };
+  };
+  it.each<[string, string, string, string, string]>([
+    ['both run', 'svc-app-1', 'running', 'old', 'running'],
+    ['neither runs', 'svc_app_1', 'exited', 'old', 'created'],
+    ['only the renamed one runs', 'old', 'running', 'svc-app-1', 'exited'],
+    ['container_name is set', 'cloud', 'running', 'old', 'exited'],
+  ])('names the left-over if %s', (_, kept, keptStatus, left, leftStatus) => {
+    const both = [numbered(left, leftStatus), numbered(kept, keptStatus)];
+    const found = findForeign(both, byHand);
+    expect(found?.message).toContain(`another updater has probably left ${left}`);
+    expect(found?.advice).toBe(
+      `Make sure that ${kept} is the container to keep. To remove the other, run docker rm -f ${left}. Then run {command} again.`,
+    );
+  });
+
+  it('removes none if it is not clear which one is left over', () => {
+    const found = findForeign([numbered('a', 'running'), numbered('b', 'running')], byHand);
+    expect(found?.message).toMatch(/ a \(app-a.* b \(app-b.*another updater has probably left one of them$/);
+    expect(found?.advice).toBe('Remove all but one of them with docker rm -f, then run {command} again.');
+  });
+
+  it('may be halves of an update', () => {
+    const both = [numbered('a', 'running'), numbered('b', 'running')];
+    expect(findForeign(both, { ...byHand, isHalfReplaced: true })).toBeNull();
   });
 });
 

@@ -205,7 +205,13 @@ const table = {
     outcome: 'refused',
     meaning: 'The service image is built locally.',
     why: 'No registry contains releases of this image.',
-    advice: 'Add an "image:" line to the service in the compose file, or rebuild the service to update it.',
+    advice: 'Change its Dockerfile or build arguments, then run {compose} build && {compose} up -d.',
+  },
+  'own-build': {
+    outcome: 'refused',
+    meaning:
+      'The compose files build the running image, and the registry does not have it. The update would replace it.',
+    advice: 'Build the new version yourself, or use --accept-own-build to install the image of the registry.',
   },
   'compose-invalid': {
     outcome: 'refused',
@@ -452,7 +458,7 @@ const table = {
     meaning: 'The new version failed, and the old data has not been restored yet. The services stay stopped.',
     why: 'A service that starts with partly restored data could damage the data.',
     advice:
-      'Do not start the stopped services. Fix the cause reported in the log, such as a full disk, then run {command} again to continue the restore.',
+      'Do not start the stopped services. Fix the cause reported in the log, such as a full disk, then run the updater with rollback --yes to continue the restore.',
   },
   'engine-lost': {
     outcome: 'broken',

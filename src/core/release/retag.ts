@@ -57,12 +57,27 @@ export function wholeForms(tag: PinTag, { version, suffix = '' }: ReleaseTarget)
   return [...forms(tag.lead, own), ...(tag.kind === 'part' ? forms('', own) : [])];
 }
 
-/** All tags that a target may be published by: whole first, then its parts. */
+/**
+ * Variants that a later release may have in place of one with a number: `-alpine3.21` and `-alpine` after `-alpine3.20`, `-p1`
+ * and none after `-p2`. The engine cannot list the tags of a registry.
+ */
+function otherVariants(suffix: string): string[] {
+  const [, before = '', number = '', after = ''] = /^(.*?)(\d{1,4})(\D*)$/.exec(suffix) ?? [];
+  if (number === '') return [];
+  const later = [1, 2, 3, 4, 5].map((more) => Number(number) + more);
+  const numbered = [...later, 0, 1].map((each) => `${before}${each}${after}`);
+  return [...numbered, `${before.replace(/[\d.]+$/, '')}${after}`, ''].filter((each) => each !== suffix);
+}
+
+/** All tags that a target may be published by: whole first, then its parts, then other variants. */
 export function formsOf(tag: PinTag, target: ReleaseTarget): string[] {
   const { version } = target;
+  const variants = isNumbered(tag)
+    ? otherVariants(tag.suffix).map((suffix) => styled({ ...tag, suffix }, version))
+    : [];
   const count = countOf(version);
   const filled = count < 3 ? [`${version}${'.0'.repeat(3 - count)}`] : [];
   const parts = [2, 1].filter((fewer) => fewer < count).map((fewer) => cutVersion(version, fewer));
   const versions = [...filled, version, ...parts];
-  return versions.flatMap((each) => wholeForms(tag, { ...target, version: each }));
+  return [...versions.flatMap((each) => wholeForms(tag, { ...target, version: each })), ...variants];
 }

@@ -13,7 +13,7 @@ export type RemoteDigest = { digest: string } | 'none' | null;
 const registryMs = 15_000;
 
 /**
- * The digest that a tag has in its registry now, with the login of the updater's own configuration. Whatever keeps the
+ * The digest that a tag, or a digest, has in its registry now, with the login of the updater's own configuration. Whatever keeps the
  * engine from telling is no reason to end a run. @throws Cancelled, Interrupted
  */
 export async function remoteDigest(
@@ -21,7 +21,8 @@ export async function remoteDigest(
   { repository, tag }: { repository: string; tag: string },
 ): Promise<RemoteDigest> {
   try {
-    const told = await remoteImage(engine, `${repository}:${tag}`, await ownLogin(engine, repository));
+    const reference = `${repository}${tag.includes(':') ? '@' : ':'}${tag}`;
+    const told = await remoteImage(engine, reference, await ownLogin(engine, repository));
     if ('digest' in told) return { digest: told.digest };
     // Another thing than a registry may say 404, too: a proxy before it, or one before the engine.
     return told.status === 404 && /manifest unknown|not found/i.test(told.said) ? 'none' : null;

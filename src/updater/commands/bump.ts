@@ -18,7 +18,7 @@ import { difference } from '../run/log/difference.ts';
 import type { Log } from '../run/log/log.ts';
 import { type BumpOptions, bumpOptionsOf } from '../run/options.ts';
 import { withSettings } from '../run/settings-file.ts';
-import { isHalfDone, pendingJournal, pendingSentence } from '../run/state/journal.ts';
+import { isHalfDone, pendingError, pendingJournal } from '../run/state/journal.ts';
 import { stateDirectory } from '../run/state/state-directory.ts';
 
 /**
@@ -101,5 +101,5 @@ function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): 
 async function refuseUnfinishedUpdate(directory: string): Promise<void> {
   const journal = await pendingJournal(stateDirectory(directory));
   if (journal === null || !isHalfDone(journal)) return;
-  throw new UpdateError('journal-pending', pendingSentence(journal));
+  throw pendingError(journal);
 }

@@ -7,7 +7,7 @@ import { pointsDirectory } from '../data/point.ts';
 import type { Ending } from '../run/log/ending.ts';
 import { counted } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
-import { pendingJournal, pendingSentence } from '../run/state/journal.ts';
+import { pendingError, pendingJournal } from '../run/state/journal.ts';
 import { takeLock } from '../run/state/lock.ts';
 import { freeReserve } from '../run/state/reserve.ts';
 
@@ -20,7 +20,7 @@ export async function removePoint(
   const lock = await takeLock({ engine, log }, own, place.mountedAt);
   soFar.lock = lock;
   const pending = await pendingJournal(lock.state);
-  if (pending?.point) throw new UpdateError('journal-pending', pendingSentence(pending));
+  if (pending?.point) throw pendingError(pending);
   const project = { name: place.name, directory: place.directory, files: [], envFiles: [] };
   await givePaths(project, paths, log);
   const directory = pointsDirectory(options.data.restoreDir, paths, project);

@@ -37,8 +37,8 @@ import {
   isHalfDone,
   Journal,
   type JournalData,
+  pendingError,
   pendingJournal,
-  pendingSentence,
 } from '../run/state/journal.ts';
 import { runStamp } from '../run/state/kept-runs.ts';
 import { takeLock } from '../run/state/lock.ts';
@@ -56,15 +56,14 @@ export async function rollback(
   await refuseForeignState(mountedAt);
   const pending = await pendingJournal(stateDirectory(mountedAt));
   if (pending !== null && isHalfDone(pending) && !yes) {
-    throw new UpdateError('journal-pending', pendingSentence(pending));
+    throw pendingError(pending);
   }
   if (!yes) return showRollback(context, await findTarget(context, instance, soFar, true), discardCurrent);
   const lock = await takeLock(context, instance.own, mountedAt);
   soFar.lock = lock;
   const earlier = await settleEarlier(context, { instance, lock }, soFar);
   if (earlier.kind === 'ended') return earlier.ending;
-  if (earlier.kind === 'resume')
-    throw new UpdateError('journal-pending', pendingSentence(earlier.run.journal.data));
+  if (earlier.kind === 'resume') throw pendingError(earlier.run.journal.data);
   const found = await findTarget(context, instance, soFar, !discardCurrent);
   const journal = new Journal(lock, {
     ...emptyJournal,

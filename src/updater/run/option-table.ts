@@ -129,6 +129,11 @@ the value is read from the terminal`,
     form: switchForm,
     help: 'Update even if containers differ from the compose files []',
   },
+  'accept-own-build': {
+    inFile: true,
+    form: switchForm,
+    help: 'Replace an image that was built from the compose file with that of the registry []',
+  },
   'accept-recalled': {
     form: switchForm,
     help: 'Install a release even if the channel file lists it as recalled []',
@@ -265,7 +270,16 @@ export const optionsOf: Readonly<Record<Command, OptionTable>> = {
   // No option for data: without the lock, looking at data could disturb a database that an update is using.
   fetch: {
     ...shared('target', 'project', 'dir', 'container', ...ofServices, 'pull-timeout', 'accept-drift'),
-    ...shared('accept-recalled', 'expect', 'expect-file', 'release', 'trust', 'channel-file', 'log'),
+    ...shared(
+      'accept-own-build',
+      'accept-recalled',
+      'expect',
+      'expect-file',
+      'release',
+      'trust',
+      'channel-file',
+      'log',
+    ),
   },
   rollback: {
     ...shared('project', 'dir', 'container', ...ofServices, 'restore-dir', 'notify', 'log'),

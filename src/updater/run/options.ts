@@ -31,6 +31,7 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
     exclude: all('exclude'),
     versionVariable: one('version-var') ?? product.versionVariable,
     acceptDrift: isOn('accept-drift'),
+    acceptOwnBuild: isOn('accept-own-build'),
     acceptRecalled: isOn('accept-recalled'),
     removeOldImages: isOn('remove-old-images'),
     /** After a failed update, nothing is rolled back. */

@@ -96,6 +96,7 @@ export function refuseUnfit({ options, log }: RunContext): void {
   }
   const ignored = {
     'accept-drift': options.acceptDrift,
+    'accept-own-build': options.acceptOwnBuild,
     'remove-old-images': options.removeOldImages,
     set: options.settings !== null && options.settings.size > 0,
   };

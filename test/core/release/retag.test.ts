@@ -80,6 +80,16 @@ describe('the tags that a release may be published by', () => {
     expect(wholeForms(parsePinTag(tag), release(to))).toEqual(expected);
   });
 
+  it.each([
+    ['1.4.2-alpine3.20', ['1.5.0-alpine3.22', '1.5.0-alpine', '1.5.0']],
+    ['2.7.4-p1', ['1.5.0-p2', '1.5.0-p0', '1.5.0']],
+    ['v1.4.2-php8.2-fpm', ['v1.5.0-php8.3-fpm', 'v1.5.0-php-fpm', 'v1.5.0']],
+  ])('may have another variant than %s: %j', (tag, others) => {
+    const found = formsOf(parsePinTag(tag), release('1.5.0'));
+    expect(found).toEqual(expect.arrayContaining(others));
+    expect(found.length).toBeLessThan(20);
+  });
+
   it('are whole first, then parts', () => {
     expect(formsOf(parsePinTag('31.0.9-apache'), release('32'))).toEqual([
       '32.0.0-apache',

@@ -35,7 +35,7 @@ export function serverSpec({
     Labels: {
       [`${compose}.project`]: 'svc',
       [`${compose}.service`]: 'app',
-      [`${compose}.container-number`]: '1',
+      [`${compose}.container-number`]: /\d+$/.exec(name)?.[0] ?? '1',
       [`${compose}.oneoff`]: 'False',
       [`${compose}.project.working_dir`]: '/srv/svc',
       [`${compose}.project.config_files`]: '/srv/svc/compose.yaml',

@@ -41,6 +41,7 @@ describe('the options of a command line', () => {
       exclude: [],
       versionVariable: 'SVC_VERSION',
       acceptDrift: false,
+      acceptOwnBuild: false,
       acceptRecalled: false,
       removeOldImages: false,
       noRollback: false,

@@ -1,22 +1,13 @@
 import { dirname, join, resolve } from 'node:path';
 import { type LinkedFile, missing } from '../../../core/compose/layers.ts';
-import { defaultNames, type ProjectFiles } from '../../../core/compose/project-files.ts';
-import { variablesOf } from '../../../core/compose/variables.ts';
-import { isFile } from '../../../core/files/file-system.ts';
-import { readTextFile, readTextFileIfThere, type TextFile } from '../../../core/files/text-file.ts';
+import type { ProjectFiles } from '../../../core/compose/project-files.ts';
+import { readTextFile, readTextFileIfThere } from '../../../core/files/text-file.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Log } from '../../run/log/log.ts';
 import type { BumpOptions } from '../../run/options.ts';
+import { defaultPaths } from '../inspect/default-files.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
 import { readEnvFiles, withLinkedFiles } from '../inspect/read-files.ts';
-
-/** Each of these works with each default name (compose-go, cli/options.go; tested). */
-const overrideNames = [
-  'compose.override.yml',
-  'compose.override.yaml',
-  'docker-compose.override.yml',
-  'docker-compose.override.yaml',
-];
 
 /** The compose directory of the options: of the first file, if none is set. */
 export const bumpDirectory = ({ dir, files }: Pick<BumpOptions, 'dir' | 'files'>): string =>
@@ -38,6 +29,10 @@ export async function readBumpProject(
   const nothing = { composeFiles: [], envFiles: named, newEnvFile: byDefault };
   await learnFiles(log, nothing);
   const paths = first === undefined ? await defaultPaths(asked, named) : given(options.files);
+  if (paths.length === 0)
+    throw new UpdateError('compose-invalid', `there is no compose file in ${asked}`, {
+      advice: 'Specify the file with --file, or its directory with --dir.',
+    });
   const directory = options.dir === null ? dirname(paths[0] ?? asked) : asked;
   // Compose also reads the .env next to the first file in COMPOSE_FILE. The .env that sets COMPOSE_FILE takes precedence.
   const isLed = first === undefined && options.envFiles.length === 0 && directory !== asked;
@@ -58,30 +53,4 @@ export async function readBumpProject(
   const linked = await withLinkedFiles(files, read, (part) => learnFiles(log, part));
   if ((linked.linkedFiles ?? []).length > 0) await learnFiles(log, linked);
   return linked;
-}
-
-async function defaultPaths(directory: string, envFiles: readonly TextFile[]): Promise<string[]> {
-  const named = filesNamedBy(envFiles, directory);
-  if (named.length > 0) return named;
-  const found = await firstFile(directory, defaultNames);
-  if (found !== null) {
-    const override = await firstFile(directory, overrideNames);
-    return override === null ? [found] : [found, override];
-  }
-  throw new UpdateError('compose-invalid', `there is no compose file in ${directory}`, {
-    advice: 'Specify the file with --file, or its directory with --dir.',
-  });
-}
-
-/** The compose files in `COMPOSE_FILE`, relative to the directory; empty if it is not set. */
-function filesNamedBy(envFiles: readonly TextFile[], directory: string): string[] {
-  const variable = variablesOf(envFiles);
-  const named = variable('COMPOSE_FILE')?.text ?? '';
-  const separator = variable('COMPOSE_PATH_SEPARATOR')?.text || ':';
-  return named === '' ? [] : named.split(separator).map((path) => resolve(directory, path));
-}
-
-async function firstFile(directory: string, names: readonly string[]): Promise<string | null> {
-  for (const name of names) if (await isFile(join(directory, name))) return join(directory, name);
-  return null;
 }

@@ -15,6 +15,7 @@ import type { Plan } from '../plan/plan.ts';
 import { planUpdate } from '../plan/plan-update.ts';
 import { askRegistry } from './ask-registry.ts';
 import { newSettings } from './new-settings.ts';
+import { checkOwnBuilds } from './own-builds.ts';
 import { planPoint } from './plan-point.ts';
 import { askModelEarly } from './prepare-files.ts';
 
@@ -35,6 +36,7 @@ export async function makePlan(
     expected,
     recalls,
     given: await askValues(context),
+    unconfirmed: [],
     point: null,
   };
   newSettings(plan);
@@ -43,6 +45,7 @@ export async function makePlan(
   await askRegistry(options.proof.archive === null ? engine : null, (published) =>
     checkPublished(plan, published),
   );
+  const unconfirmed = await checkOwnBuilds(context, plan);
   await checkDrift(
     context,
     { ...installation, services: replacedServices(installation) },
@@ -56,5 +59,5 @@ export async function makePlan(
   describePlan(plan, log);
   recallFiles(plan, options, log);
   for (const warning of [...untold, ...goneImages(installation)]) log.warn(warning);
-  return { plan: { ...plan, point: await planPoint(context, instance, installation) }, early };
+  return { plan: { ...plan, unconfirmed, point: await planPoint(context, instance, installation) }, early };
 }

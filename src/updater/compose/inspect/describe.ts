@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { parseReference } from '../../../core/compose/reference.ts';
-import { parsePinTag } from '../../../core/release/pin-tag.ts';
+import { isNumbered, parsePinTag } from '../../../core/release/pin-tag.ts';
 import { type Container, isUp } from '../../../engine/container.ts';
 import { quoted } from '../../../engine/health-check.ts';
 import type { Log } from '../../run/log/log.ts';
@@ -21,7 +21,10 @@ export function describeInstallation(installation: Installation, log: Log): void
   // A variable may contain the version without its variant, which is not a secret.
   log.addMaskRules(() => ({ shown: [from] }));
   const runs = moved.length > 1 ? 'run' : 'runs';
-  log.info(`${names} ${runs} ${from}, pinned by ${pinnedBy}; ${file} is ${kind}`, { from, kind });
+  const { tag } = app.pin;
+  // An image may inherit the label from its base image, and nothing else specifies the version.
+  const running = isNumbered(tag) || from === tag.text ? from : `${tag.text} (version label: ${from})`;
+  log.info(`${names} ${runs} ${running}, pinned by ${pinnedBy}; ${file} is ${kind}`, { from, kind });
   if (!runningVersion)
     log.info('the running images do not specify their version, so a downgrade cannot be detected');
   if (app.running === 0) log.info(`${app.name} is stopped; the update will start it`);

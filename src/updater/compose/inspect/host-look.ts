@@ -26,8 +26,8 @@ export interface HostLook {
    * @throws UpdateError engine-unavailable, read-only
    */
   compare(path: string, here: string, files?: readonly string[]): Promise<Likeness>;
-  /** Whether the host has a compose file with a default name there. @throws UpdateError engine-unavailable */
-  hasCompose(path: string): Promise<boolean>;
+  /** Whether the host has a compose file with one of these names there, by default compose's. @throws UpdateError engine-unavailable */
+  hasCompose(path: string, names?: readonly string[]): Promise<boolean>;
   /** The mounts of all containers that have that path in them. @throws UpdateError engine-unavailable */
   mounts(path: string): Promise<readonly NamedMount[]>;
 }
@@ -62,7 +62,8 @@ export const hostLook = (engine: Engine, image: string): HostLook => {
   };
   return {
     mounts: (path) => mountsWith(engine, path),
-    hasCompose: async (path) => (await through(path, (has) => someOf(defaultNames, has))) ?? false,
+    hasCompose: async (path, names = defaultNames) =>
+      (await through(path, (has) => someOf(names, has))) ?? false,
     async compare(path, here, files = []) {
       const names = await readdir(here);
       // A killed run may have left its marker.

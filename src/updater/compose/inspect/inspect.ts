@@ -1,8 +1,10 @@
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { findPin } from '../../../core/compose/find-pin.ts';
 import type { ProjectFiles } from '../../../core/compose/project-files.ts';
 import { variablesOf } from '../../../core/compose/variables.ts';
-import { filled } from '../../../core/progress/advice.ts';
+import { exists } from '../../../core/files/file-system.ts';
+import { readTextFile, type TextFile } from '../../../core/files/text-file.ts';
+import { filled, shellWord } from '../../../core/progress/advice.ts';
 import { shortComposeCommand } from '../../../core/progress/compose-command.ts';
 import type { Product } from '../../../core/progress/product.ts';
 import { settingsName } from '../../../core/progress/state-name.ts';
@@ -11,11 +13,13 @@ import { inspectRunning } from '../../../engine/api/query.ts';
 import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { maskRulesOfSent } from '../../run/log/mask-rules.ts';
+import { and } from '../../run/log/wording.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import type { WasInterrupted } from '../../run/state/changeover.ts';
 import { dryRun } from '../drift/index.ts';
 import { workersOf } from './choose-workers.ts';
+import { defaultPaths, hasDefaultFiles } from './default-files.ts';
 import type { FoundInstance } from './find-instance.ts';
 import {
   clusterFile,
@@ -27,6 +31,8 @@ import {
   type ServiceFacts,
 } from './installation.ts';
 import { labelledProject, projectsBeside } from './labelled-project.ts';
+import { learnFiles } from './learn-files.ts';
+import { readEnvFiles } from './read-files.ts';
 import { newestRunning, versionPrefix } from './running-version.ts';
 import { checkNamed } from './services/check-named.ts';
 import { chooseServices, profilesOf } from './services/choose-services.ts';
@@ -57,10 +63,43 @@ export async function inspectInstallation(
   const { paths, place, told } = instance;
   const app = lastUp(containers.filter((each) => serviceOf(each) === options.app));
   if (app === undefined) throw await withoutApp(context, instance, containers);
-  const project = labelledProject(told ?? app, { place, containers });
-  await givePaths(project, paths, log);
+  const labelled = labelledProject(told ?? app, { place, containers });
+  await givePaths(labelled, paths, log);
+  const project = await withCurrentFiles(labelled, context, containers);
+  if (project !== labelled) await givePaths(project, paths, log);
   return inspectProject(project, context, instance, found).catch((error) => {
     throw withCommandsOf(project, asOutside(error, paths));
+  });
+}
+
+/**
+ * The project with files that were renamed or deleted after the last `up`. Compose changes the names in a label only when it
+ * recreates the container; the check for drift compares the contents.
+ * @throws UpdateError compose-invalid
+ */
+async function withCurrentFiles(
+  project: ComposeProject,
+  { options, log }: RunContext,
+  containers: readonly Container[],
+): Promise<ComposeProject> {
+  const { name, directory, files, envFiles } = project;
+  const isThere = await Promise.all([...files, ...envFiles].map(exists));
+  const gone = [...files, ...envFiles].filter((_, at) => !isThere[at]);
+  if (gone.length === 0) return project;
+  const missing = and(gone.map((path) => basename(path)));
+  if (hasDefaultFiles(project) && !envFiles.some((path) => gone.includes(path))) {
+    const read = await readEnvFiles(envFiles, directory);
+    await learnFiles(log, { composeFiles: [], envFiles: read, newEnvFile: '' });
+    const found = await defaultPaths(directory, read);
+    const names = and(found.map((path) => basename(path)));
+    if (found.length > 0) log.info(`${missing} no longer exists; the update uses ${names}`);
+    if (found.length > 0) return { ...project, files: found };
+  }
+  const updated = [options.app, ...options.workers].filter((service) =>
+    containers.some((each) => serviceOf(each) === service),
+  );
+  throw new UpdateError('compose-invalid', `${gone.join(', ')} does not exist`, {
+    advice: `If the directory was moved, or the project was started inside a container, mount it under this path: -v DIRECTORY:${shellWord(directory)}, where DIRECTORY is its path on the host. If the file was renamed, run docker compose -p ${name} with the new names (-f, --env-file) and up -d --no-deps --force-recreate ${updated.join(' ')}, then run {command} again.`,
   });
 }
 
@@ -151,10 +190,19 @@ async function inspectProject(
   log.addMaskRules(() => maskRulesOfSent(answer.sent.values()));
   const known = new Set([own, ...containers].map(({ id }) => id));
   const outside = (await running).filter(({ id }) => !known.has(id));
-  return { ...read, ...answer, beside: projectsBeside(composed, project.name), outside };
+  const nextFiles = await filesOfNextUp(project, files);
+  return { ...read, ...answer, beside: projectsBeside(composed, project.name), outside, nextFiles };
 }
 
 const nameOf = ({ name }: ServiceFacts): string => name;
+
+/** The files that the next `docker compose up` uses by default, if they are not those of the last one. */
+async function filesOfNextUp(project: ComposeProject, { envFiles }: ProjectFiles): Promise<TextFile[]> {
+  if (!hasDefaultFiles(project)) return [];
+  const paths = await defaultPaths(project.directory, envFiles);
+  if (paths.join() === project.files.join()) return [];
+  return Promise.all(paths.map(readTextFile)).catch(() => []);
+}
 
 /** An install is generated if `compose.yaml` has the marker, or `compose.cluster.yaml` if it is the only file. */
 function kindOf(

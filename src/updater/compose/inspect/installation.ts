@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Pin } from '../../../core/compose/pin.ts';
 import type { ProjectFiles } from '../../../core/compose/project-files.ts';
 import type { HostPaths } from '../../../core/files/host-paths.ts';
+import type { TextFile } from '../../../core/files/text-file.ts';
 import type { Product } from '../../../core/progress/product.ts';
 import type { Compose, ComposeProject, Model, ModelService } from '../../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../../engine/container.ts';
@@ -60,6 +61,8 @@ export interface Installation extends InspectedProject, DryRun {
   beside: readonly ComposeProject[];
   /** Running containers that are neither the project's nor the updater. */
   outside: readonly Container[];
+  /** The files that the next `docker compose up` uses by default; empty if the update uses the same files. */
+  nextFiles: readonly TextFile[];
 }
 
 /** The services that are updated, the app first. */

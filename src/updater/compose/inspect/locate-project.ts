@@ -1,6 +1,7 @@
-import { normalize } from 'node:path';
+import { basename, join, normalize } from 'node:path';
+import { isFile } from '../../../core/files/file-system.ts';
 import { type HostPaths, isWithin } from '../../../core/files/host-paths.ts';
-import { addMounts } from '../../../core/progress/advice.ts';
+import { addMount, addMounts } from '../../../core/progress/advice.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { UpdateOptions } from '../../run/options.ts';
 import { isPending, type JournalData, journalsIn } from '../../run/state/journal.ts';
@@ -44,9 +45,29 @@ export async function locateProject(
   const again = found.length > 0 ? byDirectory(search, found) : place;
   if (!(again instanceof UpdateError)) return again;
   const [only, ...others] = unseen;
-  const advice = only && others.length === 0 ? await mountOfHidden(only.directory, look) : null;
+  const hidden = only && others.length === 0 ? await mountOfHidden(only.directory, look) : null;
+  const advice = hidden ?? (await mountOfMoved(unseen, search));
   throw advice === null ? again : new UpdateError(again.code, again.message, { advice });
 }
+
+/** Advice for a directory that was moved, or that only the container that started the project calls so; null if several may be. */
+async function mountOfMoved(unseen: readonly KnownProject[], search: Search): Promise<string | null> {
+  const { candidates, paths, look } = search;
+  const [here = '', ...more] = candidates;
+  const host = paths.toHost(here);
+  if (host === null || more.length > 0) return null;
+  const moved: KnownProject[] = [];
+  for (const each of unseen) {
+    const name = basename(each.files[0] ?? '');
+    if ((await isFile(join(here, name))) && !(await look.hasCompose(each.directory, [name])))
+      moved.push(each);
+  }
+  const [only, ...others] = moved;
+  return only && others.length === 0 ? underItsPath(host, only) : null;
+}
+
+const underItsPath = (host: string, { name, directory }: KnownProject): string =>
+  `If ${host} is the directory of project ${name}, mount it also under the path that compose used. ${addMount(host, directory)}`;
 
 /** Finds the project by the mounted directory that has a compose file or is in `found`; an error if there is none. */
 function byDirectory(
@@ -154,11 +175,12 @@ function likeliest(
 
 /** The error if another directory is mounted instead of the project's. */
 function notThat(
-  { name, directory }: KnownProject,
+  row: KnownProject,
   host: string,
   likeness: Likeness,
   projects: readonly KnownProject[],
 ): UpdateError {
+  const { name, directory } = row;
   const owner = projects.find((project) => project.directory === host);
   const whose = owner
     ? `${host} belongs to project ${owner.name}`
@@ -168,7 +190,7 @@ function notThat(
     return new UpdateError('not-mounted', message, { advice: addMounts(directory) });
   const gone = `${message}; ${directory} no longer contains a compose file`;
   return new UpdateError('not-mounted', gone, {
-    advice: `Move the directory of project ${name} back to ${directory} or create a symbolic link at that path, then mount ${directory}.`,
+    advice: `${underItsPath(host, row)} Otherwise, mount the directory of the project.`,
   });
 }
 

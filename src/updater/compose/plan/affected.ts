@@ -1,5 +1,8 @@
+import { isOnePin, pinOrNull } from '../../../core/compose/find-pin.ts';
 import { nameOf } from '../../../core/compose/project-files.ts';
+import type { TextFile } from '../../../core/files/text-file.ts';
 import { type Container, isUp, type StorageMount, serviceOf } from '../../../engine/container.ts';
+import { and } from '../../run/log/wording.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { candidateFiles } from './candidate-files.ts';
 import type { Plan } from './plan.ts';
@@ -10,7 +13,7 @@ export function affectedBy(plan: Plan): string[] {
   const { files, outside } = installation;
   const updated = replacedServices(installation).flatMap(({ containers }) => containers);
   const written = candidateFiles(plan);
-  return notUpdated(installation).flatMap((each) => {
+  const ofContainers = notUpdated(installation).flatMap((each) => {
     const { name, networkMode, pidMode, ipcMode, storage } = each;
     const joins = (mode: string) => updated.find(({ id }) => mode === `container:${id}`);
     const provider = joins(pidMode) ?? joins(networkMode) ?? joins(ipcMode);
@@ -32,6 +35,25 @@ export function affectedBy(plan: Plan): string[] {
       ),
     ];
   });
+  return [...ofContainers, ...filesOfNextUp(plan)];
+}
+
+/** Warns that the next `docker compose up` uses other files, such as a new override file. */
+function filesOfNextUp({ installation, moves }: Plan): string[] {
+  const { files, nextFiles } = installation;
+  if (nextFiles.length === 0) return [];
+  const names = (list: readonly TextFile[]) => and(list.map(({ path }) => nameOf(files, path)));
+  const next = { ...files, composeFiles: nextFiles };
+  const images = moves.flatMap(({ service, pin }) => {
+    const found = pinOrNull(next, service);
+    const isOther = found !== null && !isOnePin(found, pin);
+    return isOther
+      ? `; it will start ${service} with ${found.referenceText} (${found.place.description})`
+      : [];
+  });
+  return [
+    `the update uses ${names(files.composeFiles)}, as the last docker compose up did; without -f, the next one will use ${names(nextFiles)}${images.join('')}`,
+  ];
 }
 
 /** Addresses of updated containers that a reverse proxy may have cached: a container with a public web port in the same network. */

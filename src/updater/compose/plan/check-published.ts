@@ -1,7 +1,7 @@
 import { placesOf } from '../../../core/compose/pin.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { countOf } from '../../../core/release/order.ts';
-import { isNumbered, parsePinTag } from '../../../core/release/pin-tag.ts';
+import { isNumbered, parsePinTag, suffixOf } from '../../../core/release/pin-tag.ts';
 import { formsOf } from '../../../core/release/retag.ts';
 import type { ReleaseTarget } from '../../../core/release/target.ts';
 import { and } from '../../run/log/wording.ts';
@@ -27,8 +27,9 @@ function judge(plan: Plan, move: Move, target: ReleaseTarget, published: Publish
   const { pin, tag, to, pull, isShort = false } = move;
   const { repository } = pin.reference;
   if (!isShort) {
-    const isMovedPart = tag !== pin.tag.text && parsePinTag(tag).kind === 'part';
-    if (!isMovedPart || !pull) return [];
+    // Other tags are checked by the pull.
+    const mayBeMissing = parsePinTag(tag).kind === 'part' || /\d/.test(suffixOf(pin.tag));
+    if (tag === pin.tag.text || !mayBeMissing || !pull) return [];
     const asks = unasked(published, repository, [tag]);
     if (asks.length > 0) return asks;
     // If the registry does not answer, the pull decides.

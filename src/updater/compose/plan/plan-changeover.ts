@@ -3,7 +3,6 @@ import type { Model, ModelService } from '../../../engine/cli/compose.ts';
 import type { Image } from '../../../engine/container.ts';
 import { and } from '../../run/log/wording.ts';
 import type { Changeover, ContainerRecord, MovedService } from '../../run/state/changeover.ts';
-import { fromWord } from '../inspect/describe.ts';
 import {
   awaitedEnds,
   type Installation,
@@ -15,7 +14,7 @@ import { affectedBy, knownAddresses } from './affected.ts';
 import { describeAdded } from './new-services.ts';
 import type { PreparedPlan } from './plan.ts';
 import { releaseCommand } from './release-label.ts';
-import { nameReached, versionWarnings, whatRuns } from './version-sentences.ts';
+import { nameFrom, nameReached, versionWarnings, whatRuns } from './version-sentences.ts';
 
 /**
  * Plans which containers are replaced, and the sentences for the log. Changes nothing.
@@ -55,7 +54,7 @@ export function planChangeover(plan: PreparedPlan, containers: readonly Containe
     ),
     ...(ready !== null && { ready }),
     words: {
-      from: fromWord(installation),
+      from: nameFrom(plan),
       goal: plan.targetName,
       reached: nameReached(plan),
       runs: whatRuns(plan, stoppedWorkers),

@@ -32,7 +32,7 @@ import type { Move, Plan } from './plan.ts';
 export function planUpdate(
   installation: InspectedProject,
   asked: Target | null,
-): Omit<Plan, 'installation' | 'expected' | 'recalls' | 'given' | 'point'> {
+): Omit<Plan, 'installation' | 'expected' | 'recalls' | 'given' | 'unconfirmed' | 'point'> {
   const { runningVersion } = installation;
   const prefix = installation.prefix ?? (asked?.kind === 'release' && asked.tag.startsWith('v') ? 'v' : '');
   const target = plannedTarget(installation, asked, prefix);

@@ -42,6 +42,8 @@ export interface Plan {
   recalls: Recalls | null;
   /** Values for new settings, by name; null for a command that neither checks nor writes them. */
   given: ReadonlyMap<string, string> | null;
+  /** Services with `build:` whose running image the registry did not confirm. */
+  unconfirmed: readonly string[];
   /** The restore point; null if none was asked for. */
   point: PlannedPoint | null;
 }

@@ -3,6 +3,7 @@ import type { RemoteDigest } from '../../../engine/api/remote-digest.ts';
 /** A tag to look up in a registry. */
 export interface PublishedTag {
   repository: string;
+  /** Or a digest, `sha256:…`. */
   tag: string;
 }
 

@@ -1,16 +1,36 @@
 import { compareTold } from '../../../core/release/order.ts';
-import { parsePinTag } from '../../../core/release/pin-tag.ts';
+import { isNumbered, parsePinTag } from '../../../core/release/pin-tag.ts';
+import { runsImage } from '../../../engine/same-image.ts';
 import { and } from '../../run/log/wording.ts';
+import { fromWord } from '../inspect/describe.ts';
 import type { Move, Plan, PreparedPlan } from './plan.ts';
 import { labelledVersion } from './plan-update.ts';
+
+/** The version before the update; the tag if both images have the same version label, which then does not follow the releases. */
+export const nameFrom = (plan: PreparedPlan): string =>
+  isInherited(plan) ? plan.app.pin.tag.text : fromWord(plan.installation);
+
+/** Whether the new image of a floating tag still has the version label of the running one. */
+function isInherited({ app, installation, images, version }: PreparedPlan): boolean {
+  const image = images.get(app.to);
+  const { containers } = installation.app;
+  return (
+    !isNumbered(app.pin.tag) &&
+    version !== null &&
+    version === installation.runningVersion &&
+    containers.every((container) => !runsImage(container, image))
+  );
+}
 
 /** The version of the app after the update; for a floating tag, with the version of its image. */
 export const nameReached = (plan: PreparedPlan): string => reachedBy(plan, plan.app, plan.version);
 
-function reachedBy(plan: Plan, move: Move, version: string | null): string {
+function reachedBy(plan: PreparedPlan, move: Move, version: string | null): string {
   const { targetName, prefix } = plan;
   if (parsePinTag(move.tag).kind === 'release') return targetName;
-  return version && !isDisproved(plan, move, version) ? `${move.tag} (${prefix}${version})` : move.tag;
+  const isWrong =
+    version === null || isDisproved(plan, move, version) || (move === plan.app && isInherited(plan));
+  return !isWrong ? `${move.tag} (${prefix}${version})` : move.tag;
 }
 
 /** The version of each service after the update. Services that remain stopped are omitted. */

@@ -1,15 +1,17 @@
 import { isOnePublisher, parseReference } from '../../../core/compose/reference.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { type ErrorCode, UpdateError } from '../../../core/progress/update-error.ts';
 import type { Compose, Model } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/container.ts';
 import { isSameImage, type LocalImage } from '../../../engine/same-image.ts';
 import type { Expectations } from '../../run/expectations.ts';
 import type { RunContext } from '../../run/run-context.ts';
+import { ownBuild } from '../facts/own-builds.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { Move, Plan } from '../plan/plan.ts';
 import { askPublished } from './ask-published.ts';
 import type { EarlyPull } from './early-pull.ts';
+import { failedImages } from './failed-images.ts';
 import { loadImages } from './load/load-images.ts';
 import { pullImages } from './pull-images.ts';
 import { requireNamed, requireProven, serviceOfKey } from './require-proven.ts';
@@ -33,7 +35,25 @@ interface Obtaining {
 }
 
 /** The images of the plan by reference, all of them local. */
-export async function pullMoves(
+export async function pullMoves(context: RunContext, plan: Plan, obtaining: Obtaining) {
+  try {
+    return await obtainMoves(context, plan, obtaining);
+  } catch (error) {
+    throw asOwnBuild(plan, error);
+  }
+}
+
+/** An own build under an own name is in no registry. */
+function asOwnBuild(plan: Plan, error: unknown): unknown {
+  const codes: ErrorCode[] = ['pull-unknown', 'pull-denied', 'pull-unreachable'];
+  if (!(error instanceof UpdateError) || !codes.includes(error.code)) return error;
+  const all = plan.moves.map(({ to }) => to);
+  const failed = failedImages(all, [...error.detail, error.message], error.code);
+  const own = plan.moves.find(({ service, to }) => plan.unconfirmed.includes(service) && failed.includes(to));
+  return own === undefined ? error : ownBuild(plan, own, `its pull failed: ${error.message}`);
+}
+
+async function obtainMoves(
   context: RunContext,
   { installation, moves, expected }: Plan,
   { deadline, journal, keepTags, begun }: Obtaining,

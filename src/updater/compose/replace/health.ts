@@ -119,7 +119,8 @@ export class HealthWatch {
       ...pending.flatMap(({ container, steady }) => this.#steadyAt(container, steady)),
     ];
     const latest = Math.max(base, ...limits);
-    const limit = latest > base ? `; this may take up to ${seconds(latest - this.#beganAt)}` : '';
+    // A restart begins the check again, so the remaining time is the only bound that stays true.
+    const limit = latest > base ? `; this may take up to ${seconds(latest - now)} more` : '';
     const sentence = `waiting because ${names.join(', ')} (${waited}${limit})`;
     return { kind: 'waiting', sentence, dueMs: Math.ceil(Math.min(...due) - now) };
   }

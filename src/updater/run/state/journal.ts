@@ -20,6 +20,7 @@ import {
   isReplacing,
   openOf,
   phaseWord,
+  stageOf,
   wayBackOf,
 } from './run-state.ts';
 import { logName, refuseForeignEntry, stateDirectory } from './state-directory.ts';
@@ -163,6 +164,16 @@ export function pendingSentence(data: JournalData): string {
   }
   return `${what} was interrupted during the ${phase} phase`;
 }
+
+/** The refusal of a command that needs a settled instance. `update` completes a rollback too, but then does not update. */
+export const pendingError = (data: JournalData): UpdateError =>
+  new UpdateError(
+    'journal-pending',
+    pendingSentence(data),
+    stageOf(data.state) === 'restoring'
+      ? { advice: 'Run the updater with rollback --yes to complete the rollback.' }
+      : {},
+  );
 
 /** `20261121T104207Z` as people write it. */
 const spelledOut = (run: string): string =>

@@ -27,6 +27,13 @@ describe('describeInstallation', () => {
     ]);
   });
 
+  it('does not trust the version label of a floating tag', () => {
+    const text = composeText({ app: 'acme/svc:latest' });
+    const services = { app: [container('app-1', { imageReference: 'acme/svc:latest' })] };
+    const facts = installed({ 'compose.yaml': text }, { services, runningVersion: '1.9.1', prefix: 'v' });
+    expect(lines(facts)[0]).toContain('app runs latest (version label: v1.9.1), pinned by');
+  });
+
   it('tells machines the version and the kind', () => {
     const { log, fields } = rememberingLog();
     describeInstallation(installed(both, { kind: 'generated' }), log);

@@ -37,7 +37,7 @@ const known = (name: string, directory: string, ...services: string[]): KnownPro
   name,
   directory,
   services: new Set(services),
-  files: [],
+  files: [`${directory}/compose.yaml`],
 });
 const svc = known('svc', '/opt/svc', 'app', 'worker', 'db');
 const blog = known('blog', '/opt/blog', 'web', 'db');
@@ -251,7 +251,7 @@ describe('locateProject by --project, in a directory that the labels do not name
       'nothing',
       [svc],
       'no project was started from that directory, so it may be an old copy; /opt/svc no longer contains a compose file',
-      'Move the directory of project svc back to /opt/svc or create a symbolic link at that path, then mount /opt/svc.',
+      'If /opt/blog is the directory of project svc, mount it also under the path that compose used. Add -v /opt/blog:/opt/svc to the docker run command. Otherwise, mount the directory of the project.',
     ],
   ])('refuses one that %s', async (_, likeness, projects, whose, advice) => {
     const look = { ...plain, compare: async () => likeness };
@@ -259,6 +259,27 @@ describe('locateProject by --project, in a directory that the labels do not name
     await expect(asked).rejects.toThrow(
       refusal('not-mounted', `/opt/blog is not the directory of project svc (/opt/svc); ${whose}`, advice),
     );
+  });
+});
+
+describe('locateProject without --project, in a directory that the labels do not name', () => {
+  const advice =
+    'If /srv/new is the directory of project svc, mount it also under the path that compose used. Add -v /srv/new:/opt/svc to the docker run command.';
+  it.each<[string, string[], string[], KnownProject[], unknown]>([
+    ['was moved', ['new/compose.yaml'], [], [svc, blog], advice],
+    ['still exists', ['new/compose.yaml'], ['/opt/svc'], [svc], expect.not.stringContaining('-v /srv/new')],
+    ['has another file', ['new/compose.yml'], [], [svc], expect.not.stringContaining('-v /srv/new')],
+    [
+      'may be another one',
+      ['new/compose.yaml'],
+      [],
+      [svc, known('x', '/x', 'app')],
+      expect.not.stringContaining('-v /srv'),
+    ],
+  ])('gives the -v if its directory %s', async (_, files, there, projects, expected) => {
+    const look = { ...plain, hasCompose: async (path: string) => there.includes(path) };
+    const asked = locateOn(look, { new: '/srv/new' }, files, projects);
+    await expect(asked).rejects.toThrow(expect.objectContaining({ code: 'not-compose', advice: expected }));
   });
 });
 
@@ -363,6 +384,7 @@ it('knownProjects has each directory of each project, with its services', () => 
     labels: {
       [composeLabels.project]: name,
       [composeLabels.directory]: directory,
+      [composeLabels.files]: `${directory}/compose.yaml`,
       [composeLabels.service]: service,
     },
   });

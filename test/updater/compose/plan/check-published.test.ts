@@ -22,6 +22,8 @@ describe('checkPublished', () => {
   it.each<[string, string, string[] | null, string[]]>([
     ['2025.10', '2025.11.1', ['2025.11'], ['2025.11']],
     ['31-apache', '32', ['32-apache'], ['32-apache']],
+    ['1.4.2-alpine3.20', '1.5.0', ['1.5.0-alpine3.20'], ['1.5.0-alpine3.20']],
+    ['31.0.9-apache', '32.0.0', [], []],
     // The pull will tell.
     ['2025.10', '2025.11.1', null, ['2025.11']],
     // Nothing moves, or to a whole release, of which the pull tells.
@@ -39,6 +41,20 @@ describe('checkPublished', () => {
       ['2025.11.1', '2025.11.0', '2025'],
       'acme/home has no tag 2025.11; 2025.11.1 is published as 2025.11.1 and 2025',
       `Set the tag 2025.11.1 manually (${place}, image of worker in compose.yaml line 5), then run {compose} pull && {up}.`,
+    ],
+    [
+      '1.4.2-alpine3.20',
+      '1.5.0',
+      ['1.5.0-alpine3.22', '1.5-alpine3.20', '1.5.0'],
+      'acme/home has no tag 1.5.0-alpine3.20; 1.5.0 is published as 1.5-alpine3.20, 1.5.0-alpine3.22 and 1.5.0',
+      `Set the tag 1.5.0-alpine3.22 manually (${place}, image of worker in compose.yaml line 5), then run {compose} pull && {compose} up -d.`,
+    ],
+    [
+      '2.7.4-p1',
+      '2.8.0',
+      ['2.8.0-p3'],
+      'acme/home has no tag 2.8.0-p1; 2.8.0 is published as 2.8.0-p3',
+      `Set the tag 2.8.0-p3 manually (${place}, image of worker in compose.yaml line 5), then run {compose} pull && {compose} up -d.`,
     ],
     [
       '1.24',

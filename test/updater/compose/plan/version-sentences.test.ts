@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { versionWarnings, whatRuns } from '../../../../src/updater/compose/plan/version-sentences.ts';
+import {
+  nameFrom,
+  nameReached,
+  versionWarnings,
+  whatRuns,
+} from '../../../../src/updater/compose/plan/version-sentences.ts';
 import { composeText, imageOf, installed, planTo, preparedPlan } from '../../../build-plan.ts';
 
 type Pins = readonly [app: string, ...workers: string[]];
@@ -18,6 +23,17 @@ function facts(pins: Pins, to: string | null, versions: readonly (string | undef
   const images = new Map(moves.map((move, index) => [move.to, imageOf(move.service, versions[index])]));
   return preparedPlan(plan, { version: versions[0] ?? null, images });
 }
+
+it.each<[string, string, string, string, string]>([
+  ['a label that follows the releases', 'latest', '1.10.0', 'v1.9.1', 'latest (v1.10.0)'],
+  ['an inherited label', 'latest', '1.9.1', 'latest', 'latest'],
+  ['an inherited label beside a tag of its own', 'stable', '1.9.1', 'stable', 'stable'],
+])('names both versions by %s', (_, tag, label, from, reached) => {
+  const plan = facts([tag], null, [label]);
+  const installation = { ...plan.installation, prefix: 'v' as const, runningVersion: '1.9.1' };
+  const updated = { ...plan, prefix: 'v' as const, installation };
+  expect([nameFrom(updated), nameReached(updated)]).toEqual([from, reached]);
+});
 
 describe('whatRuns', () => {
   it.each<[string, Pins, string | null, readonly (string | undefined)[], string]>([

@@ -182,7 +182,7 @@ describe('HealthWatch', () => {
     [
       'may still answer',
       [at(0, slow()), at(609, slow())],
-      waits('is starting (609 s; this may take up to 610 s)'),
+      waits('is starting (609 s; this may take up to 1 s more)'),
     ],
     ['has answered', [at(0, slow()), at(601, is('healthy'))], 'well: app healthy after 601.0 s'],
     ['is overdue', [at(0, slow()), at(611, slow())], 'unwell: svc-app-1 is starting after 611 s [app-1]'],
@@ -194,7 +194,7 @@ describe('HealthWatch', () => {
     [
       'has restarted',
       [at(0, slow()), at(690, slow(since(100)))],
-      waits('is starting (690 s; this may take up to 710 s)'),
+      waits('is starting (690 s; this may take up to 20 s more)'),
     ],
     [
       'restarts without end',
@@ -209,7 +209,7 @@ describe('HealthWatch', () => {
     [
       'has no result yet',
       [at(0, silent(90)), at(90, silent(90))],
-      waits('is starting (90 s; this may take up to 91 s)'),
+      waits('is starting (90 s; this may take up to 1 s more)'),
     ],
     [
       'takes a day, after an hour',
@@ -219,7 +219,7 @@ describe('HealthWatch', () => {
     [
       'takes a day',
       [at(0, daily()), at(3599, daily())],
-      waits('is starting (3599 s; this may take up to 3600 s)'),
+      waits('is starting (3599 s; this may take up to 1 s more)'),
     ],
     [
       'takes a day, without a result',

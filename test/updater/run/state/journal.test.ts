@@ -25,6 +25,7 @@ import {
   isPending,
   Journal,
   type JournalData,
+  pendingError,
   pendingJournal,
   pendingSentence,
   readJournal,
@@ -506,5 +507,16 @@ describe('what is left to do', () => {
     expect(pendingSentence(journal)).toContain(
       `the update to v1.5.0 started at 2026-11-21 10:42:07 UTC ${says}`,
     );
+  });
+
+  it.each<[string, OpenState, string]>([
+    ['restored', { at: 'restoring', ending: ended('failed') }, 'rollback --yes to complete the rollback.'],
+    [
+      'not touched',
+      backTo('failed'),
+      'Run the update command first to resume or undo the interrupted update.',
+    ],
+  ])('has one advice if its data was %s', (_, state, advice) => {
+    expect(pendingError({ ...data, state }).advice).toContain(advice);
   });
 });

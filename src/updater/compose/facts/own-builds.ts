@@ -1,0 +1,65 @@
+import { placesOf } from '../../../core/compose/pin.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { inspectImages } from '../../../engine/api/query.ts';
+import { remoteDigest } from '../../../engine/api/remote-digest.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import { movedServices } from '../inspect/installation.ts';
+import type { Move, Plan } from '../plan/plan.ts';
+
+/**
+ * Refuses to replace an image that the owner built by one of the registry (docs/contract.md 3.26). Returns the services
+ * with `build:` for which the registry did not respond.
+ * @throws UpdateError own-build
+ */
+export async function checkOwnBuilds(
+  { engine, options, log }: RunContext,
+  plan: Pick<Plan, 'installation' | 'moves'>,
+): Promise<string[]> {
+  const unconfirmed: string[] = [];
+  for (const move of plan.moves) {
+    const { service, to, pull } = move;
+    if (options.acceptOwnBuild || !pull || plan.installation.model.services[service]?.build === undefined)
+      continue;
+    const found = options.proof.archive === null ? await findPublished(engine, plan, move) : null;
+    if (found === 'none') throw ownBuild(plan, move, 'the registry does not have the running image');
+    if (found !== null) continue;
+    unconfirmed.push(service);
+    log.warn(
+      `${service} has "build:", and its registry did not report whether it has the running image; if you built the image, the update replaces it with ${to}`,
+    );
+  }
+  return unconfirmed;
+}
+
+/** Whether the registry has the running images of a service; null if it does not report it. */
+async function findPublished(
+  engine: Engine,
+  { installation }: Pick<Plan, 'installation'>,
+  { service, pin }: Move,
+): Promise<'all' | 'none' | null> {
+  const facts = movedServices(installation).find(({ name }) => name === service);
+  const ids = [...new Set(facts?.containers.map(({ imageId }) => imageId))];
+  const images = await inspectImages(engine, ids);
+  const { repository } = pin.reference;
+  const answers = ids.map(async (id, at) => {
+    const digests = images[at]?.digests.map((each) => each.replace(/.*@/, '')) ?? [];
+    const asked = digests.length > 0 ? digests : [id];
+    const all = await Promise.all(asked.map((tag) => remoteDigest(engine, { repository, tag })));
+    return all.find((each) => each !== null && each !== 'none') ?? (all.includes(null) ? null : 'none');
+  });
+  const all = await Promise.all(answers);
+  return all.includes('none') ? 'none' : all.includes(null) ? null : 'all';
+}
+
+/** The refusal, with the commands that keep the owner's build. */
+export function ownBuild(
+  { moves }: Pick<Plan, 'moves'>,
+  { service, pin, to }: Move,
+  why: string,
+): UpdateError {
+  const all = moves.map((move) => move.service).join(' ');
+  return new UpdateError('own-build', `${service} has "build:" in the compose files, and ${why}`, {
+    advice: `To update your own build, change its Dockerfile or build arguments to the new release, set the new tag (${placesOf([pin])}), then run {compose} build ${service} && {compose} up -d --no-deps ${all}. To install ${to} from the registry instead, use --accept-own-build.`,
+  });
+}

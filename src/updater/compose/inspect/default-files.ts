@@ -1,0 +1,42 @@
+import { join, resolve } from 'node:path';
+import { defaultNames } from '../../../core/compose/project-files.ts';
+import { variablesOf } from '../../../core/compose/variables.ts';
+import { isFile } from '../../../core/files/file-system.ts';
+import type { TextFile } from '../../../core/files/text-file.ts';
+import { fileFlags } from '../../../core/progress/compose-command.ts';
+import type { ComposeProject } from '../../../engine/cli/compose.ts';
+
+/** Each of these works with each default name (compose-go, cli/options.go; tested). */
+const overrideNames = [
+  'compose.override.yml',
+  'compose.override.yaml',
+  'docker-compose.override.yml',
+  'docker-compose.override.yaml',
+];
+
+/** The files that `docker compose` uses in a directory without `-f`; empty if there are none. */
+export async function defaultPaths(directory: string, envFiles: readonly TextFile[]): Promise<string[]> {
+  const named = filesNamedBy(envFiles, directory);
+  if (named.length > 0) return named;
+  const found = await firstFile(directory, defaultNames);
+  if (found === null) return [];
+  const override = await firstFile(directory, overrideNames);
+  return override === null ? [found] : [found, override];
+}
+
+/** Whether compose may have found the files of the project without `-f`. */
+export const hasDefaultFiles = (project: ComposeProject): boolean =>
+  fileFlags({ ...project, envFiles: [], profiles: [] }).length === 0;
+
+/** The compose files in `COMPOSE_FILE`, relative to the directory; empty if it is not set. */
+function filesNamedBy(envFiles: readonly TextFile[], directory: string): string[] {
+  const variable = variablesOf(envFiles);
+  const named = variable('COMPOSE_FILE')?.text ?? '';
+  const separator = variable('COMPOSE_PATH_SEPARATOR')?.text || ':';
+  return named === '' ? [] : named.split(separator).map((path) => resolve(directory, path));
+}
+
+async function firstFile(directory: string, names: readonly string[]): Promise<string | null> {
+  for (const name of names) if (await isFile(join(directory, name))) return join(directory, name);
+  return null;
+}
