@@ -9,7 +9,7 @@ import {
   unlinkSync,
 } from 'node:fs';
 import { setImmediate as pause } from 'node:timers/promises';
-import { nameOf, openDirectory } from './walk.ts';
+import { nameBytesOf, openDirectory } from './walk.ts';
 
 const pauseAfter = 1_000;
 
@@ -34,7 +34,7 @@ export async function removeTree(top: string, path: Buffer): Promise<void> {
       const directory = openDirectory(prefix);
       for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) {
         isEmpty = false;
-        const child = Buffer.concat([prefix, nameOf(entry)]);
+        const child = Buffer.concat([prefix, nameBytesOf(entry)]);
         if (lstatSync(child).isDirectory()) renameSync(child, inFolder(waiting++));
         else unlinkSync(child);
         if (++seen % pauseAfter === 0) await pause();

@@ -36,7 +36,7 @@ export async function* walk(path: string, excluded: readonly string[]): AsyncGen
         open.pop()?.directory.closeSync();
         continue;
       }
-      const name = Buffer.concat([last.parent, Buffer.from('/'), nameOf(entry)]);
+      const name = Buffer.concat([last.parent, Buffer.from('/'), nameBytesOf(entry)]);
       if (skipped.size > 0 && skipped.has(name.toString('latin1'))) continue;
       const full = Buffer.concat([top, name]);
       const isTooLong = name.length - 1 > longestPath;
@@ -54,7 +54,7 @@ export async function* walk(path: string, excluded: readonly string[]): AsyncGen
 
 /** Its entries are read in portions, with names as bytes. */
 export const openDirectory = (path: Buffer): Dir => opendirSync(path, { encoding: 'buffer' as never });
-export const nameOf = ({ name }: Dirent): Buffer => name as unknown as Buffer;
+export const nameBytesOf = ({ name }: Dirent): Buffer => name as unknown as Buffer;
 
 export function unlessGone<T>(read: () => T): T | null {
   try {

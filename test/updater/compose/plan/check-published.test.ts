@@ -47,14 +47,14 @@ describe('checkPublished', () => {
       '1.5.0',
       ['1.5.0-alpine3.22', '1.5-alpine3.20', '1.5.0'],
       'acme/home has no tag 1.5.0-alpine3.20; 1.5.0 is published as 1.5-alpine3.20, 1.5.0-alpine3.22 and 1.5.0',
-      `Set the tag 1.5.0-alpine3.22 manually (${place}, image of worker in compose.yaml line 5), then run {compose} pull && {compose} up -d.`,
+      `Set the tag 1.5.0-alpine3.22 manually (${place}, image of worker in compose.yaml line 5), then run {compose} pull && {up}.`,
     ],
     [
       '2.7.4-p1',
       '2.8.0',
       ['2.8.0-p3'],
       'acme/home has no tag 2.8.0-p1; 2.8.0 is published as 2.8.0-p3',
-      `Set the tag 2.8.0-p3 manually (${place}, image of worker in compose.yaml line 5), then run {compose} pull && {compose} up -d.`,
+      `Set the tag 2.8.0-p3 manually (${place}, image of worker in compose.yaml line 5), then run {compose} pull && {up}.`,
     ],
     [
       '1.24',
