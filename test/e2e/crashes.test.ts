@@ -9,6 +9,7 @@ import { allUp, createWithData, statesOf } from './support/own-data.ts';
 const hook = `import{subscribe}from'node:diagnostics_channel';import{existsSync,writeFileSync,writeSync}from'node:fs';
   const{KNOWN='',ONLY='',ONCE=''}=process.env;let isOver=ONCE!==''&&existsSync(ONCE);
   subscribe('svc-updater.step',({goal,kind})=>{const name=goal+' '+kind;
+    if(isOver)writeSync(2,'then: '+name+'\\n');
     if(isOver||KNOWN.split(',').includes(name)||(ONLY!==''&&ONLY!==name))return;
     isOver=true;if(ONCE!=='')writeFileSync(ONCE,'');writeSync(2,'throwing at: '+name+'\\n');throw new Error('a bug')})`;
 const crashing = (env: Record<string, string>) => ({
@@ -36,10 +37,11 @@ async function crashAtEveryStep(
     }
     expect(crashed.exitCode, crashed.log).toBe(1);
     // A step that is done at once is followed by the next one before the process exits.
-    expect(crashed.lines.at(-1)?.message).toMatch(
-      /^crashed: this is a bug in the updater, which crashed in \S+; .* Please report/,
-    );
-    expect(await journalOf(instance), crashed.log).toContain('which crashed in ');
+    const [, last = ''] = [...crashed.log.matchAll(/(?:throwing at|then): \S+ (\S+)/g)].at(-1) ?? [];
+    const message = `this is a bug in the updater, which crashed in ${last}; `;
+    expect(crashed.lines.at(-1)?.message).toMatch(/^crashed: .* Please report the lines above\.$/);
+    expect(crashed.lines.at(-1)?.message).toContain(message);
+    expect(await journalOf(instance), crashed.log).toContain(message);
     const hasStarted = (await instance.boots()).some((boot) => boot.endsWith(target));
     steps.set(name, hasStarted ? 'started' : 'not started');
     if (hasStarted) {

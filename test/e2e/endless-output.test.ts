@@ -1,6 +1,4 @@
-import { execa } from 'execa';
 import { expect, test } from 'vitest';
-import { updaterImage } from '../rig/updater-run.ts';
 import { alone, createInstance } from './support/instance.ts';
 import { createWithData, expectRestored } from './support/own-data.ts';
 
@@ -33,33 +31,4 @@ test.each(outputs)('a preflight command that fills %s refuses the update', async
   const { exitCode, log } = await instance.update(['--target', 'v1.1.1'], limited);
   expect(exitCode, log).toBe(3);
   expect(log).toMatch(/done refused \(preflight-failed\): nothing was changed; v1\.0\.0 is still running\. /);
-});
-
-const asked = ['run', '--rm', '--network', 'none', '--entrypoint', 'docker', updaterImage];
-const { stdout: version } = await execa('docker', [...asked, 'compose', 'version', '--short']);
-const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
-const runsHooks = major > 5 || (major === 5 && minor >= 3);
-
-test
-  .runIf(runsHooks)
-  .each(
-    ['pre_start', 'post_start'].flatMap((hook) =>
-      outputs.map(([name, script]) => [hook, name, script] as const),
-    ),
-  )('a %s hook that fills %s is rolled back', async (hook, _, script) => {
-  const instance = await createWithData();
-  await instance.publish('v1.1.1', { env: {} });
-  const before = await instance.read('compose.yaml');
-  // The hook of the old version succeeds.
-  const command = JSON.stringify(['sh', '-c', `grep -q 1.0.0 /etc/svc-version || { ${script}; }`]);
-  const after = before.replace(
-    '    command: app\n',
-    `    command: app\n    ${hook}: [{ command: ${command} }]\n`,
-  );
-  await instance.write('compose.yaml', after);
-  const { exitCode, log } = await instance.update([...update, '--wait-timeout', '20'], limited);
-  expect(exitCode, log.slice(-5000)).toBe(4);
-  expect(log.split('\n').every((line) => line.length < 20_000)).toBe(true);
-  expect(log).toMatch(/done failed \(rolled-back\): v1\.0\.0 is running again with the data saved at /);
-  await expectRestored(instance, log);
 });
