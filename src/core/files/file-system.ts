@@ -54,7 +54,7 @@ export const systemCode = (error: unknown): string | undefined =>
     ? error.code
     : undefined;
 
-/** Also if only a quota is exceeded. */
+/** Whether the disk is full or a quota is exceeded. */
 export const isFullDisk = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(systemCode(error) ?? '');
 
 /** Nothing has this path: a name that is too long cannot exist. */

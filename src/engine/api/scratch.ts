@@ -69,7 +69,7 @@ export async function tryScratch(
   options: ScratchOptions,
 ): Promise<void> {
   const id = await createScratch(engine, image, madeFor, options);
-  // The updater's own image is missing, which says nothing about the settings.
+  // Without the updater's own image, the settings cannot be tried.
   if (id === null) return;
   try {
     const start = { method: 'POST', path: `/containers/${id}/start` } as const;

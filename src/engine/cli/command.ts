@@ -31,7 +31,7 @@ export interface CommandOptions {
 
 /** Between a polite SIGTERM and SIGKILL. */
 const graceMs = 5_000;
-/** What is kept of a standard error, in lines and characters of each. */
+/** The last lines of standard error are kept, each with at most this many characters. */
 const tailLines = 200;
 const longestLine = 16 * 1024;
 /** Bytes of a standard output. A longer one ends the command: half of a model is none. */

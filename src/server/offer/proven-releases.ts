@@ -48,7 +48,7 @@ export class ProvenReleases {
   }
 
   /**
-   * The running release and older ones always count, because no update leads to them.
+   * The running release and older ones always count, because no update installs them.
    */
   async judge(releases: readonly Release[], channel: Channel, signal: AbortSignal): Promise<Judgement> {
     const { version } = this.#context.settings;

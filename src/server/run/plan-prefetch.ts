@@ -5,7 +5,7 @@ import { isUnderWay, originOf, triesLabel } from '../place/updater-container.ts'
 export interface PrefetchFacts {
   /**
    * The release to download, null if none is available, for example because it was recalled; and when the releases were
-   * read, in milliseconds since 1970. Null if this server cannot tell.
+   * read, in milliseconds since 1970. Null if unknown.
    */
   offered: { release: Destination | null; checkedAt: number } | null;
   /** The running version. */

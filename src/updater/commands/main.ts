@@ -93,7 +93,7 @@ async function withLog(
     return reportEnding(error, log, facts, cancellation.signalNumber).exitCode;
   };
   let report = reportError;
-  // Also for a promise that was rejected and that nothing awaits.
+  // Node reports an unhandled rejection in the same way.
   process.on('uncaughtException', (error) => process.exit(report(error)));
   try {
     await chooseTemporaryDirectory();

@@ -45,7 +45,7 @@ const confined = {
   LogConfig: { Type: 'none' },
   UsernsMode: '',
 };
-/** What the engine answers if it cannot publish a port at an address. */
+/** The engine's error if the host does not have the address of a published port. */
 const noAddress = /^.* on endpoint .*: cannot assign requested address$/s;
 const late = 'a mount, device or log server did not respond within 60 s';
 const maxTries = 2;

@@ -11,7 +11,7 @@ const untriedDrivers = ['json-file', 'local', 'none', 'awslogs', 'gcplogs'];
 const everywhere = /^(?:|0\.0\.0\.0|::|127\..*)$/;
 
 /**
- * What a container needs of its host, besides mounts and other containers. @param host its `HostConfig`
+ * Requirements of a container on its host, besides mounts and other containers. @param host its `HostConfig`
  * @param defaultDriver the log driver of the engine
  */
 export function hostNeeds(host: Json, defaultDriver: unknown): HostNeed[] {

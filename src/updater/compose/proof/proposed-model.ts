@@ -12,7 +12,7 @@ import { castShadow, shadowOf } from './shadow.ts';
 export interface StandIns {
   composeFiles: readonly string[];
   envFiles: readonly string[];
-  /** Also reject what only `up` rejects. */
+  /** Reject models that only `up` rejects. */
   isStrict?: boolean;
 }
 

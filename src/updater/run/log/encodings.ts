@@ -54,7 +54,7 @@ export function readingsOf(text: string): Escapes[] {
 /** Fewer characters of base64 are found in too many texts. */
 const shortestBase64 = 6;
 
-/** The value by itself, and, as in `Basic <user:password>`, behind and in front of others: what its own bits decide. */
+/** Base64 of the value at each of the three offsets inside longer text, without characters that neighbouring bytes change. */
 export function base64Forms(value: string): string[] {
   const bytes = Buffer.from(value);
   const whole = bytes.toString('base64').replace(/=+$/, '');
