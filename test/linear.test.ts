@@ -89,6 +89,11 @@ describe('what other people write is read in a time that grows as it does', () =
     ['readNotes', readNotes, ['*', '**_', '`a``b', '_a', '[', '[a](', '](', 'https://']],
     ['the mask', mask, ['a', '-', 'a://b:', 'a.a', '&amp;', '/opt/acme']],
     [
+      'the mask of a value that grows, too',
+      (text) => createMask({ secrets: [{ key: 'A', value: text.slice(text.length / 2) }] })(text),
+      ['a', '\\"', 'ab'],
+    ],
+    [
       'the mask within escapes',
       (text) => mask(text.slice(0, 60_000)),
       ['\\', '\\u0041', '\\303\\274', '%C3', `'\\''`, `\\\\%5c&amp;''$$`],

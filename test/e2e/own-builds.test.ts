@@ -30,7 +30,7 @@ test("an own build under the publisher's name is refused, unless it is accepted"
     'set the new tag (SVC_VERSION in .env line ',
     'compose.prod.yaml build app && ',
     'up -d --no-deps app worker. ',
-    `To install ${instance.image}:v1.1.0 from the registry instead, use --accept-own-build.`,
+    `To install ${instance.image}:v1.1.0 from the registry instead, or if the image is not your own build, but was loaded from an archive or is no longer in the registry, use --accept-own-build.`,
   ];
   for (const args of [['plan', ...toNext], ['fetch', ...toNext], toNext])
     await expectAttempt(instance, args, { exitCode: 3, says, ends });

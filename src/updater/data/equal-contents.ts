@@ -14,6 +14,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { setImmediate as pause } from 'node:timers/promises';
+import { isFullDisk } from '../../core/files/file-system.ts';
 import { removeTree } from '../../core/files/remove-tree.ts';
 import { unlessGone, walk } from '../../core/files/walk.ts';
 import type { AskedMount } from './tools-protocol.ts';
@@ -54,7 +55,7 @@ export async function equalizeContents(
     const below = Buffer.concat([name, Buffer.from('/')]);
     const isKept = name.length === 0 || excluded.some((each) => Buffer.from(`/${each}`).indexOf(below) === 0);
     if (!isKept && (!isSame || name.length > longestKept)) {
-      if (status.isDirectory()) await removeTree(to, full);
+      if (status.isDirectory()) await removeTree(to, full).catch(unlessFull);
       else unlinkSync(full);
     } else if (!isSame) {
       // A link in place of a directory would lead elsewhere.
@@ -68,6 +69,11 @@ export async function equalizeContents(
       if (known === undefined && status.nlink > 1) linked.set(status.ino, isEqual ? source.ino : null);
     }
   }
+}
+
+/** Removing a whole tree needs space for a directory: on a full disk, the files in the tree are removed one by one first. */
+function unlessFull(error: unknown): void {
+  if (!isFullDisk(error)) throw error;
 }
 
 class Comparison {

@@ -11,7 +11,7 @@ export interface OutsideDatabase {
 }
 
 /**
- * Each host once, with the first variable that contains it.
+ * Each host once, with the first variable that contains it, by name.
  * @param services all services of the project
  * @param containers of the project
  */
@@ -23,7 +23,8 @@ export function outsideDatabases(
   const isInside = insideOf(services, containers);
   const found = new Map<string, OutsideDatabase>();
   for (const container of containers.filter((each) => updated.includes(serviceOf(each)))) {
-    for (const [variable, value] of container.env) {
+    const variables = [...container.env].toSorted(([a], [b]) => (a < b ? -1 : 1));
+    for (const [variable, value] of variables) {
       for (const host of hostsIn(variable, value)) {
         if (!found.has(host) && !isInside(host, container))
           found.set(host, { host, service: serviceOf(container), variable });

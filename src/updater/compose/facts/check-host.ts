@@ -28,7 +28,7 @@ import type { RunContext } from '../../run/run-context.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { changedMounts, type HostMount } from './changed-mounts.ts';
-import { type HostNeed, hostNeeds } from './host-needs.ts';
+import { type HostNeed, hostNeeds, withUsedPorts } from './host-needs.ts';
 import { dataFacts } from './plan-point.ts';
 
 /** What a container of a service is started with. */
@@ -73,8 +73,8 @@ export async function checkHost(
   const definitions = running.flatMap((raw): Definition[] => {
     const service = serviceOf(readContainer(raw));
     const host = object(raw.HostConfig);
-    const next = object(sent.get(service)?.body.HostConfig);
     const { Ports } = object(raw.NetworkSettings);
+    const next = withUsedPorts(object(sent.get(service)?.body.HostConfig), host, object(Ports));
     const both = [
       { ...host, PortBindings: Ports },
       ...(isEmpty(next) ? [] : [{ Runtime: host.Runtime, ...next }]),

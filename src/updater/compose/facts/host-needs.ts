@@ -46,3 +46,13 @@ function publishedAddresses({ NetworkMode, PortBindings }: Json): string[] {
   const addresses = new Set(bindings.map(({ HostIp }) => String(HostIp ?? '')));
   return [...addresses].filter((address) => !everywhere.test(address));
 }
+
+/**
+ * The new definition of a container, without ports if the engine publishes none of those that the running container asks for,
+ * as in a macvlan network.
+ * @param published the ports of the running container, from its `NetworkSettings`
+ */
+export const withUsedPorts = (next: Json, { PortBindings }: Json, published: Json): Json =>
+  isEmpty(PortBindings) || Object.values(published).some((each) => !isEmpty(each))
+    ? next
+    : { ...next, PortBindings: {} };

@@ -1,21 +1,27 @@
 import { isOnePublisher, parseReference } from '../../../core/compose/reference.ts';
 import { upCommand } from '../../../core/progress/compose-command.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import type { Model } from '../../../engine/cli/compose.ts';
+import type { Model, ModelService } from '../../../engine/cli/compose.ts';
 import { serviceOf } from '../../../engine/container.ts';
 import { and } from '../../run/log/wording.ts';
 import type { MovedService } from '../../run/state/changeover.ts';
 import { awaitedEnds, type Installation, movedServices } from '../inspect/installation.ts';
 
-/** Services without a container that updated services depend on, directly or through each other. */
+/**
+ * Services without a container that updated services depend on, directly or through each other. Services that never have
+ * one do not count: those with 0 replicas, and those of a provider.
+ */
 export function missingServices(installation: Installation, { services }: Model): string[] {
   const known = [...installation.exclude, ...installation.containers.map(serviceOf)];
+  const hasContainers = ({ deploy, scale, provider }: ModelService): boolean =>
+    (deploy?.replicas ?? scale ?? 1) > 0 && provider === undefined;
   const updated = movedServices(installation).map(({ name }) => name);
   const missing = new Set(updated);
   // Grows while it is gone through.
   for (const name of missing)
     for (const [need, { required }] of Object.entries(services[name]?.depends_on ?? {}))
-      if (required !== false && need in services && !known.includes(need)) missing.add(need);
+      if (required !== false && services[need] && hasContainers(services[need]) && !known.includes(need))
+        missing.add(need);
   return [...missing].filter((name) => !updated.includes(name));
 }
 

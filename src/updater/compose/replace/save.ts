@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
@@ -8,7 +9,7 @@ import { coldCopy, prepareRestore, warmCopy } from '../../data/copies.ts';
 import type { DataDoors, PointPlace } from '../../data/data-doors.ts';
 import { discardPoint, discardPoints } from '../../data/discard-point.ts';
 import { holdImages } from '../../data/hold-images.ts';
-import { makePlace, type Point, pointPlace, toldOf } from '../../data/point.ts';
+import { makePlace, type Point, placesIn, pointPlace, toldOf } from '../../data/point.ts';
 import { PointRecord } from '../../data/point-record.ts';
 import { sync } from '../../data/rsync.ts';
 import type { PlannedPoint } from '../../data/survey-point.ts';
@@ -368,6 +369,8 @@ export async function dropPoint(
     if (!(error instanceof UpdateError)) throw error;
     context.log.warn(`the restore point in ${place.directory} could not be removed: ${error.message}`);
   });
-  await freeReserve(project.directory);
+  // It also belongs to an older restore point.
+  const others = await placesIn(dirname(place.directory), project);
+  if (others.length === 0) await freeReserve(project.directory);
   await journal.note({ point: null });
 }

@@ -7,6 +7,9 @@ interface Found {
   ends: Iterable<number>;
 }
 
+type Positions = [left: Int32Array, behind: Int32Array, far: Int32Array];
+const at = (numbers: Int32Array, index: number): number => numbers[index] as number;
+
 export type Matcher = (line: string, escapes: Escapes) => Generator<Found>;
 
 /**
@@ -60,11 +63,15 @@ export function createMatcher(texts: Iterable<string>): Matcher {
   }
 
   return function* (line, escapes) {
-    const after = (at: number): number => escapes.get(at)?.end ?? at + 1;
-    const charactersAt = (at: number): string => escapes.get(at)?.characters ?? line.charAt(at);
+    const after = (index: number): number => escapes.get(index)?.end ?? index + 1;
+    const charactersAt = (index: number): string => escapes.get(index)?.characters ?? line.charAt(index);
+    /** Of each position: the number of characters and of positions behind it, and a position far behind it. */
+    const [left, behind, far] = [0, 1, 2].map(() => new Int32Array(line.length + 1)) as Positions;
+    far[line.length] = line.length;
     function endOf(start: number, length: number): number {
+      const rest = at(left, start) - length;
       let end = start;
-      for (let left = length; left > 0; end = after(end)) left -= charactersAt(end).length;
+      while (at(left, end) > rest) end = at(left, at(far, end)) > rest ? at(far, end) : after(end);
       return end;
     }
     function* endsFrom(start: number, longest: number): Generator<number> {
@@ -76,11 +83,19 @@ export function createMatcher(texts: Iterable<string>): Matcher {
     for (let start = line.length - 1; start >= 0; start -= 1) {
       const characters = charactersAt(start);
       let node = reached[after(start)] as number;
-      for (let at = characters.length - 1; at >= 0; at -= 1) {
-        const character = numbers.get(characters.charAt(at));
+      for (let last = characters.length - 1; last >= 0; last -= 1) {
+        const character = numbers.get(characters.charAt(last));
         node = character === undefined ? 0 : step(node, character);
       }
       reached[start] = node;
+      const following = after(start);
+      const farther = at(far, following);
+      left[start] = at(left, following) + characters.length;
+      behind[start] = at(behind, following) + 1;
+      // As in a skip list: two jumps of equal length become one.
+      const isEven =
+        at(behind, following) - at(behind, farther) === at(behind, farther) - at(behind, at(far, farther));
+      far[start] = isEven ? at(far, farther) : following;
       const longest = ending[node] as number;
       if (longest !== 0) yield { start, ends: endsFrom(start, longest) };
     }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Json } from '../../../../src/engine/json.ts';
-import { hostNeeds } from '../../../../src/updater/compose/facts/host-needs.ts';
+import { hostNeeds, withUsedPorts } from '../../../../src/updater/compose/facts/host-needs.ts';
 
 const published = (...addresses: string[]): Json => ({
   '80/tcp': addresses.map((HostIp) => ({ HostIp, HostPort: '8080' })),
@@ -72,4 +72,23 @@ it('tries the default driver of the engine if a definition has none', () => {
   expect(hostNeeds({ LogConfig: { Type: '' } }, 'syslog')).toEqual([
     ['log driver syslog', { LogConfig: { Type: 'syslog', Config: undefined } }],
   ]);
+});
+
+it.each<[what: string, asked: Json, now: Json, ports: Json]>([
+  [
+    'keeps the ports of a container that publishes some',
+    published('10.0.0.1'),
+    published('10.0.0.1'),
+    published('10.0.0.9'),
+  ],
+  ['keeps the ports of a container that asked for none', {}, {}, published('10.0.0.9')],
+  [
+    'drops the ports if the engine publishes none of them',
+    published('10.0.0.9'),
+    { '80/tcp': null, '90/udp': null },
+    {},
+  ],
+])('%s', (_, asked, now, ports) => {
+  const next = { PortBindings: published('10.0.0.9') };
+  expect(withUsedPorts(next, { PortBindings: asked }, now)).toEqual({ PortBindings: ports });
 });

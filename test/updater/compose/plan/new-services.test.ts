@@ -34,6 +34,9 @@ describe('missingServices', () => {
   it.each<[string, Record<string, Dependency>, Services, readonly string[], string[]]>([
     ['needs a new service', { cache: {} }, {}, [], ['cache']],
     ['does not need it', {}, {}, [], []],
+    ['needs one that has no replicas', { cache: {} }, { cache: { deploy: { replicas: 0 } } }, [], []],
+    ['needs one that is scaled to zero', { cache: {} }, { cache: { scale: 0 } }, [], []],
+    ['needs one of a provider', { cache: {} }, { cache: { provider: { type: 'tunnel' } } }, [], []],
     ['has only an optional dependency', { cache: { required: false } }, {}, [], []],
     ['is to run without it', { cache: {} }, {}, ['cache'], []],
     [

@@ -6,6 +6,7 @@ import { Interrupted } from '../../../../core/progress/stops.ts';
 import { type ErrorCode, UpdateError } from '../../../../core/progress/update-error.ts';
 import { listProject } from '../../../../engine/api/project-containers.ts';
 import { inspectContainers, inspectWhole, stopContainers } from '../../../../engine/api/query.ts';
+import { lastLine } from '../../../../engine/cli/unreachable.ts';
 import { type Container, isUp, serviceOf } from '../../../../engine/container.ts';
 import { object } from '../../../../engine/json.ts';
 import { checkCopies, checkRoom, restoreCopies } from '../../../data/copies.ts';
@@ -258,13 +259,23 @@ export const cannotRollBack = (cause: Error): UpdateError =>
   });
 
 async function startStopped(context: RunContext, journal: Journal, changeover: Changeover): Promise<void> {
-  await startDataServices({ ...context, journal, changeover });
-  const { containers } = await listProject(context.engine, journal.data.project.name);
-  const ids = containers.flatMap((each) =>
-    recordsOf(changeover, serviceOf(each)).some(({ runs }) => runs) ? [each.id] : [],
-  );
-  await context.engine.call(['start', ...ids]);
+  const { engine, log } = context;
+  const warn = (message: string) => log.warn(`not everything could be started again: ${message}`);
+  await startDataServices({ ...context, journal, changeover }).catch((error: unknown) => {
+    if (!(error instanceof UpdateError)) throw error;
+    warn(error.message);
+  });
+  const { containers } = await listProject(engine, journal.data.project.name);
+  const ids = containers.filter((each) => shouldRun(changeover, serviceOf(each))).map(({ id }) => id);
+  if (ids.length === 0) return;
+  const { exitCode, stderr } = await engine.call(['start', ...ids]);
+  if (exitCode !== 0) warn(lastLine(stderr));
 }
+
+/** Services that ran before, and those that the release has added. */
+const shouldRun = (changeover: Changeover, service: string): boolean =>
+  recordsOf(changeover, service).some(({ runs }) => runs) ||
+  changeover.moved.some(({ name, added }) => name === service && added !== undefined);
 
 /** For one rollback: how often a container may be started while data is restored. */
 export const startsWhileRestoring = (): RepeatedStarts => new RepeatedStarts(rounds);
