@@ -20,7 +20,8 @@ export function leave(instance: Instance): void {
 
 /** A running instance of the test's own, removed when the test has ended, however it ended. */
 export async function createInstance(options: InstanceOptions = {}): Promise<Instance> {
-  const instance = await startInstance(inject('host'), options);
-  onTestFinished(() => leave(instance));
-  return instance;
+  const starting = startInstance(inject('host'), options);
+  // Before the first pause: after one, vitest may take a concurrent test for this one.
+  onTestFinished(() => starting.then(leave, () => {}));
+  return starting;
 }
