@@ -338,6 +338,18 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(place.all()).toBe(before);
   });
 
+  it('removes new directories from a disk that has no room for another directory', async () => {
+    const place = new Place();
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'nr_inodes=30', 'none', place.data]);
+    onTestFinished(() => void execFileSync('umount', ['--lazy', place.data]));
+    writeFileSync(join(place.data, 'file'), 'old');
+    await place.copyTwice();
+    const before = place.all();
+    place.sh('mkdir --parents new/sub; at=0; while touch new/sub/$at 2>/dev/null; do at=$((at + 1)); done');
+    expect(await place.run('restore')).toEqual([[]]);
+    expect(place.all()).toBe(before);
+  });
+
   it('reads no contents twice in the cold copy if files have several names', async () => {
     const place = new Place();
     place.sh('echo text >plain; echo linked >a; ln a b; ln a c');
