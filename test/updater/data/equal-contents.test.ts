@@ -145,11 +145,10 @@ describe('equalizeContents', () => {
     expect(await equalize({ from, to })).toBe(2 * contents.length);
     writeFileSync(join(from, 'c'), contents);
     linkSync(join(to, 'a'), join(to, 'c'));
-    const names = readdirSync(to);
     await equalize({ from, to });
-    expect(readdirSync(to)).toHaveLength(names.length - 1);
-    // The names that are left have one file in both trees.
+    // The first name that the file system lists decides which names are left. They have one file in both trees.
     const left = readdirSync(to).filter((name) => name !== 'plain');
+    expect([['a', 'b'], ['c']]).toContainEqual(left.toSorted());
     for (const path of [from, to])
       expect(new Set(left.map((name) => statSync(join(path, name)).ino)).size, path).toBe(1);
   });
