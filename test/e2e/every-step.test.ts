@@ -63,9 +63,9 @@ volumes:
 });
 
 describe.concurrent('killed before every step, and run again', () => {
-  test('a good release is there', async () => {
+  test('a good release is there', async ({ onTestFinished }) => {
     const up = [...alone.up, '--scale', 'worker=2'];
-    const instance = await createInstance({ ...alone, up, layout: waiting, publish: [] });
+    const instance = await createInstance({ ...alone, up, layout: waiting, publish: [] }, onTestFinished);
     const ready = ['sh', '-c', 'cat /etc/svc-version >>/data/ready'];
     await instance.publish('v1.1.0', { labels: { 'svc.ready': JSON.stringify(ready) } });
     const stopped = `${instance.project}-worker-2`;
@@ -80,8 +80,8 @@ describe.concurrent('killed before every step, and run again', () => {
     expect(await instance.read('data/ready')).toBe('v1.1.0\n');
   });
 
-  test('a release that cannot be started leaves the old one', async () => {
-    const instance = await createInstance({ ...alone, publish: ['v1.1.3'], impatient: true });
+  test('a release that cannot be started leaves the old one', async ({ onTestFinished }) => {
+    const instance = await createInstance({ ...alone, publish: ['v1.1.3'], impatient: true }, onTestFinished);
     const { last, killed } = await killAtEveryStep(instance, ['--target', 'v1.1.3', '--wait-timeout', '20']);
     expect(last.exitCode, last.log).toBe(4);
     expect(last.log).toMatch(/ the original files are in place, and v1\.0\.0 is running again\. /);
@@ -91,8 +91,8 @@ describe.concurrent('killed before every step, and run again', () => {
     expect(killed).toContain('rollback compare');
   });
 
-  test('a bad release with a restore point leaves the old one with its data', async () => {
-    const instance = await createWithData({ publish: ['v1.1.1'] });
+  test('a bad release with a restore point leaves the old one with its data', async ({ onTestFinished }) => {
+    const instance = await createWithData({ publish: ['v1.1.1'] }, onTestFinished);
     const args = ['--target', 'v1.1.1', '--restore-point', '--wait-timeout', '8'];
     const { last, killed } = await killAtEveryStep(instance, args);
     expect(last.exitCode, last.log).toBe(4);
@@ -122,8 +122,8 @@ describe.concurrent('killed before every step of a release with other services, 
     publish: [],
   };
 
-  test('a good release is there', async () => {
-    const instance = await createInstance(installed);
+  test('a good release is there', async ({ onTestFinished }) => {
+    const instance = await createInstance(installed, onTestFinished);
     await instance.publish('v1.1.0', { files: { 'compose.yaml': otherServices('v1.1.0') } });
     const { last, killed } = await killAtEveryStep(instance, ['--target', 'v1.1.0']);
     expect(last.exitCode, last.log).toBe(0);
@@ -131,8 +131,8 @@ describe.concurrent('killed before every step of a release with other services, 
     expect(killed).toContain('update remove-old');
   });
 
-  test('a release that cannot be started leaves the old one', async () => {
-    const instance = await createInstance(installed);
+  test('a release that cannot be started leaves the old one', async ({ onTestFinished }) => {
+    const instance = await createInstance(installed, onTestFinished);
     const entrypoint = ['/bin/there-is-no-such-file'];
     await instance.publish('v1.1.3', { entrypoint, files: { 'compose.yaml': otherServices('v1.1.3') } });
     const { last, killed } = await killAtEveryStep(instance, ['--target', 'v1.1.3', '--wait-timeout', '20']);

@@ -18,10 +18,15 @@ export function leave(instance: Instance): void {
   leaving.push(gone);
 }
 
-/** A running instance of the test's own, removed when the test has ended, however it ended. */
-export async function createInstance(options: InstanceOptions = {}): Promise<Instance> {
-  const starting = startInstance(inject('host'), options);
-  // Before the first pause: after one, vitest may take a concurrent test for this one.
-  onTestFinished(() => starting.then(leave, () => {}));
-  return starting;
+/**
+ * A running instance of the test's own, removed when the test has ended, however it ended.
+ * @param onFinished from the context of a concurrent test; without it, vitest may remove the instance after another test
+ */
+export async function createInstance(
+  options: InstanceOptions = {},
+  onFinished = onTestFinished,
+): Promise<Instance> {
+  const instance = await startInstance(inject('host'), options);
+  onFinished(() => leave(instance));
+  return instance;
 }

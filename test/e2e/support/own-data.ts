@@ -22,12 +22,12 @@ export const ownData = (c: LayoutContext): Layout => ({
 });
 
 /** App, worker and a database; the app's data has a note. */
-export async function createWithData(options: InstanceOptions = {}): Promise<Instance> {
-  const instance = await createInstance({
-    layout: ownData,
-    up: ['--no-deps', 'app', 'worker', 'db'],
-    ...options,
-  });
+export async function createWithData(
+  options: InstanceOptions = {},
+  onFinished?: Parameters<typeof createInstance>[1],
+): Promise<Instance> {
+  const plain = { layout: ownData, up: ['--no-deps', 'app', 'worker', 'db'] };
+  const instance = await createInstance({ ...plain, ...options }, onFinished);
   await instance.write('data/note', 'of v1.0.0\n');
   return instance;
 }
