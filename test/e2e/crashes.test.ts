@@ -54,7 +54,10 @@ async function crashAtEveryStep(
   }
 }
 
-test('a crash after the new version has started is rolled back with a restore point', async () => {
+// Some twenty runs, each with its own updater.
+const manyRuns = { timeout: 600_000 };
+
+test('a crash after the new version has started is rolled back with a restore point', manyRuns, async () => {
   const instance = await createWithData();
   const steps = await crashAtEveryStep(instance, ['--restore-point'], async (target, before) => {
     const { exitCode, log } = await instance.update(['--target', target, '--restore-point']);
@@ -79,7 +82,7 @@ test('a crash after the new version has started is rolled back with a restore po
   expect(steps.get('update verify')).toBe('started');
 });
 
-test('a crash after the new version has started ends broken without a restore point', async () => {
+test('a crash after the new version has started ends broken without a restore point', manyRuns, async () => {
   const instance = await createInstance({ ...alone, publish: [] });
   const steps = await crashAtEveryStep(instance, [], async (target) => {
     const { exitCode, log } = await instance.update(['--target', target]);

@@ -62,7 +62,10 @@ volumes:
   flags: [],
 });
 
-describe.concurrent('killed before every step, and run again', () => {
+// Some thirty runs, each with its own updater.
+const manyRuns = { timeout: 600_000 };
+
+describe.concurrent('killed before every step, and run again', manyRuns, () => {
   test('a good release is there', async ({ onTestFinished }) => {
     const up = [...alone.up, '--scale', 'worker=2'];
     const instance = await createInstance({ ...alone, up, layout: waiting, publish: [] }, onTestFinished);
@@ -115,32 +118,41 @@ const otherServices = (version: string) =>
     'depends_on: { db: { condition: service_started }, cache: { condition: service_healthy } }',
   );
 
-describe.concurrent('killed before every step of a release with other services, and run again', () => {
-  const installed: InstanceOptions = {
-    kind: 'generated',
-    up: ['--no-deps', 'app', 'worker', 'db'],
-    publish: [],
-  };
+describe.concurrent(
+  'killed before every step of a release with other services, and run again',
+  manyRuns,
+  () => {
+    const installed: InstanceOptions = {
+      kind: 'generated',
+      up: ['--no-deps', 'app', 'worker', 'db'],
+      publish: [],
+    };
 
-  test('a good release is there', async ({ onTestFinished }) => {
-    const instance = await createInstance(installed, onTestFinished);
-    await instance.publish('v1.1.0', { files: { 'compose.yaml': otherServices('v1.1.0') } });
-    const { last, killed } = await killAtEveryStep(instance, ['--target', 'v1.1.0']);
-    expect(last.exitCode, last.log).toBe(0);
-    expect(await statesOf(instance)).toEqual({ app: 'running', cache: 'running', db: 'running' });
-    expect(killed).toContain('update remove-old');
-  });
+    test('a good release is there', async ({ onTestFinished }) => {
+      const instance = await createInstance(installed, onTestFinished);
+      await instance.publish('v1.1.0', { files: { 'compose.yaml': otherServices('v1.1.0') } });
+      const { last, killed } = await killAtEveryStep(instance, ['--target', 'v1.1.0']);
+      expect(last.exitCode, last.log).toBe(0);
+      expect(await statesOf(instance)).toEqual({ app: 'running', cache: 'running', db: 'running' });
+      expect(killed).toContain('update remove-old');
+    });
 
-  test('a release that cannot be started leaves the old one', async ({ onTestFinished }) => {
-    const instance = await createInstance(installed, onTestFinished);
-    const entrypoint = ['/bin/there-is-no-such-file'];
-    await instance.publish('v1.1.3', { entrypoint, files: { 'compose.yaml': otherServices('v1.1.3') } });
-    const { last, killed } = await killAtEveryStep(instance, ['--target', 'v1.1.3', '--wait-timeout', '20']);
-    expect(last.exitCode, last.log).toBe(4);
-    expect(await statesOf(instance)).toEqual({ app: 'running', worker: 'running', db: 'running' });
-    expect(killed).toContain('rollback remove-new');
-  });
-});
+    test('a release that cannot be started leaves the old one', async ({ onTestFinished }) => {
+      const instance = await createInstance(installed, onTestFinished);
+      const entrypoint = ['/bin/there-is-no-such-file'];
+      await instance.publish('v1.1.3', { entrypoint, files: { 'compose.yaml': otherServices('v1.1.3') } });
+      const { last, killed } = await killAtEveryStep(instance, [
+        '--target',
+        'v1.1.3',
+        '--wait-timeout',
+        '20',
+      ]);
+      expect(last.exitCode, last.log).toBe(4);
+      expect(await statesOf(instance)).toEqual({ app: 'running', worker: 'running', db: 'running' });
+      expect(killed).toContain('rollback remove-new');
+    });
+  },
+);
 
 /** Steps that another process has to cause, with the test that does. */
 const causedByOthers = {
