@@ -102,7 +102,7 @@ class Comparison {
       const { size } = fstatSync(source);
       if (fstatSync(target).size !== size) {
         if (!this.#isInPlace) return false;
-        // What is added is a hole.
+        // A longer file ends in a hole until its contents are written.
         ftruncateSync(openedWriter(), size);
       }
       for (let at = 0; at < size; at += chunkBytes) {

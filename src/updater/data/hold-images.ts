@@ -4,7 +4,7 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { PointPlace } from './data-doors.ts';
 import { pointName } from './point.ts';
 
-/** Of containers that stay as long as a restore point. The image of a container is not pruned, started or not. */
+/** Label of containers that exist as long as a restore point. Docker prunes no image of a container, started or not. */
 const holderLabel = 'svc-updater.restore-point';
 
 const ownerOf = (project: string, place: PointPlace): string => `${project}/${pointName(place)}`;

@@ -85,7 +85,7 @@ const running = new Set<ChildProcess>();
 
 interface Listeners {
   onOutput?: (chunk: Buffer) => void;
-  /** Of its standard output. */
+  /** Called for each line of standard output. */
   onLine?: (line: string) => void;
   signal?: AbortSignal;
 }

@@ -38,7 +38,7 @@ const longestStopOfCompose = 30;
  * What is left to do, from what there is `now`: everything in an ordinary run, the rest after a kill. The order keeps the
  * app away for the shortest time, and leaves nothing of the new version started when the new app cannot even start: the
  * services that the release adds start, the old workers stop while the old app still answers, then migrations run, then the
- * app is replaced, then the workers, then whatever lives in a namespace of theirs. Services that the release no longer has
+ * app is replaced, then the workers, then the services in their namespaces. Services that the release no longer has
  * are removed last. Compose stops what it replaces once it has made the new container.
  * @param isReplaced whether this process has replaced all containers of a service already
  */

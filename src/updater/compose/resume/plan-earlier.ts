@@ -33,7 +33,7 @@ export type EarlierStep =
   | { kind: 'complete'; changeover: Changeover }
   /** The new version has started, and the update cannot be tried once more: the restore point is restored. */
   | { kind: 'roll-back' }
-  /** The same without a restore point. */
+  /** The new version has started, the update cannot be tried once more, and there is no restore point. */
   | { kind: 'give-up' };
 
 type AfterUndo =
@@ -51,7 +51,7 @@ export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
   const { changeover, started, state } = data;
   const wayBack = wayBackOf(state);
   const exhausted = now.attempt > maxAttempts;
-  // The same release would crash the updater again.
+  // A second try would crash in the same step.
   const hasCrashed = wayBack === null && endingOfState(state)?.outcome === 'crashed';
   // Before `recreate`, what was stopped to save data is started again, and the update begins again.
   const isNewThere = started || now.newHasStarted;

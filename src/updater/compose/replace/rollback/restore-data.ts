@@ -78,7 +78,7 @@ const persistently = <T>({ log }: Pick<DataDoors, 'log'>, work: () => Promise<T>
 
 /**
  * From here on the run rolls back, whoever is killed. Ends with everything stopped that could write to the data.
- * @param target `back`: the run that is undone, as its journal says. `isChecked`: the restore point was checked just before
+ * @param target `back`: the journal of the run that is undone. `isChecked`: the restore point was checked just before
  * @throws UpdateError no-space
  */
 export async function beginRollback(
@@ -102,7 +102,7 @@ export async function beginRollback(
     },
   });
   await stopWriters(context, journal);
-  // Most of the reserve is for the engine, and only deleted once the journal says what the next run has to do.
+  // The larger part of the reserve is for the engine. It is deleted when the journal contains the rollback.
   if (failure === null) return;
   await freeReserve(project.directory, ['journal']);
   await freeOldReserve(place);
