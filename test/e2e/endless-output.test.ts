@@ -1,34 +1,29 @@
 import { expect, test } from 'vitest';
+import { endlessOutputs, limitedMemory } from './support/endless-output.ts';
 import { alone, createInstance } from './support/instance.ts';
 import { createWithData, expectRestored } from './support/own-data.ts';
 
 // docs/contract.md 2.27: a release may print more than a string can hold, without a line break.
 
-const endless = "/bin/busybox head -c 600000000 /dev/zero | /bin/busybox tr '\\0' y";
-const outputs = [
-  ['standard error', `${endless} >&2; echo >&2; echo the last line >&2; exit 3`],
-  ['standard output', `${endless}; exit 3`],
-] as const;
-const limited = { docker: ['--memory', '256m', '--memory-swap', '256m'] };
 const label = (kind: 'ready' | 'preflight', script: string) => ({
   labels: { [`svc.${kind}`]: JSON.stringify(['sh', '-c', script]) },
 });
 const update = ['--target', 'v1.1.1', '--restore-point'];
 
-test.each(outputs)('a ready command that fills %s is rolled back', async (_, script) => {
+test.each(endlessOutputs)('a ready command that fills %s is rolled back', async (_, script) => {
   const instance = await createWithData();
   await instance.publish('v1.1.1', { ...label('ready', script), env: {} });
-  const { exitCode, log } = await instance.update(update, limited);
+  const { exitCode, log } = await instance.update(update, limitedMemory);
   expect(exitCode, log).toBe(4);
   expect(log).toMatch(/verify the ready command in \S+ failed with exit code 3/);
   expect(log).toMatch(/done failed \(rolled-back\): v1\.0\.0 is running again with the data saved at /);
   await expectRestored(instance, log);
 });
 
-test.each(outputs)('a preflight command that fills %s refuses the update', async (_, script) => {
+test.each(endlessOutputs)('a preflight command that fills %s refuses the update', async (_, script) => {
   const instance = await createInstance(alone);
   await instance.publish('v1.1.1', { ...label('preflight', script), env: {} });
-  const { exitCode, log } = await instance.update(['--target', 'v1.1.1'], limited);
+  const { exitCode, log } = await instance.update(['--target', 'v1.1.1'], limitedMemory);
   expect(exitCode, log).toBe(3);
   expect(log).toMatch(/done refused \(preflight-failed\): nothing was changed; v1\.0\.0 is still running\. /);
 });

@@ -1,16 +1,11 @@
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
+import { endlessOutputs, limitedMemory } from '../e2e/support/endless-output.ts';
 import { createWithData, expectRestored } from '../e2e/support/own-data.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 
 // A hook of the compose file that prints more than a string can hold, without a line break. Compose reads its log slowly.
 
-const endless = "/bin/busybox head -c 600000000 /dev/zero | /bin/busybox tr '\\0' y";
-const outputs = [
-  ['standard error', `${endless} >&2; echo >&2; echo the last line >&2; exit 3`],
-  ['standard output', `${endless}; exit 3`],
-] as const;
-const limited = { docker: ['--memory', '256m', '--memory-swap', '256m'] };
 const update = ['--target', 'v1.1.1', '--restore-point'];
 
 const asked = ['run', '--rm', '--network', 'none', '--entrypoint', 'docker', updaterImage];
@@ -18,23 +13,26 @@ const { stdout: version } = await execa('docker', [...asked, 'compose', 'version
 const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
 const runsHooks = major > 5 || (major === 5 && minor >= 3);
 
-test.runIf(runsHooks).each(outputs)('a pre_start hook that fills %s is rolled back', async (_, script) => {
-  const instance = await createWithData();
-  await instance.publish('v1.1.1', { env: {} });
-  const before = await instance.read('compose.yaml');
-  // The hook of the old version succeeds.
-  const command = JSON.stringify(['sh', '-c', `grep -q 1.0.0 /etc/svc-version || { ${script}; }`]);
-  const after = before.replace(
-    '    command: app\n',
-    `    command: app\n    pre_start: [{ command: ${command} }]\n`,
-  );
-  await instance.write('compose.yaml', after);
-  const { exitCode, log } = await instance.update([...update, '--wait-timeout', '20'], {
-    ...limited,
-    patience: 540,
-  });
-  expect(exitCode, log.slice(-5000)).toBe(4);
-  expect(log.split('\n').every((line) => line.length < 20_000)).toBe(true);
-  expect(log).toMatch(/done failed \(rolled-back\): v1\.0\.0 is running again with the data saved at /);
-  await expectRestored(instance, log);
-});
+test.runIf(runsHooks).each(endlessOutputs)(
+  'a pre_start hook that fills %s is rolled back',
+  async (_, script) => {
+    const instance = await createWithData();
+    await instance.publish('v1.1.1', { env: {} });
+    const before = await instance.read('compose.yaml');
+    // The hook of the old version succeeds.
+    const command = JSON.stringify(['sh', '-c', `grep -q 1.0.0 /etc/svc-version || { ${script}; }`]);
+    const after = before.replace(
+      '    command: app\n',
+      `    command: app\n    pre_start: [{ command: ${command} }]\n`,
+    );
+    await instance.write('compose.yaml', after);
+    const { exitCode, log } = await instance.update([...update, '--wait-timeout', '20'], {
+      ...limitedMemory,
+      patience: 540,
+    });
+    expect(exitCode, log.slice(-5000)).toBe(4);
+    expect(log.split('\n').every((line) => line.length < 20_000)).toBe(true);
+    expect(log).toMatch(/done failed \(rolled-back\): v1\.0\.0 is running again with the data saved at /);
+    await expectRestored(instance, log);
+  },
+);
