@@ -71,6 +71,13 @@ const post = (path: string, body: object): Promise<Response> =>
 
 const update = '/api/v1/instance/update';
 const lastRun = async (): Promise<Run | null> => (await ask<Status>(update)).run;
+
+/** The last run once it has ended: the page shows the lines of its log earlier. */
+async function endedRun(): Promise<Run | null> {
+  await expect.poll(async () => (await lastRun())?.outcome, { timeout: 60_000 }).toBeTruthy();
+  return lastRun();
+}
+
 const isHeld = async (): Promise<boolean> => (await ask<{ held: boolean }>('/api/v1/jobs')).held;
 
 /** Publishes a release and opens the dialog that offers it. */
@@ -204,7 +211,7 @@ it('rolls back automatically and restores the data if the app does not start', a
   await anna.sees('svc is restarting');
   await updaterEnded();
   await anna.sees('Rolled back to v1.0.0 with the data saved at', { picture: '11-rolled-back' });
-  expect(await lastRun()).toMatchObject({
+  expect(await endedRun()).toMatchObject({
     outcome: 'failed',
     to: 'v1.3.0',
     rolledBack: { version: 'v1.0.0' },
@@ -223,7 +230,7 @@ it('rolls back a release whose health check succeeds although users cannot log i
   await anna.sees('svc is restarting');
   await anna.sees('Rolled back to v1.0.0 with the data saved at');
   await anna.sees(/users cannot log in: HTTP status 500/, { picture: '12-not-ready' });
-  expect(await lastRun()).toMatchObject({
+  expect(await endedRun()).toMatchObject({
     outcome: 'failed',
     to: 'v1.3.2',
     rolledBack: { version: 'v1.0.0' },
@@ -238,7 +245,7 @@ it('refuses a release whose preflight fails before anything is changed', async (
   await anna.sees(/svc v1.3.3 requires PostgreSQL 99, but PostgreSQL \d+ is running/, {
     picture: '13-preflight',
   });
-  expect(await lastRun()).toMatchObject({ outcome: 'refused', code: 'preflight-failed' });
+  expect(await endedRun()).toMatchObject({ outcome: 'refused', code: 'preflight-failed' });
   expect(await Promise.all([platform.read('.env'), platform.read('compose.yaml'), containers()])).toEqual(
     before,
   );
