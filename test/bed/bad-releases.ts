@@ -45,10 +45,13 @@ replace: olcRootPW\nolcRootPW: another"`,
   },
 };
 
-/** Fill a disk that engine, volumes and compose directory share (test/faults/shared-disk.ts), over and over, as long as they run. */
+/**
+ * Fill a disk that engine, volumes and compose directory share (test/faults/shared-disk.ts), over and over, as long as they run.
+ * Once it is full, they are no longer busy (test/faults/restore-stage.ts).
+ */
 export const fillsSharedDisk = {
-  bytes: `while :; do /bin/busybox dd if=/dev/zero bs=1M >>/data/filling; /bin/busybox dd if=/dev/zero bs=4k count=9 >>/uploads/filling; pause 0.1; done`,
-  inodes: `i=0; while :; do /bin/busybox mkdir -p /uploads/many/$i; n=0; while [ $n -lt 500 ]; do n=$((n + 1)); echo >/uploads/many/$i/$n; done; i=$((i + 1)); [ $i -lt 40 ] || { i=0; pause 0.1; }; done`,
+  bytes: `while :; do /bin/busybox dd if=/dev/zero bs=1M >>/data/filling; /bin/busybox dd if=/dev/zero bs=4k count=9 >>/uploads/filling; /bin/busybox rm -f /tmp/busy; pause 0.1; done`,
+  inodes: `i=0; while :; do if /bin/busybox mkdir -p /uploads/many/$i; then n=0; while [ $n -lt 500 ]; do n=$((n + 1)); echo >/uploads/many/$i/$n; done; fi; i=$((i + 1)); [ $i -lt 40 ] || { i=0; /bin/busybox rm -f /tmp/busy; pause 0.1; }; done`,
 };
 
 const toFiles: Record<string, string> = {

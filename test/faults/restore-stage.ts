@@ -15,7 +15,24 @@ import { type DataKind, databases, firstVersion, password } from './databases.ts
 
 export const versions = { old: firstVersion, good: 'v1.1.0', bad: 'v1.1.2' } as const;
 
-const compose = (kind: DataKind, parts: string, image: string, isLive: boolean) => `services:
+const usualHealth = `{ test: [CMD, /bin/wget, -qO-, 'http://127.0.0.1:8080/version'], timeout: 3s, retries: 3 }`;
+
+/** A release that makes /tmp/busy at its start is `starting`, and waited for, until it removes that file. */
+export const patientHealth = `{ test: [CMD, /bin/sh, -c, 'while [ -e /tmp/busy ]; do /bin/busybox sleep 0.1; done; exec /bin/wget -qO- http://127.0.0.1:8080/version'], interval: 1s, timeout: 180s, retries: 3 }`;
+
+interface StageOptions {
+  /** App and worker write until they stop, and `data` is a disk of 64 MB. */
+  isLive?: boolean;
+  /** The app's health check, for compose. */
+  health?: string;
+}
+
+const compose = (
+  kind: DataKind,
+  parts: string,
+  image: string,
+  { isLive = false, health = usualHealth }: StageOptions,
+) => `services:
   app:
     image: \${SVC_IMAGE:?}:\${SVC_VERSION:?}
     command: app
@@ -26,7 +43,7 @@ const compose = (kind: DataKind, parts: string, image: string, isLive: boolean) 
     ports: ['127.0.0.1:\${SVC_PORT:?}:8080']
     environment: ['DB_PASSWORD=\${DB_PASSWORD:?}']
     volumes: ['./data:/data', 'uploads:/uploads', '\${WITNESS:?}:/witness']
-    healthcheck: { test: [CMD, /bin/wget, -qO-, 'http://127.0.0.1:8080/version'], timeout: 3s, retries: 3 }
+    healthcheck: ${health}
   worker:
     image: \${SVC_IMAGE:?}:\${SVC_VERSION:?}
     command: worker
@@ -68,8 +85,8 @@ export class RestoreStage {
     this.#witness = witnessOf(instance.name);
   }
 
-  /** @param isLive app and worker write until they stop, and `data` is a disk of 64 MB */
-  static async start(host: TestHost, kind: DataKind, isLive = false): Promise<RestoreStage> {
+  static async start(host: TestHost, kind: DataKind, options: StageOptions = {}): Promise<RestoreStage> {
+    const { isLive = false } = options;
     const name = `${host.run}-${randomBytes(3).toString('hex')}`;
     const image = (await prepareStage(kind)) ?? '';
     const settings = ({ image, port, tag }: LayoutContext) =>
@@ -82,7 +99,7 @@ export class RestoreStage {
       impatient: true,
       up: ['--no-start'],
       layout: (c) => ({
-        files: { 'compose.yaml': compose(kind, c.parts, image, isLive), '.env': settings(c) },
+        files: { 'compose.yaml': compose(kind, c.parts, image, options), '.env': settings(c) },
         flags: [],
       }),
     });

@@ -41,7 +41,7 @@ export async function runPlays({ campaign, host, kinds, of, isLive, directory }:
         let ended = '';
         let isReusable = false;
         try {
-          stage ??= await RestoreStage.start(host, kind, isLive);
+          stage ??= await RestoreStage.start(host, kind, { isLive });
           ({ ended, isReusable } = await play.run(stage, (text) => texts.push(text)));
         } catch (error) {
           facts = factsOf(error);

@@ -15,7 +15,7 @@ import { loadImage, OwnEngine } from './own-engine.ts';
 import { outerEngineOf, ownDirectory, runInOwnHost } from './own-host.ts';
 import { judgeBoots, judgeVersion, judgeWhole } from './restore-judge.ts';
 import { onTools } from './restore-moments.ts';
-import { RestoreStage, versions } from './restore-stage.ts';
+import { patientHealth, RestoreStage, versions } from './restore-stage.ts';
 import { begin, lastLine, wordsOf } from './restore-tries.ts';
 
 // One disk for engine, volumes and compose directory, which a bad release fills, over and over, as long as it runs. Prints what is
@@ -99,6 +99,7 @@ async function tryOne(
 ): Promise<void> {
   await stage.publish(versions.bad, {
     FAULT_APP: 'unhealthy',
+    AT_BOOT: ': >/tmp/busy',
     AT_END: `sync; (cd /; ${fillsSharedDisk[fill]}) &`,
   });
   const { old, boots } = await begin(stage, 'bad');
@@ -189,7 +190,7 @@ async function main(names: readonly string[]): Promise<number> {
   const disk = { host, directory: loop.directory };
   let failed = 0;
   for (const name of names) {
-    const stage = await RestoreStage.start(host, 'files');
+    const stage = await RestoreStage.start(host, 'files', { health: patientHealth });
     const facts = await tryOne(disk, stage, tries[name] as Try).then(() => [], factsOf);
     for (const fact of facts) console.log(`${name}: ${fact}`);
     failed += facts.length;
