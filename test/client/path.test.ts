@@ -35,7 +35,18 @@ async function playPath(until: string | null, { ends = [], says, ...more }: Play
     typing: { onOutput },
   };
 }
-const endPath = (url: string) => fetch(`${url}/api/v1/instance/update/progress`, { method: 'DELETE' });
+
+/** Ends the path once the client has printed a text. The test waits for the answer, because the server is closed after it. */
+function endPathAfter(text: string, url: string) {
+  let answer: Promise<Response> | undefined;
+  return {
+    onOutput: (printed: string) => {
+      if (printed.includes(text))
+        answer ??= fetch(`${url}/api/v1/instance/update/progress`, { method: 'DELETE' });
+    },
+    answer: () => answer,
+  };
+}
 
 describe.concurrent('svc instance update --all-steps', () => {
   it.each<[string, ScriptedEnd[], number, boolean]>([
@@ -98,9 +109,9 @@ describe.concurrent('svc instance update --all-steps', () => {
         );
       },
     });
-    const said = await svc(url, 'instance update --all-steps --yes', {
-      onOutput: (text) => text.includes('not ready') && endPath(url),
-    });
+    const { onOutput, answer } = endPathAfter('not ready', url);
+    const said = await svc(url, 'instance update --all-steps --yes', { onOutput });
+    await answer();
     expect(said).toMatchObject({
       exitCode: 3,
       out: expect.stringMatching(
@@ -118,9 +129,9 @@ describe.concurrent('svc instance update --all-steps', () => {
     expect(new Set(events.map(({ data }) => data.to))).toEqual(new Set(['v1.5.0', undefined, 'v2.0.0']));
     expect(events[0].data.upgradePath).toEqual(path);
     const ended = await playPath(null);
-    const last = await svc(ended.url, 'instance update --all-steps --yes --json', {
-      onOutput: (text) => text.includes('"pendingStep"') && endPath(ended.url),
-    });
+    const { onOutput, answer } = endPathAfter('"pendingStep"', ended.url);
+    const last = await svc(ended.url, 'instance update --all-steps --yes --json', { onOutput });
+    await answer();
     expect(parseLines(last.out).at(-1)).toEqual({ event: 'pendingStep', data: null });
   });
 });
