@@ -12,6 +12,7 @@ import {
   createServerInstance,
   follow,
   inspect,
+  judgeHold,
   removeContainer,
   updaterOf,
   waitForEnd,
@@ -72,19 +73,21 @@ describe('a server that updates itself', () => {
 
     const run = await waitForEnd(instance);
     expect(run).toMatchObject({ id: started.id, state: 'updated', from: 'v1.0.0', to: 'v1.1.0' });
-    // Reported once, by the new server; held from before the launch to after the end, by both.
+    // Reported once, by the new server. The queue was held from before the launch to after the end.
     const ended = async () =>
       (await instance.ended()).map(({ version, run: { state } }) => `${version} ${state}`);
     await expect.poll(ended, { timeout: 30_000 }).toEqual(['v1.1.0 updated']);
-    const holds = (await instance.holds()).map(({ version, action }) => `${version} ${action}`);
-    expect(holds).toEqual([
+    const holds = await instance.holds();
+    expect(judgeHold(holds, run)).toEqual([]);
+    const calls = holds.map(({ version, action }) => `${version} ${action}`);
+    expect(calls.slice(0, 3)).toEqual([
       'v1.0.0 resume',
       // Before it looks for jobs, and again right before the launch.
       'v1.0.0 hold',
       'v1.0.0 hold',
-      'v1.1.0 hold',
-      'v1.1.0 resume',
     ]);
+    // The queue stores the hold. A new server that first looks after the end of the run has only to resume.
+    expect(calls.slice(3).filter((call) => call !== 'v1.1.0 hold')).toEqual(['v1.1.0 resume']);
     // What waited has run, once, after the update.
     const job = async () => (await instance.jobs()).find(({ id }) => id === waiting.id);
     await expect.poll(job, { timeout: 30_000 }).toMatchObject({ progress: 'done', runs: 1 });
