@@ -147,7 +147,8 @@ it('two servers asked at the same time start one run, are both replaced and repo
   expect(run).toMatchObject({ id, state: 'updated', by: 'admin' });
   await bothSay({ version: 'v1.1.0', run: { id, state: 'updated' }, reason: { code: 'up-to-date' } });
   expect(judgeHold(await instance.holds(), run)).toEqual([]);
-  expect(new Set((await instance.holds()).map(({ server }) => server)).size).toBe(4);
+  const callers = async () => new Set((await instance.holds()).map(({ server }) => server)).size;
+  await expect.poll(callers, { timeout: 30_000 }).toBe(4);
   expect((await instance.ended()).map(({ run }) => run.state)).toEqual(['updated']);
   await removeContainer(updaterOf(instance));
   const changed = { '.env': (text: string) => text.replace('SVC_VERSION=v1.0.0', 'SVC_VERSION=v1.1.0') };
