@@ -78,7 +78,7 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
   registry.fail({ kind: 'late', after: ballast / 2, until }, { on: 'blobs' });
   onTestFinished(() => registry.fail(null));
   const watch = watchOutage(`http://127.0.0.1:${instance.port}/data/kept.txt`);
-  const changes = watchReplaced(`${instance.project}-app-1`);
+  const changes = await watchReplaced(`${instance.project}-app-1`);
   // A job delays the updater until the JSON client is listening, so that this client receives every line.
   const backup = await instance.addJob({ kind: 'backup', milliseconds: 120_000, title: 'nightly' });
   const endBackup = () => instance.endJob(backup.id);

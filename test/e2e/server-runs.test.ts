@@ -197,7 +197,7 @@ it('is followed without an engine, after its server is killed, and after its upd
   expect(await inState('pull')).toMatchObject(isOn);
   expect((await instance.history())[0]).toMatchObject({ id, outcome: null, by: 'admin' });
   const kept = await instance.addJob({ kind: 'job', milliseconds: 1 });
-  const changes = watchReplaced(app());
+  const changes = await watchReplaced(app());
   // The new server answers, and the updater waits for it to be well.
   await instance.write('data/unwell.json', '"v1.1.0"');
   goOn();

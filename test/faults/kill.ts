@@ -214,6 +214,8 @@ function onStep(name: string, isIt: (count: number, step: string) => boolean): M
 
 interface EngineEvent {
   Action: string;
+  /** Nanoseconds since 1970. */
+  timeNano: number;
   Actor: { ID: string; Attributes: Readonly<Record<string, string>> };
 }
 

@@ -1,36 +1,27 @@
-import { execa } from 'execa';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
+import { watchEvents } from '../../faults/kill.ts';
 
-/** Seconds since 1970; NaN for what has not happened. */
-interface Replaced {
-  /** The old container was told to stop. */
-  kill: number;
-  /** It ended. */
-  die: number;
-  /** The new one started. */
-  start: number;
-}
+const actions = ['kill', 'die', 'start'] as const;
+
+/** Seconds since 1970. */
+type Replaced = Record<(typeof actions)[number], number>;
 
 /**
- * When the container of that name is replaced, from here on, as the engine tells it. What a server says of its absence
- * lies between these: the old one notes its end between the signal and its exit, the new one begins after its start.
+ * When the container of that name is replaced, from here on, as the engine tells it: the old container was told to stop
+ * (`kill`) and ended (`die`), and the new one started. The engine tells of each of them only afterwards.
  */
-export function watchReplaced(name: string): { stop(): Promise<Replaced> } {
-  const actions = ['kill', 'die', 'start'].flatMap((action) => ['--filter', `event=${action}`]);
-  const since = `${Date.now() / 1_000}`;
-  const events = execa(
-    'docker',
-    ['events', '--filter', `container=${name}`, ...actions, '--format', '{{json .}}', '--since', since],
-    { reject: false },
-  );
-  onTestFinished(() => void events.kill());
+export async function watchReplaced(name: string): Promise<{ stop(): Promise<Replaced> }> {
+  const times = new Map<string, number>();
+  const filters = { type: ['container'], container: [name], event: actions };
+  const events = await watchEvents(filters, ({ Action, timeNano }) => {
+    if (!times.has(Action)) times.set(Action, timeNano / 1e9);
+  });
+  onTestFinished(() => events.stop());
+  const at = (action: string) => times.get(action) ?? Number.NaN;
   return {
     stop: async () => {
-      events.kill();
-      const lines = (await events).stdout.split('\n').filter((line) => line.endsWith('}'));
-      const told = lines.map((line) => JSON.parse(line) as { Action: string; timeNano: number });
-      const at = (action: string) =>
-        (told.find(({ Action }) => Action === action)?.timeNano ?? Number.NaN) / 1e9;
+      await expect.poll(() => actions.filter((action) => !times.has(action))).toEqual([]);
+      events.stop();
       return { kill: at('kill'), die: at('die'), start: at('start') };
     },
   };
