@@ -1,6 +1,11 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import { typicalRun } from '../../src/server/testing/index.ts';
+import {
+  type ScriptedRun,
+  type ScriptedStep,
+  typicalRollback,
+  typicalRun,
+} from '../../src/server/testing/index.ts';
 import { axeFindings, openBrowser, stickingOut, visit } from '../rig/web/browser.ts';
 import {
   afterSaved,
@@ -40,9 +45,34 @@ const focused = (page: Page): Promise<string> =>
   })()`);
 const standing = { status: { latest }, releases, history, authorize: () => anna };
 
+/** A run that stays in a state until the test lets it continue. */
+function held({ steps, end }: ScriptedRun, state: ScriptedStep['state']) {
+  let isHeld = true;
+  const lasts = () => isHeld;
+  return {
+    run: { steps: steps.map((step) => (step.state === state ? { ...step, lasts } : step)), end },
+    letGo: () => {
+      isHeld = false;
+    },
+  };
+}
+
+/**
+ * Lets a run end, and waits for its result and for the reload two seconds later. Both waits begin before the end, so a slow
+ * test misses neither.
+ */
+async function endAndReload(page: Page, result: string, letEnd: () => void): Promise<void> {
+  const loaded = page.waitForEvent('load');
+  const shown = heading(page, result).waitFor();
+  letEnd();
+  await Promise.all([shown, loaded]);
+}
+
 describe.concurrent('a rollback', () => {
   it('is confirmed by keyboard, started once, and never called an update', async ({ expect }) => {
-    await visit(browser, afterSaved({ speed: 4 }), {}, async ({ page, server, complaints }) => {
+    const { run, letGo } = held(typicalRollback({ outcome: 'updated', version: 'v1.4.1' }), 'plan');
+    const script = afterSaved({ speed: 4, rollbacks: [run] });
+    await visit(browser, script, {}, async ({ page, server, complaints }) => {
       await page.evaluate(`(() => {
         window.titles = [document.title];
         new MutationObserver(() => { if (titles.at(-1) !== document.title) titles.push(document.title); sessionStorage.titles = titles.join(' | '); })
@@ -67,9 +97,8 @@ describe.concurrent('a rollback', () => {
       await heading(page, 'v1.4.2 → v1.4.1').waitFor();
       expect(await dialog(page).locator('h2').innerText()).toBe('Rolling back svc');
       expect(await notice(page).locator('.pill').innerText()).toMatch(/^Rolling back…/);
-      await heading(page, 'Rolled back to v1.4.1').waitFor();
       server.attributes = 'admin version="v1.4.1"';
-      await page.waitForEvent('load');
+      await endAndReload(page, 'Rolled back to v1.4.1', letGo);
       await notice(page).locator('.toast').getByText('Rolled back to v1.4.1').waitFor();
       expect(await page.evaluate('sessionStorage.titles')).not.toContain('Updating');
       const posts = server.asked.filter(({ method }) => method === 'POST');
@@ -155,8 +184,10 @@ describe.concurrent('new settings of a release', () => {
 
 describe.concurrent('a notice', () => {
   it('leads out of a recalled version by a rollback', async ({ expect }) => {
-    const script = scenes.find(({ name }) => name === 'recalled')?.script() ?? {};
-    await visit(browser, { ...script, speed: 4 }, {}, async ({ page, server, complaints }) => {
+    const { run, letGo } = held(typicalRollback({ outcome: 'updated', version: 'v1.4.1' }), 'plan');
+    const recalled = scenes.find(({ name }) => name === 'recalled')?.script() ?? {};
+    const script = { ...recalled, speed: 4, rollbacks: [run] };
+    await visit(browser, script, {}, async ({ page, server, complaints }) => {
       const pill = button(page, 'v1.4.2 was recalled');
       expect(await pill.getAttribute('title')).toBe('It deletes backups.');
       await pill.click();
@@ -164,9 +195,8 @@ describe.concurrent('a notice', () => {
       await button(page, 'Roll back to v1.4.1…').click();
       await button(page, 'Roll back…').click();
       await button(page, 'Roll back to v1.4.1').click();
-      await heading(page, 'Rolled back to v1.4.1').waitFor();
       server.attributes = 'admin version="v1.4.1"';
-      await page.waitForEvent('load');
+      await endAndReload(page, 'Rolled back to v1.4.1', letGo);
       await button(page, 'svc v1.4.1, open update dialog').waitFor();
       expect(await pill.count()).toBe(0);
       expect(complaints).toEqual([]);
@@ -186,13 +216,12 @@ describe.concurrent('an update', () => {
   it('runs from the button to the page of the new version', async ({ expect }) => {
     const buildServers = [{ name: 'build-2', version: 'v1.4.0', outdated: true, command: 'svc update' }];
     // Each of these states lasts until a slow page has shown it.
-    const held = new Set(['pull', 'recreate']);
-    const typical = typicalRun();
-    const steps = typical.steps.map((step) => ({ ...step, lasts: () => held.has(step.state) }));
+    const pull = held(typicalRun(), 'pull');
+    const recreate = held(pull.run, 'recreate');
     const script = {
       ...standing,
       speed: 2,
-      runs: [{ ...typical, steps }],
+      runs: [recreate.run],
       status: { latest, buildServers },
       jobs: [{ kind: 'deployment', state: 'queued', title: 'mail', since: null, stuck: false }] as const,
     };
@@ -202,7 +231,7 @@ describe.concurrent('an update', () => {
         for (const name of ['start', 'end', 'reload'])
           document.addEventListener('svc-update-' + name, ({ detail }) => { told.push(name + ' ' + detail.run.id); sessionStorage.told = JSON.stringify(told); });
         window.titles = [document.title];
-        new MutationObserver(() => { if (titles.at(-1) !== document.title) titles.push(document.title); })
+        new MutationObserver(() => { if (titles.at(-1) !== document.title) titles.push(document.title); sessionStorage.title = document.title; })
           .observe(document.head, { subtree: true, childList: true, characterData: true });
       })()`);
       await button(page, 'Update to v1.5.0').click();
@@ -212,16 +241,13 @@ describe.concurrent('an update', () => {
       await button(page, 'Cancel').waitFor();
       const titles = () => page.evaluate<string[]>('titles');
       await expect.poll(titles, patient).toContain('100 % – svc');
-      held.delete('pull');
+      pull.letGo();
       await heading(page, 'svc is restarting…').waitFor();
       const away = expect.stringMatching(/^unavailable \d+ s – svc$/);
       await expect.poll(titles, patient).toContainEqual(away);
-      held.delete('recreate');
-      await heading(page, 'Updated to v1.5.0').waitFor();
-      const title = (await titles()).at(-1);
       server.attributes = 'admin version="v1.5.0"';
-      await page.waitForEvent('load');
-      expect(title).toBe('✓ v1.5.0 – svc');
+      await endAndReload(page, 'Updated to v1.5.0', recreate.letGo);
+      expect(await page.evaluate('sessionStorage.title')).toBe('✓ v1.5.0 – svc');
       await notice(page).getByText('Updated to v1.5.0').waitFor();
       const told = await notice(page).locator('.toast').innerText();
       expect(told).toMatch(/\d+ s downtime · 1 queued job is now running/);
@@ -324,10 +350,10 @@ describe.concurrent('an upgrade path', () => {
       await button(page, 'Updating… 1 of 2').press('Enter');
       await heading(page, 'svc v1.5.0 is not ready for the next update yet').waitFor();
       expect(await dialog(page).locator('.stations').innerText()).toMatch(/^v1\.5\.0\s+v2\.0\.0$/);
-      waits = false;
-      await heading(page, 'Updated to v2.0.0').waitFor();
       server.attributes = 'admin version="v2.0.0"';
-      await page.waitForEvent('load');
+      await endAndReload(page, 'Updated to v2.0.0', () => {
+        waits = false;
+      });
       await notice(page).locator('.toast').getByText('Updated to v2.0.0').waitFor();
       expect(server.asked.filter(({ method }) => method === 'POST')).toHaveLength(1);
       expect(complaints).toEqual([]);
