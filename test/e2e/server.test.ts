@@ -1,10 +1,12 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { runStates } from '../../src/wire/codes.ts';
 import { judgeUpdated } from '../judge/judge.ts';
 import { look } from '../judge/look.ts';
-import { engineSocket } from '../rig/engine-api.ts';
+import { type BadEngine, startBadEngine } from '../rig/bad-engine.ts';
 import { plainPhases } from '../rig/phases.ts';
 import { updatePath } from '../rig/server/server-instance.ts';
 import { updaterImage } from '../rig/updater-run.ts';
@@ -14,13 +16,20 @@ import {
   inspect,
   judgeHold,
   removeContainer,
+  type ServerInstance,
   updaterOf,
   waitForEnd,
 } from './support/server.ts';
 
 describe('a server that updates itself', () => {
   it('is replaced while a client follows, and the new one reports the run', async () => {
-    const instance = await createServerInstance({ settings: { REGISTRY_CREDENTIALS: '/data/config.json' } });
+    const engine = await startBadEngine(
+      join(inject('host').directory, `${randomBytes(3).toString('hex')}.sock`),
+    );
+    onTestFinished(() => engine.close());
+    const instance = await createServerInstance({
+      settings: { REGISTRY_CREDENTIALS: '/data/config.json', SVC_SOCKET: engine.socket },
+    });
     await instance.write('data/config.json', '{}');
     await instance.offer('v1.0.0', 'v1.1.0', 'v1.2.0-canary.1');
     const before = await look(instance);
@@ -39,17 +48,21 @@ describe('a server that updates itself', () => {
       'svc-updater.directory': '/x',
     });
 
+    const launch = holdLaunch(engine, updaterOf(instance));
     const answer = await instance.startUpdateOverHttp();
     expect(answer.status).toBe(202);
     expect(answer.headers.get('location')).toBe(`${updatePath}/progress`);
     const started = (await answer.json()) as { id: string };
     expect(started).toMatchObject({ state: 'launching', from: 'v1.0.0', to: 'v1.1.0', outcome: null });
-    const following = follow(instance);
+    const { promise: isFollowed, resolve } = Promise.withResolvers<void>();
+    const following = follow(instance, () => resolve());
+    await isFollowed;
     const waiting = await instance.addJob({ kind: 'backup', milliseconds: 1 });
     const again = await instance.startUpdateOverHttp();
     expect(again.status).toBe(409);
     expect(again.headers.get('content-type')).toBe('application/problem+json');
     expect(await again.json()).toMatchObject({ status: 409, reason: { code: 'update-running' } });
+    launch();
     const container = await launched(updaterOf(instance), foreign);
 
     const { runs, lines, events, reconnections } = await following;
@@ -76,7 +89,7 @@ describe('a server that updates itself', () => {
     // Reported once, by the new server. The queue was held from before the launch to after the end.
     const ended = async () =>
       (await instance.ended()).map(({ version, run: { state } }) => `${version} ${state}`);
-    await expect.poll(ended, { timeout: 30_000 }).toEqual(['v1.1.0 updated']);
+    await expect.poll(ended).toEqual(['v1.1.0 updated']);
     const holds = await instance.holds();
     expect(judgeHold(holds, run)).toEqual([]);
     const calls = holds.map(({ version, action }) => `${version} ${action}`);
@@ -90,17 +103,20 @@ describe('a server that updates itself', () => {
     expect(calls.slice(3).filter((call) => call !== 'v1.1.0 hold')).toEqual(['v1.1.0 resume']);
     // What waited has run, once, after the update.
     const job = async () => (await instance.jobs()).find(({ id }) => id === waiting.id);
-    await expect.poll(job, { timeout: 30_000 }).toMatchObject({ progress: 'done', runs: 1 });
+    await expect.poll(job).toMatchObject({ progress: 'done', runs: 1 });
     const begun = (await job())?.started ?? '';
     expect(Date.parse(begun)).toBeGreaterThanOrEqual(Date.parse(run.endedAt ?? ''));
-    expect(await instance.status()).toMatchObject({
-      version: 'v1.1.0',
-      updateAvailable: false,
-      canUpdate: false,
-      reason: { code: 'up-to-date' },
-    });
+    // Once the new server has read the releases.
+    await expect
+      .poll(() => instance.status())
+      .toMatchObject({
+        version: 'v1.1.0',
+        updateAvailable: false,
+        canUpdate: false,
+        reason: { code: 'up-to-date' },
+      });
 
-    expectContainer(container, instance.directory, instance.project, started.id);
+    expectContainer(container, instance, engine.socket, started.id);
     expect(await inspect(`${updaterOf(instance)}-${foreign.slice(0, 12)}`)).toMatchObject({ Id: foreign });
     await removeContainer(foreign);
 
@@ -109,6 +125,19 @@ describe('a server that updates itself', () => {
     expect(judgeUpdated(before, await look(instance), { version: 'v1.1.0', changed })).toEqual([]);
   });
 });
+
+/** The server launches no updater before the function that this gives is called. */
+function holdLaunch(engine: BadEngine, name: string): () => void {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  engine.fail(async (asked) => {
+    if (asked.includes(`/containers/create?name=${name}`)) await promise;
+    return false;
+  });
+  return () => {
+    engine.fail(null);
+    resolve();
+  };
+}
 
 /** A container that has ended; gives its id. */
 async function createUpdater(name: string, labels: Record<string, string>): Promise<string> {
@@ -128,17 +157,22 @@ async function launched(name: string, not: string): Promise<any> {
 }
 
 /** Exactly the mounts, capabilities, network and policy of docs/contract.md 8.10. */
-// biome-ignore lint/suspicious/noExplicitAny: as the engine says it
-function expectContainer(container: any, directory: string, project: string, run: string): void {
+function expectContainer(
+  // biome-ignore lint/suspicious/noExplicitAny: as the engine says it
+  container: any,
+  { directory, project }: ServerInstance,
+  socket: string,
+  run: string,
+): void {
   const { HostConfig: host, Config: config, NetworkSettings: network } = container;
   const bind = (Source: string, Target = Source) => ({ Type: 'bind', Source, Target });
   expect(host.Mounts).toEqual([
-    bind(engineSocket),
+    bind(socket),
     bind(directory),
     { ...bind(`${directory}/data/config.json`, '/root/.docker/config.json'), ReadOnly: true },
   ]);
   expect(container.Mounts.map(({ Destination }: { Destination: string }) => Destination).sort()).toEqual(
-    ['/root/.docker/config.json', engineSocket, directory].sort(),
+    ['/root/.docker/config.json', socket, directory].sort(),
   );
   expect({
     binds: host.Binds,
