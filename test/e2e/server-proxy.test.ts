@@ -1,9 +1,10 @@
 import { execa } from 'execa';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import type { Run, Status } from '../../src/wire/status.ts';
 import { libraryRows } from '../documents/calls.ts';
 import { judgeUpdated } from '../judge/judge.ts';
 import { look } from '../judge/look.ts';
+import { startBadRegistry } from '../rig/bad-registry.ts';
 import { engineSocket } from '../rig/engine-api.ts';
 import { freePort } from '../rig/free-port.ts';
 import { startLoadBalancer } from '../rig/server/load-balancer.ts';
@@ -33,6 +34,8 @@ import {
 
 const all = await allowedCalls();
 const servers = all.filter(({ isServers }) => isServers);
+/** Bytes in a release that the engine does not have yet. */
+const ballast = 12_000_000;
 let port: number;
 let proxy: SocketProxy;
 
@@ -84,8 +87,8 @@ describe('the calls that a socket proxy must allow', () => {
 
     // The refusal names the call that is missing.
     await proxy.restart(servers.filter(({ path }) => !path.test('/containers/create')));
-    const refused = await instance.status({ refresh: true });
-    expect(refused.reason).toEqual({
+    const reason = async () => (await instance.status({ refresh: true })).reason;
+    await expect.poll(reason, { interval: 1_000 }).toEqual({
       code: 'no-engine',
       message: `the proxy at ${proxy.address} rejects a request to the engine: a proxy in front of the engine blocks POST /containers/create (status 403)`,
     });
@@ -107,12 +110,17 @@ describe('the calls that a socket proxy must allow', () => {
 });
 
 it('two servers asked at the same time start one run, are both replaced and report its end once', async () => {
+  const registry = await startBadRegistry(inject('host').registry);
+  onTestFinished(() => registry.close());
   const instance = await createServerInstance({
     ...alone,
+    registry: registry.host,
+    publish: [],
     compose: { port: null, extra: { app: 'deploy: { replicas: 2 }' } },
   });
   const balancer = await startLoadBalancer(instance, '/version');
   onTestFinished(() => balancer.stop());
+  await instance.publish('v1.1.0', { ballast });
   await instance.offer('v1.1.0');
   const both = [1, 2] as const;
   const statusAt = async (number: 1 | 2, query = '') =>
@@ -124,6 +132,9 @@ it('two servers asked at the same time start one run, are both replaced and repo
   await bothSay({ canUpdate: true }, '?refresh=1');
   const before = await look(instance);
 
+  // Neither server is replaced before the client follows.
+  const { promise: isFollowed, resolve: goOn } = Promise.withResolvers<void>();
+  registry.fail({ kind: 'late', after: ballast / 4, until: isFollowed }, { on: 'blobs' });
   const answers = await Promise.all(
     both.map((number) => askReplica(instance, number, updatePath, { method: 'POST' })),
   );
@@ -133,7 +144,7 @@ it('two servers asked at the same time start one run, are both replaced and repo
   expect(bodies).toContainEqual(
     expect.objectContaining({ reason: expect.objectContaining({ code: 'update-running' }) }),
   );
-  const following = follow(instance);
+  const following = follow(instance, () => goOn());
   await bothSay({ run: { id } });
 
   const { events, lines, runs, reconnections } = await following;
@@ -148,7 +159,7 @@ it('two servers asked at the same time start one run, are both replaced and repo
   await bothSay({ version: 'v1.1.0', run: { id, state: 'updated' }, reason: { code: 'up-to-date' } });
   expect(judgeHold(await instance.holds(), run)).toEqual([]);
   const callers = async () => new Set((await instance.holds()).map(({ server }) => server)).size;
-  await expect.poll(callers, { timeout: 30_000 }).toBe(4);
+  await expect.poll(callers).toBe(4);
   expect((await instance.ended()).map(({ run }) => run.state)).toEqual(['updated']);
   await removeContainer(updaterOf(instance));
   const changed = { '.env': (text: string) => text.replace('SVC_VERSION=v1.0.0', 'SVC_VERSION=v1.1.0') };
