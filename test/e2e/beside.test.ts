@@ -35,6 +35,10 @@ beforeEach(async () => {
   for (const service of ['app', 'db']) await letStop(service);
 });
 
+/** Its old container has ended. */
+const hasStopped = ({ project }: Instance, service: string) =>
+  execa('docker', ['wait', `${project}-${service}-1`], { timeout: 60_000 });
+
 /** The name of the container that is to take the other's place, once compose has made it and told the other to stop. */
 async function madeByHand({ directory, project }: Instance, service: string): Promise<string> {
   for (let tries = 0; tries < 2_400; tries++, await sleep(25)) {
@@ -110,7 +114,9 @@ test('a call was killed in the middle: what it left of app is removed, and the d
   const db = await leaveByHand(instance, 'db');
   const app = await leaveByHand(instance, 'app');
   await letStop('app');
-  const run = instance.startUpdate(['--target', 'v1.4.0'], { env: fastClock(10) });
+  await hasStopped(instance, 'app');
+  // Of the two minutes for which the db is waited for, this leaves the test half a minute.
+  const run = instance.startUpdate(['--target', 'v1.4.0'], { env: fastClock(3) });
   // While the db is waited for, a call that began before comes to app, and breaks off as the one it knows is gone.
   await run.waitFor(/verify another docker compose command is replacing \S+-db-1; waiting/);
   await execa('docker', ['create', '--name', app, ...labelled(project, 'app'), `${instance.image}:v1.4.0`]);
