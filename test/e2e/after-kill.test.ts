@@ -6,16 +6,21 @@ import { killAt, onEngineStep } from '../faults/kill.ts';
 import { differs } from '../judge/differs.ts';
 import { judgeBroughtBack, judgeUntouched, judgeUpdated } from '../judge/judge.ts';
 import { look } from '../judge/look.ts';
+import type { InstanceOptions } from '../rig/instance-options.ts';
 import { bump } from './support/bump.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
 // What the faults do at every moment, here at one: what the log, `plan` and `bump` say of it.
 
-/** A release that stops once a test has written `data/go`. */
-const stuck = { env: { STOP_UNTIL: '/data/go' } };
+const grace = 'stop_grace_period: 10m';
+/** Its release stops once a test has written `data/go`, however long that takes. */
+const stuck = {
+  release: { env: { STOP_UNTIL: '/data/go' } },
+  text: { extra: { app: grace, worker: grace } },
+} satisfies InstanceOptions;
 
 test('a run that is killed while the worker stops is told of by plan, and finished by the next one', async () => {
-  const instance = await createInstance({ release: stuck });
+  const instance = await createInstance(stuck);
   const before = await look(instance);
   const start = () => instance.startUpdate(['--target', 'v1.1.0']);
   const { run, why } = await killAt(onEngineStep(1), instance, start);
@@ -62,7 +67,7 @@ async function killAtFile(instance: Instance): Promise<void> {
   const text = await instance.read('compose.yaml');
   const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` };
   const run = instance.startUpdate(['--target', 'v1.1.0'], { env });
-  await expect.poll(() => instance.read('compose.yaml'), { timeout: 60_000 }).not.toBe(text);
+  await expect.poll(() => instance.read('compose.yaml'), { timeout: 120_000 }).not.toBe(text);
   await run.kill();
   await run.done;
 }
@@ -87,7 +92,7 @@ test('files that a killed run has written are put back before another target is 
 });
 
 test('a container that is killed again and again gives up; one that has ended says so once more', async () => {
-  const instance = await createInstance({ ...alone, release: stuck });
+  const instance = await createInstance({ ...alone, ...stuck });
   const before = await look(instance);
   const run = instance.startUpdate(['--target', 'v1.1.0'], { keep: true });
   await run.waitFor('recreate stopping worker');
