@@ -32,8 +32,9 @@ import { alone, createInstance, type Instance } from './support/instance.ts';
 const toNext = ['--target', 'v1.1.0'];
 const good = { version: 'v1.1.0', changed: { '.env': (text: string) => text.replace('v1.0.0', 'v1.1.0') } };
 const hint = 'then run the update again';
-/** A release that stops once there is `data/go`. */
+/** A release that stops once there is `data/go`; with this grace, however long that takes. */
 const stuck = { env: { STOP_UNTIL: '/data/go' } };
+const grace = 'stop_grace_period: 10m';
 
 describe('1, 2, 0', () => {
   const instance = shareInstance();
@@ -393,7 +394,8 @@ test('4: somebody edits a file, which is only read, during the pull', async () =
 test('130 and 143: a signal in the pull cancels, and one while containers are replaced comes too late', async () => {
   const registry = await startBadRegistry(inject('host').registry);
   onTestFinished(() => registry.close());
-  const options = { registry: registry.host, tag: 'canary', publish: [] };
+  const text = { extra: { app: grace, worker: grace } };
+  const options = { registry: registry.host, tag: 'canary', publish: [], text };
   const release = { version: '1.1.0-canary.1', ...stuck };
   const instance = await createInstance({ ...options, release });
   const next = { version: '1.1.0-canary.2', ...stuck };
