@@ -123,7 +123,7 @@ test('four interruptions in one state are followed by a rollback, also in anothe
   await instance.publish('v1.1.0', { env: { READY_WHEN: 'well' } });
   const args = ['--target', 'v1.1.0', '--restore-point'];
   const run = instance.startUpdate(args);
-  await expect.poll(async () => (await instance.boots()).join(), { timeout: 60_000 }).toContain('v1.1.0');
+  await expect.poll(async () => (await instance.boots()).join(), { timeout: 120_000 }).toContain('v1.1.0');
   await run.kill();
   await run.done;
   const journal = JSON.parse(await journalOf(instance));

@@ -73,7 +73,7 @@ test('what has come meanwhile is not pulled again, is told of in its phase, and 
   let isHere = false;
   failOnce(() => isHere);
   const running = instance.startUpdate(toNext, { socket });
-  await expect.poll(async () => (await askEngine('GET', path)).status, { timeout: 60_000 }).toBe(200);
+  await expect.poll(async () => (await askEngine('GET', path)).status, { timeout: 120_000 }).toBe(200);
   isHere = true;
   const result = await running.done;
   engine.fail(null);

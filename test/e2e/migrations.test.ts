@@ -68,7 +68,7 @@ test('runs between the stop of the workers and the new app, and once, whatever k
   const killed = instance.startUpdate(['--target', 'v1.1.0']);
   await killed.waitFor('running migrate and waiting for it to finish');
   const begun = [...before, ...run('seed v1.1.0'), 'migrate v1.1.0 begins'];
-  await expect.poll(() => once(instance), { timeout: 30_000 }).toEqual(begun);
+  await expect.poll(() => once(instance)).toEqual(begun);
   expect(await inspect(instance, 'app')).toMatchObject({ Id: ids.app, State: { Running: true } });
   expect(await inspect(instance, 'worker')).toMatchObject({ State: { Status: 'exited' } });
   expect(await instance.version()).toBe('v1.0.0');

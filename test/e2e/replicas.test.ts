@@ -15,7 +15,7 @@ const letReady = (instance: Instance) =>
 /** Until so many workers of the new release have started. */
 async function newWorkers(instance: Instance, count: number): Promise<void> {
   const has = async () => (await instance.boots()).filter((boot) => boot === 'worker v1.1.0').length;
-  await vi.waitUntil(async () => (await has()) >= count, { timeout: 60_000 });
+  await vi.waitUntil(async () => (await has()) >= count, { timeout: 120_000 });
 }
 
 describe.concurrent('containers that are there, or not', () => {

@@ -20,7 +20,10 @@ import {
 const always = { from: '00:00', to: '00:00', timeZone: 'UTC' };
 const notYet = 'The index is being built.';
 
-it('starts in its window, then installs all steps of an upgrade path', async () => {
+// Three updates.
+const longRun = { timeout: 600_000 };
+
+it('starts in its window, then installs all steps of an upgrade path', longRun, async () => {
   const instance = await createServerInstance(alone);
   await instance.publish('v1.5.0', { labels: { 'svc.release-requires': 'v1.1.0' } });
   await instance.publish('v2.0.0', { labels: { 'svc.release-requires': 'v1.5.0' } });

@@ -39,7 +39,7 @@ test('a stop of the app that was cut off by a kill is finished by the next run',
   void next.done.finally(() => {
     hasEnded = true;
   });
-  await vi.waitUntil(() => hasEnded || isAsked(), { timeout: 60_000 });
+  await vi.waitUntil(() => hasEnded || isAsked(), { timeout: 120_000 });
   expect(hasEnded, next.log).toBe(false);
   await instance.write('data/stop-now', '');
   const result = await next.done;

@@ -76,8 +76,8 @@ export class UpdaterRun {
     this.done = this.#finish(child, started).finally(() => clearTimeout(impatience));
   }
 
-  /** Resolves once the log matches; throws with the log where the run ends or 60 s pass without. */
-  async waitFor(pattern: RegExp | string, seconds = 60): Promise<void> {
+  /** Resolves once the log matches; throws with the log where the run ends or 120 s pass without. */
+  async waitFor(pattern: RegExp | string, seconds = 120): Promise<void> {
     const matches = () => (typeof pattern === 'string' ? this.log.includes(pattern) : pattern.test(this.log));
     const missing = (why: string) => new Error(`${why} and the log has no ${pattern}:\n${this.log}`);
     await new Promise<void>((resolve, reject) => {
