@@ -105,7 +105,8 @@ describe('an engine that answers 500', () => {
       never: [...never, /restoring the old version/, /is running again/],
     };
     expect(judgeWords(result, words), result.log).toEqual([]);
-    expect((await look(instance)).boots.slice(before.boots.length), result.log).toEqual(['app v1.1.0']);
+    const boots = async () => (await instance.boots()).slice(before.boots.length);
+    await expect.poll(boots, { message: result.log }).toEqual(['app v1.1.0']);
 
     const next = await instance.update(toNext);
     const good: ExpectedWords = { exitCode: 0, says: ['did not succeed (broken)'], ends: ['v1.1.0'], never };
