@@ -94,7 +94,7 @@ export class Installed {
   async version(): Promise<string | null> {
     try {
       const url = `http://127.0.0.1:${this.place.port}/version`;
-      const answer = await fetch(url, { signal: AbortSignal.timeout(3000) });
+      const answer = await fetch(url, { signal: AbortSignal.timeout(30_000) });
       return answer.ok ? (await answer.text()).trim() : null;
     } catch {
       return null;
@@ -107,7 +107,7 @@ export class Installed {
 
   /** Every container runs, those with a health check are healthy, and the app answers. */
   private async waitUntilUp(): Promise<void> {
-    for (const end = performance.now() + 60_000; ; await sleep(100)) {
+    for (const end = performance.now() + 120_000; ; await sleep(100)) {
       const found = await findContainers(this.name);
       const unwell = found.filter(
         ({ State }) => !State.Running || (State.Health?.Status ?? 'healthy') !== 'healthy',

@@ -20,7 +20,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
 async function checkEngine(): Promise<void> {
   const engine = await askEngine('GET', '/_ping').catch(() => undefined);
-  const compose = await execa('docker', ['compose', 'version'], { reject: false, timeout: 20_000 });
+  const compose = await execa('docker', ['compose', 'version'], { reject: false, timeout: 60_000 });
   if (engine?.status !== 200 || compose.exitCode !== 0) {
     throw new Error('no container engine with compose v2 answers: run scripts/engine up');
   }
