@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { expect } from 'vitest';
 import { composeText } from '../../rig/compose-text.ts';
@@ -79,17 +78,17 @@ export async function startWith(database: Database, publish: string[]) {
 
 /** What a bad release has done to the database is undone. */
 export async function expectDataBack(database: Database): Promise<void> {
-  const { instance, sql, dump, isUp } = await startWith(database, ['v1.1.2']);
+  const { instance, sql, dump, isUp } = await startWith(database, []);
+  // It is found to be bad once the test has spoiled the data.
+  const ready = ['sh', '-c', 'until [ -e /data/spoiled ]; do sleep 0.1; done; exit 3'];
+  await instance.publish('v1.1.2', { labels: { 'svc.ready': JSON.stringify(ready) } });
   const before = await dump();
   expect(before).toContain('three');
-  const run = instance.startUpdate(['--target', 'v1.1.2', '--restore-point', '--wait-timeout', '10']);
-  let isOver = false;
-  void run.done.finally(() => {
-    isOver = true;
-  });
-  while (!isOver && !(await instance.boots()).includes('app v1.1.2')) await sleep(100);
+  const run = instance.startUpdate(['--target', 'v1.1.2', '--restore-point']);
+  await run.waitFor('running the ready command');
   await sql(spoil);
   expect(await dump()).not.toBe(before);
+  await instance.write('data/spoiled', '');
   expectWords(await run.done, {
     exitCode: 4,
     says: [
