@@ -57,6 +57,10 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
 
   next = nextStep;
 
+  signalFor(goal: Goal): AbortSignal {
+    return this.#work.contextFor(goal).engine.aborted;
+  }
+
   async execute(step: ComposeStep, view: ComposeView): Promise<void> {
     if (step.kind !== 'announce') this.#work.forgetLook();
     try {

@@ -3,6 +3,7 @@ import { listProject, type ProjectContainers } from '../../../engine/api/project
 import { Compose, type Model } from '../../../engine/cli/compose.ts';
 import type { Container } from '../../../engine/container.ts';
 import type { PointRecord } from '../../data/point-record.ts';
+import type { Goal } from '../../run/drive.ts';
 import type { EndingFacts } from '../../run/log/ending-facts.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { type Changeover, newHasStarted } from '../../run/state/changeover.ts';
@@ -99,6 +100,11 @@ export class ComposeWork {
     this.facts = facts ?? (() => endingFactsOf(journal.data));
     this.#wasKilled = wasKilled;
     this.memory.without = new Set(without);
+  }
+
+  /** Until containers are replaced, signals end what works on the way to the new version. */
+  contextFor(goal: Goal): RunContext {
+    return goal === 'update' && !isReplacing(this.journal.data.state) ? this.context : this.lasting;
   }
 
   /** The project as it is now, or was a moment ago. */

@@ -63,7 +63,7 @@ export async function awaitServices(
     if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet') throw othersAtWork(app);
     return watchedServices(changeover, found.containers);
   };
-  const { reports } = await awaitWell(work, { about, look }, rules);
+  const reports = await awaitWell(work, { about, look }, rules);
   const isOpen = (container: Container) => hasTemporaryName(container) && isMoved(changeover, container);
   if ([...found.leftovers, ...found.containers].some(isOpen)) throw othersAtWork(app);
   return { reports, found };

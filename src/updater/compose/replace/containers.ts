@@ -2,15 +2,12 @@ import { finalName } from '../../../engine/api/project-containers.ts';
 import { stopContainers } from '../../../engine/api/query.ts';
 import { type Container, serviceOf } from '../../../engine/container.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
-import type { RunContext } from '../../run/run-context.ts';
+import type { EngineContext } from '../../run/run-context.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
-
-/** What it takes to call the engine, and to say so. */
-export type Doors = Pick<RunContext, 'engine' | 'log'>;
 
 /** Stops containers, and says so as long as their grace periods go on. @throws UpdateError engine-unavailable */
 export async function stopAll(
-  { engine, log }: Doors,
+  { engine, log }: EngineContext,
   containers: readonly { id: string; name: string }[],
   words = '',
 ): Promise<void> {
@@ -23,7 +20,7 @@ export async function stopAll(
 
 /** Stops and removes containers. Their volumes stay: a new container may share them with an old one. */
 export async function stopAndRemove(
-  doors: Doors,
+  doors: EngineContext,
   containers: readonly { id: string; name: string }[],
 ): Promise<void> {
   await stopAll(doors, containers);
@@ -38,7 +35,7 @@ export const workersFirst = ({ moved }: Changeover, containers: readonly Contain
 
 /** Removes containers that would block the next `up` by holding its names. */
 export async function removeLeftovers(
-  { engine, log }: Doors,
+  { engine, log }: EngineContext,
   leftovers: readonly Container[],
 ): Promise<void> {
   if (leftovers.length === 0) return;
@@ -48,7 +45,10 @@ export async function removeLeftovers(
 }
 
 /** Gives containers the final names that a compose call did not come to give them. */
-export async function giveNames({ engine, log }: Doors, containers: readonly Container[]): Promise<void> {
+export async function giveNames(
+  { engine, log }: EngineContext,
+  containers: readonly Container[],
+): Promise<void> {
   for (const container of containers) {
     const name = finalName(container);
     const { exitCode } = await engine.call(['rename', container.id, name]);
@@ -62,7 +62,7 @@ export async function giveNames({ engine, log }: Doors, containers: readonly Con
 
 /** Starts containers that another compose call was to start. */
 export async function startBrokenOff(
-  { engine, log }: Doors,
+  { engine, log }: EngineContext,
   containers: readonly { id: string; name: string }[],
 ): Promise<void> {
   if (containers.length === 0) return;

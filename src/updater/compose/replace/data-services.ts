@@ -1,7 +1,7 @@
 // Services that a restore point covers and the update does not replace: stopped while their data is copied, and started again.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../../core/progress/update-error.ts';
+import { pause, waitUntil } from '../../../core/progress/wait.ts';
 import { askApi } from '../../../engine/api/api.ts';
 import type { Blueprint } from '../../../engine/api/blueprint.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
@@ -20,11 +20,11 @@ import type { DataDoors } from '../../data/data-doors.ts';
 import { runTools } from '../../data/tools-container.ts';
 import { breakSilence, withHeartbeat } from '../../run/log/heartbeat.ts';
 import { and } from '../../run/log/wording.ts';
-import type { RunContext } from '../../run/run-context.ts';
+import type { EngineContext, RunContext } from '../../run/run-context.ts';
 import { type Changeover, type ContainerRecord, recordsOf } from '../../run/state/changeover.ts';
 import type { Journal, JournalData } from '../../run/state/journal.ts';
 import { awaitHealthy } from './await-healthy.ts';
-import { type Doors, namesOf, workersFirst } from './containers.ts';
+import { namesOf, workersFirst } from './containers.ts';
 import { checkRights } from './rollback/check-rights.ts';
 
 export type JournalPoint = NonNullable<JournalData['point']>;
@@ -37,12 +37,14 @@ const leastGraceSeconds = 60;
 const killedCode = 137;
 const startDeadlineMs = 900_000;
 const settleMs = 1_000;
+/** Each look at the ports of a container takes a helper container. */
+const portsPauseMs = 1_000;
 /** How often a data service may be replaced while it is starting. */
 const startTries = 5;
 
 /** What saving and restoring works with, for the run of a journal. */
 export async function dataDoors(
-  { engine, log }: Doors,
+  { engine, log }: EngineContext,
   { data: { containerId, project } }: Pick<Journal, 'data'>,
 ): Promise<DataDoors> {
   const [own] = await inspectContainers(engine, [containerId]);
@@ -52,7 +54,7 @@ export async function dataDoors(
 
 /** Running containers that live in a namespace of one of these, of whatever project. */
 export async function ridersOf(
-  { engine }: Pick<Doors, 'engine'>,
+  { engine }: Pick<EngineContext, 'engine'>,
   providers: readonly { id: string }[],
 ): Promise<Container[]> {
   if (providers.length === 0) return [];
@@ -94,7 +96,7 @@ async function askPorts(doors: DataDoors, networkOf: string): Promise<number[]> 
 
 /** The covered containers that are up, in the order in which they are stopped: workers, app, then data services. */
 export async function runningCovered(
-  { engine }: Pick<Doors, 'engine'>,
+  { engine }: Pick<EngineContext, 'engine'>,
   { project, point }: Pick<JournalData, 'project' | 'point'>,
   changeover: Changeover,
 ): Promise<Container[][]> {
@@ -115,7 +117,7 @@ export async function runningCovered(
 
 /** Stops containers group by group. Gives the names of those that had to be killed. */
 export async function stopInOrder(
-  { engine, log }: Doors,
+  { engine, log }: EngineContext,
   groups: readonly (readonly Container[])[],
 ): Promise<string[]> {
   for (const group of groups) {
@@ -221,7 +223,7 @@ async function awaitReady(
     return;
   }
   // Nothing else tells that a service without a check and without ports has started.
-  await sleep(settleMs);
+  await pause(settleMs, context.engine.aborted);
   const found = await inspectContainers(
     context.engine,
     well.map(({ id }) => id),
@@ -244,22 +246,28 @@ async function awaitPorts(
 ): Promise<void> {
   const failed = (message: string) => new UpdateError('containers-not-restored', message);
   const { waitTimeoutMs } = options.limits;
-  for (const end = performance.now() + waitTimeoutMs; ; ) {
+  const observe = async () => {
     // A container that is just restarting has no network to join.
     const open: number[] = await askPorts(doors, id).catch((error) => {
       if (error instanceof UpdateError) return [];
       throw error;
     });
-    if (ports.every((port) => open.includes(port))) return;
+    if (ports.every((port) => open.includes(port))) return true;
     const [now] = await inspectContainers(engine, [id]);
     if (now === undefined || (!isUp(now) && now.restartPolicy === 'no'))
       throw failed(`${name} exited right after it was started`);
-    if (performance.now() >= end)
+    return false;
+  };
+  const evaluate = (isListening: boolean, isLate: boolean) => {
+    if (isListening) return true;
+    if (isLate)
       throw failed(
         `${name} is still not listening on port ${ports.join(', ')} after ${waitTimeoutMs / 1000} s`,
       );
     breakSilence(log, `waiting for ${name} to listen on port ${ports.join(', ')}`);
-  }
+  };
+  const wait = { pause: portsPauseMs, deadlineMs: waitTimeoutMs, signal: engine.aborted };
+  await waitUntil(observe, evaluate, wait);
 }
 
 /** Creates a container again that was removed, with the networks that went with it. */

@@ -16,7 +16,7 @@ import type { PlannedPoint } from '../../data/survey-point.ts';
 import { RepeatedStarts, SomethingStarted, StartWatch } from '../../data/watch-starts.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import { and, seconds, size } from '../../run/log/wording.ts';
-import type { RunContext } from '../../run/run-context.ts';
+import type { EngineContext, RunContext } from '../../run/run-context.ts';
 import { type Changeover, newHasStarted, recordsOf } from '../../run/state/changeover.ts';
 import type { Journal, JournalData } from '../../run/state/journal.ts';
 import { freeReserve, putReserve } from '../../run/state/reserve.ts';
@@ -357,10 +357,7 @@ async function forgo(work: SaveWork): Promise<void> {
 }
 
 /** Removes the restore point that the run has begun. Can be repeated. */
-export async function dropPoint(
-  context: Pick<RunContext, 'engine' | 'log'>,
-  journal: Journal,
-): Promise<void> {
+export async function dropPoint(context: EngineContext, journal: Journal): Promise<void> {
   const { point, project } = journal.data;
   if (!point) return;
   const place = pointPlace(point.directory, project);

@@ -66,7 +66,7 @@ export async function verifyUnchanged(
     await awaitHealthy(context, up, context.options.app);
     if (ready !== null) await runReady(context, journal, ready, verifyBy);
   };
-  await untilDone(context.log, check).catch((error: unknown) => {
+  await untilDone(context, check).catch((error: unknown) => {
     if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
     throw new UpdateError('unhealthy', error.message, { detail: error.detail, cause: error });
   });

@@ -2,7 +2,7 @@ import { type Blueprint, takeBlueprints } from '../../../../engine/api/blueprint
 import { copiedPaths } from '../../../../engine/api/copied-files.ts';
 import { proveCopies } from '../../../../engine/api/scratch.ts';
 import type { Model } from '../../../../engine/cli/compose.ts';
-import type { RunContext } from '../../../run/run-context.ts';
+import type { EngineContext, RunContext } from '../../../run/run-context.ts';
 import type { Changeover } from '../../../run/state/changeover.ts';
 import type { Journal } from '../../../run/state/journal.ts';
 
@@ -23,7 +23,7 @@ export async function prepareRollback(
 
 /** What it takes to create the containers of these services again; best taken while they run. */
 export async function blueprintsOf(
-  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
+  { engine, log }: EngineContext,
   changeover: Changeover,
   names: readonly string[],
   { model, project }: { model: Model; project: { name: string } },

@@ -18,7 +18,7 @@ import { TryAgain, untilDone } from '../../../run/drive.ts';
 import { type Ending, keptEnding } from '../../../run/log/ending.ts';
 import { withHeartbeat } from '../../../run/log/heartbeat.ts';
 import { and, seconds, size } from '../../../run/log/wording.ts';
-import type { RunContext } from '../../../run/run-context.ts';
+import type { EngineContext, RunContext } from '../../../run/run-context.ts';
 import { type Changeover, isBefore, newHasStarted, recordsOf } from '../../../run/state/changeover.ts';
 import type { Journal, JournalData } from '../../../run/state/journal.ts';
 import { freeReserve, reserveBytes, reserveFiles } from '../../../run/state/reserve.ts';
@@ -44,10 +44,7 @@ export async function openPoint({ data: { point, project } }: Journal): Promise<
 }
 
 /** Computes the hashes of a run's restore point if they are missing. */
-export async function completePoint(
-  context: Pick<RunContext, 'engine' | 'log'>,
-  journal: Journal,
-): Promise<void> {
+export async function completePoint(context: EngineContext, journal: Journal): Promise<void> {
   const record = await openPoint(journal);
   if (record === null) return;
   const doors = await dataDoors(context, journal);
@@ -68,8 +65,8 @@ export async function checkPoint(doors: DataDoors, record: PointRecord): Promise
 }
 
 /** An engine that is restarted, or whoever ends a container of ours, says nothing about the restore point. */
-const persistently = <T>({ log }: Pick<DataDoors, 'log'>, work: () => Promise<T>): Promise<T> =>
-  untilDone(log, () =>
+const persistently = <T>(doors: DataDoors, work: () => Promise<T>): Promise<T> =>
+  untilDone(doors, () =>
     work().catch((error: unknown) => {
       if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable') throw error;
       throw new TryAgain('the restore point', error, { sentence: `${error.message}; trying again`, tries });
