@@ -3,7 +3,7 @@ import { startEarly } from '../../run/start-early.ts';
 import type { InspectedProject } from '../inspect/installation.ts';
 import type { Move } from '../plan/plan.ts';
 import { type PullLog, pullImages } from './pull-images.ts';
-import { localImages } from './tags.ts';
+import { localImages, removeNames } from './tags.ts';
 
 type References = ReadonlyMap<string, string>;
 
@@ -67,7 +67,7 @@ export class EarlyPull {
     const { engine, options } = this.#context;
     // Nobody is to find by its name what may not be what was to be proven.
     if (options.proof.release === null && options.proof.expect.length === 0) return;
-    for (const reference of await this.references()) await engine.call(['image', 'rm', reference]);
+    await removeNames(engine, await this.references().catch(() => []));
   }
 }
 

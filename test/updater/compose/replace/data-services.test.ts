@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { Container } from '../../../../src/engine/container.ts';
 import { composeLabels } from '../../../../src/engine/labels.ts';
 import {
@@ -10,15 +10,16 @@ import { Journal } from '../../../../src/updater/run/state/journal.ts';
 import { changeover, container, journalData, project, record } from '../../../build.ts';
 import { engineThat, rememberingLog, runContext } from '../../../build-plan.ts';
 
+const labelsOf = (service: string) => ({
+  [composeLabels.project]: project.name,
+  [composeLabels.service]: service,
+  [composeLabels.number]: '1',
+  [composeLabels.oneOff]: 'False',
+});
+
 /** An engine with running containers of these services; one that is stopped ends with the code that is given for it. */
 async function running(services: readonly string[], exitCodes: Readonly<Record<string, number>> = {}) {
   const asked: string[] = [];
-  const labelsOf = (service: string) => ({
-    [composeLabels.project]: project.name,
-    [composeLabels.service]: service,
-    [composeLabels.number]: '1',
-    [composeLabels.oneOff]: 'False',
-  });
   const engine = await engineThat((from, to) => {
     const url = from.url ?? '';
     const [, id = ''] = /\/containers\/([a-z]+)-1\//.exec(url) ?? [];
@@ -93,4 +94,35 @@ it('starts data services that were running again, dependencies first', async () 
     changeover: changeover({ containers: containers.map((each) => record(each)) }),
   });
   expect(asked.slice(stops)).toEqual(['db-1/start', 'cache-1/start']);
+});
+
+it('pauses between two helper containers while a data service is not listening yet', async () => {
+  const events: string[] = [];
+  const engine = await engineThat((from, to) => {
+    const url = from.url ?? '';
+    const count = events.filter((each) => each === 'helper').length;
+    if (url.includes('/containers/create')) events.push('helper');
+    if (url.includes('/containers/create') || from.method === 'POST')
+      to.writeHead(from.method === 'POST' && url.includes('/start') ? 204 : 400).end('{}');
+    else if (url.includes('/c0ffee/')) to.end('{"Id":"c0ffee","State":{"Status":"running"}}');
+    else if (url.includes('/db-1/') && count < 3)
+      to.end(
+        JSON.stringify({ Id: 'db-1', State: { Status: 'running' }, Config: { Labels: labelsOf('db') } }),
+      );
+    else if (url.includes('/db-1/')) to.writeHead(404).end('{"message":"no such container"}');
+    else to.end(JSON.stringify(url.includes('project') ? [{ Id: 'db-1', Labels: labelsOf('db') }] : []));
+  });
+  const wait = globalThis.setTimeout;
+  vi.spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms: number) => {
+    if (ms === 1_000) events.push('pause');
+    return wait(work, ms === 1_000 ? 0 : ms);
+  }) as typeof setTimeout);
+  const point = { ...saving.point, services: ['db'], ports: [{ service: 'db', ports: [5432] }] };
+  const starting = startDataServices({
+    ...runContext(engine).context,
+    journal: new Journal({ state: '/nonexistent', restore: async () => {} }, { ...saving, point } as never),
+    changeover: changeover({ containers: [record(container('db-1'))] }),
+  });
+  await expect(starting).rejects.toThrow('svc-db-1 was removed');
+  expect(events).toEqual(['helper', 'pause', 'helper', 'pause', 'helper']);
 });
