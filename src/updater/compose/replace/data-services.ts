@@ -13,6 +13,7 @@ import {
 } from '../../../engine/api/query.ts';
 import { rebuildContainer } from '../../../engine/api/rebuild-container.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../../engine/container.ts';
 import { refusal } from '../../../engine/http/fault.ts';
 import { object } from '../../../engine/json.ts';
@@ -21,10 +22,11 @@ import { runTools } from '../../data/tools-container.ts';
 import { breakSilence, withHeartbeat } from '../../run/log/heartbeat.ts';
 import { and } from '../../run/log/wording.ts';
 import type { EngineContext, RunContext } from '../../run/run-context.ts';
-import { type Changeover, type ContainerRecord, recordsOf } from '../../run/state/changeover.ts';
+import { type ContainerRecord, recordsOf } from '../../run/state/changeover.ts';
 import type { Journal, JournalData } from '../../run/state/journal.ts';
 import { awaitHealthy } from './await-healthy.ts';
 import { namesOf, workersFirst } from './containers.ts';
+import type { JournaledContext } from './replacement.ts';
 import { checkRights } from './rollback/check-rights.ts';
 
 export type JournalPoint = NonNullable<JournalData['point']>;
@@ -43,20 +45,15 @@ const portsPauseMs = 1_000;
 const startTries = 5;
 
 /** What saving and restoring works with, for the run of a journal. */
-export async function dataDoors(
-  { engine, log }: EngineContext,
-  { data: { containerId, project } }: Pick<Journal, 'data'>,
-): Promise<DataDoors> {
+export async function dataDoors({ engine, log, journal }: JournaledContext): Promise<DataDoors> {
+  const { containerId, project } = journal.data;
   const [own] = await inspectContainers(engine, [containerId]);
   if (!own) throw new UpdateError('own-container', 'the engine cannot find the updater container');
   return { engine, log, project: project.name, toolsImage: own.imageId, hasLock: true };
 }
 
 /** Running containers that live in a namespace of one of these, of whatever project. */
-export async function ridersOf(
-  { engine }: Pick<EngineContext, 'engine'>,
-  providers: readonly { id: string }[],
-): Promise<Container[]> {
+export async function ridersOf(engine: Engine, providers: readonly { id: string }[]): Promise<Container[]> {
   if (providers.length === 0) return [];
   const modes = new Set(providers.map(({ id }) => `container:${id}`));
   return (await inspectRunning(engine)).filter(({ networkMode, pidMode, ipcMode }) =>
@@ -83,23 +80,21 @@ export async function portsOf(
 }
 
 /** The TCP ports that something listens on in the network of a container. */
-async function askPorts(doors: DataDoors, networkOf: string): Promise<number[]> {
-  const asked = { mounts: [] };
-  return runTools(doors, {
+const askPorts = (doors: DataDoors, networkOf: string): Promise<number[]> =>
+  runTools(doors, {
     verb: 'ports',
     code: 'engine-unavailable',
     networkOf,
     mounts: [],
-    asked,
+    asked: { mounts: [] },
   });
-}
 
 /** The covered containers that are up, in the order in which they are stopped: workers, app, then data services. */
 export async function runningCovered(
-  { engine }: Pick<EngineContext, 'engine'>,
-  { project, point }: Pick<JournalData, 'project' | 'point'>,
-  changeover: Changeover,
+  engine: Engine,
+  { project, point, changeover }: JournalData,
 ): Promise<Container[][]> {
+  if (changeover === null) return [];
   const { containers, leftovers } = await listProject(engine, project.name);
   const up = [...containers, ...leftovers].filter(isUp);
   const updated = workersFirst(changeover, up);
@@ -146,21 +141,16 @@ export async function writePointState(journal: Journal, changes: Partial<Journal
   if (point) await journal.write({ point: { ...point, ...changes } });
 }
 
-interface StartWork extends RunContext {
-  journal: Journal;
-  changeover: Changeover;
-}
-
 /**
  * Starts the data services that were running before the first stop, in their order, and waits until they are as healthy as
  * then. A container that is gone is created again, unless another one has taken its place. Can be repeated.
  * @throws UpdateError containers-not-restored
  */
-export async function startDataServices({ journal, changeover, ...context }: StartWork): Promise<void> {
-  const { engine, log } = context;
+export async function startDataServices(work: JournaledContext): Promise<void> {
+  const { engine, log, journal } = work;
   const { point } = journal.data;
   if (!point) return;
-  for (const service of point.services) await startService({ ...context, journal, changeover }, service);
+  for (const service of point.services) await startService(work, service);
   for (const { id, name } of point.riders) {
     const [rider] = await inspectContainers(engine, [id]);
     if (rider === undefined)
@@ -169,8 +159,9 @@ export async function startDataServices({ journal, changeover, ...context }: Sta
   }
 }
 
-async function startService(work: StartWork, service: string): Promise<void> {
-  const { engine, log, journal, changeover } = work;
+async function startService(work: JournaledContext, service: string): Promise<void> {
+  const { engine, log, journal } = work;
+  const { changeover } = journal.data;
   const records = recordsOf(changeover, service).filter(({ runs }) => runs);
   for (let attempt = 1; records.length > 0; attempt++) {
     const { containers } = await listProject(engine, journal.data.project.name);
@@ -197,7 +188,7 @@ async function startService(work: StartWork, service: string): Promise<void> {
   }
 }
 
-async function startOne(engine: StartWork['engine'], id: string, name: string): Promise<void> {
+async function startOne(engine: Engine, id: string, name: string): Promise<void> {
   const answer = await askApi(engine, {
     method: 'POST',
     path: `/containers/${id}/start`,
@@ -211,21 +202,21 @@ async function startOne(engine: StartWork['engine'], id: string, name: string): 
 
 /** As healthy as before; without a health check, listening on the ports it listened on, if it had any. */
 async function awaitReady(
-  { journal, changeover: _, ...context }: StartWork,
+  work: JournaledContext,
   service: string,
   started: readonly { record: ContainerRecord; id: string }[],
 ): Promise<void> {
   const well = started.filter(({ record }) => record.well);
-  const ports = journal.data.point?.ports.find((each) => each.service === service)?.ports ?? [];
+  const ports = work.journal.data.point?.ports.find((each) => each.service === service)?.ports ?? [];
   if (ports.length > 0) {
-    const doors = await dataDoors(context, journal);
-    for (const { id, record } of well) await awaitPorts(context, doors, { id, name: record.name, ports });
+    const doors = await dataDoors(work);
+    for (const { id, record } of well) await awaitPorts(work, doors, { id, name: record.name, ports });
     return;
   }
   // Nothing else tells that a service without a check and without ports has started.
-  await pause(settleMs, context.engine.aborted);
+  await pause(settleMs, work.engine.aborted);
   const found = await inspectContainers(
-    context.engine,
+    work.engine,
     well.map(({ id }) => id),
   );
   const down = well.find(({ id }) => !found.some((each) => each.id === id && isUp(each)));
@@ -233,7 +224,7 @@ async function awaitReady(
     throw new UpdateError('containers-not-restored', `${down.record.name} exited right after it was started`);
   const checked = found.filter(({ health }) => health !== null).map(({ id }) => ({ service, id }));
   if (checked.length === 0) return;
-  await awaitHealthy(context, checked).catch((error: unknown) => {
+  await awaitHealthy(work, checked).catch((error: unknown) => {
     if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
     throw new UpdateError('containers-not-restored', error.message, { detail: error.detail, cause: error });
   });
@@ -271,7 +262,7 @@ async function awaitPorts(
 }
 
 /** Creates a container again that was removed, with the networks that went with it. */
-async function rebuildMissing(work: StartWork, record: ContainerRecord): Promise<string> {
+async function rebuildMissing(work: JournaledContext, record: ContainerRecord): Promise<string> {
   const { journal, log } = work;
   const blueprint = journal.data.blueprints.find(({ id }) => id === record.id);
   if (!blueprint)
@@ -292,7 +283,7 @@ async function rebuildMissing(work: StartWork, record: ContainerRecord): Promise
 
 /** `docker compose down` removes networks, too: compose creates them again as the files define them. */
 export async function ensureNetworks(
-  { engine, journal }: Pick<StartWork, 'engine' | 'journal'>,
+  { engine, journal }: JournaledContext,
   service: string,
   { networks }: Blueprint,
 ): Promise<void> {

@@ -6,12 +6,10 @@ import { and, size } from '../../run/log/wording.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
 import type { Replacement } from './replacement.ts';
 
+type RemovalContext = Pick<Replacement, 'engine' | 'log' | 'changeover'>;
+
 /** Removes the images that the update has superseded (docs/contract.md 2.28). A failure changes nothing of the outcome. */
-export async function removeOldImages({
-  engine,
-  log,
-  changeover,
-}: Pick<Replacement, 'engine' | 'log' | 'changeover'>): Promise<void> {
+export async function removeOldImages({ engine, log, changeover }: RemovalContext): Promise<void> {
   try {
     // The engine measures each image that it lists, which may take long for all of them.
     const reference = [...ownRepositories(changeover)].flatMap((name) => [`${name}:*`, `${name}@*`]);

@@ -2,6 +2,7 @@ import { expect, it, vi } from 'vitest';
 import type { Container } from '../../../../src/engine/container.ts';
 import { composeLabels } from '../../../../src/engine/labels.ts';
 import {
+  type JournalPoint,
   runningCovered,
   startDataServices,
   stopInOrder,
@@ -41,12 +42,14 @@ async function running(services: readonly string[], exitCodes: Readonly<Record<s
 }
 
 /** Of a run that saves data; cache depends on db. */
-const saving = journalData({
-  point: {
-    ...{ directory: '/opt/svc/.svc-updater/restore/20261121T104207Z', state: 'saving', inMemory: [] },
-    ...{ services: ['db', 'cache'], riders: [], ports: [], policies: [] },
-  },
-});
+const savingPoint: JournalPoint = {
+  ...{ directory: '/opt/svc/.svc-updater/restore/20261121T104207Z', state: 'saving', inMemory: [] },
+  ...{ services: ['db', 'cache'], riders: [], ports: [], policies: [] },
+};
+const saving = journalData({ point: savingPoint });
+
+const journalOf = (changes: Partial<typeof saving>) =>
+  new Journal({ state: '/nonexistent', restore: async () => {} }, { ...saving, ...changes });
 
 const volume = {
   ...{ type: 'volume', source: 'data', destination: '/data', writable: true },
@@ -56,7 +59,7 @@ const groupsOf = (...containers: Container[]) => containers.map((each) => [each]
 
 it('stops workers, the app, then data services, dependants first', async () => {
   const { engine } = await running(['app', 'cache', 'db', 'proxy', 'worker']);
-  const groups = await runningCovered({ engine }, saving, changeover());
+  const groups = await runningCovered(engine, { ...saving, changeover: changeover() });
   expect(groups.map((group) => group.map(({ id }) => id))).toEqual([
     ['worker-1'],
     ['app-1'],
@@ -90,8 +93,7 @@ it('starts data services that were running again, dependencies first', async () 
   const stops = asked.length;
   await startDataServices({
     ...runContext(engine).context,
-    journal: new Journal({ state: '/nonexistent', restore: async () => {} }, saving),
-    changeover: changeover({ containers: containers.map((each) => record(each)) }),
+    journal: journalOf({ changeover: changeover({ containers: containers.map((each) => record(each)) }) }),
   });
   expect(asked.slice(stops)).toEqual(['db-1/start', 'cache-1/start']);
 });
@@ -117,11 +119,10 @@ it('pauses between two helper containers while a data service is not listening y
     if (ms === 1_000) events.push('pause');
     return wait(work, ms === 1_000 ? 0 : ms);
   }) as typeof setTimeout);
-  const point = { ...saving.point, services: ['db'], ports: [{ service: 'db', ports: [5432] }] };
+  const point = { ...savingPoint, services: ['db'], ports: [{ service: 'db', ports: [5432] }] };
   const starting = startDataServices({
     ...runContext(engine).context,
-    journal: new Journal({ state: '/nonexistent', restore: async () => {} }, { ...saving, point } as never),
-    changeover: changeover({ containers: [record(container('db-1'))] }),
+    journal: journalOf({ point, changeover: changeover({ containers: [record(container('db-1'))] }) }),
   });
   await expect(starting).rejects.toThrow('svc-db-1 was removed');
   expect(events).toEqual(['helper', 'pause', 'helper', 'pause', 'helper']);
