@@ -152,7 +152,7 @@ function ofFullDisk(error: unknown): unknown {
   const isFull = /no space left on device|ENOSPC|EDQUOT|quota exceeded/i.test(
     [message, ...detail].join('\n'),
   );
-  return isFull ? new UpdateError('no-space', message, { detail, cause: error }) : error;
+  return isFull ? error.withCode('no-space') : error;
 }
 
 async function run<V extends Verb>(

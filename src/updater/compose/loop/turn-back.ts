@@ -1,5 +1,5 @@
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
 import { type Point, savedAt } from '../../data/point.ts';
 import type { PointRecord } from '../../data/point-record.ts';
@@ -55,16 +55,13 @@ async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => 
   if (journal.data.started || newHasStarted(work.changeover(), now.containers)) {
     const leftAlone = await findSaved(engine, journal.data);
     await journal.note({ started: true, ...(leftAlone && { leftAlone }) });
-    if (!(error instanceof UpdateError)) throw error;
+    const failed = requireUpdateError(error);
     if (journal.data.point?.state === 'saved' && !options.noRollback)
-      return withData(lasting, { error, record });
-    if (isBroken) throw error;
-    throw new UpdateError('broken', error.message, { detail: error.detail, cause: error });
+      return withData(lasting, { error: failed, record });
+    throw isBroken ? error : failed.withCode('broken');
   }
   record?.cancel();
-  const failure = isBroken
-    ? new UpdateError('recreate-failed', error.message, { detail: error.detail, cause: error })
-    : error;
+  const failure = isBroken ? error.withCode('recreate-failed') : error;
   const ending = endingOf(failure, { ...endingFactsOf(journal.data), product: options.product }, log);
   for (const line of ending.lines) log.error(line);
   log.warn('no container of the new version has started; restoring the old version');
@@ -118,7 +115,7 @@ export const rolledBackTo = (
 /** A data service did not start after its data was saved. The second try, on the way out, decides whether it is down. */
 const unlessStarted = (error: unknown): unknown =>
   error instanceof UpdateError && error.code === 'containers-not-restored'
-    ? new UpdateError('save-failed', error.message, { detail: error.detail, cause: error })
+    ? error.withCode('save-failed')
     : error;
 
 /** A run that is cancelled does not leave another version on data that is saved. */

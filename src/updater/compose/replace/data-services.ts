@@ -1,6 +1,6 @@
 // Services that a restore point covers and the update does not replace: stopped while their data is copied, and started again.
 
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import { pause, waitUntil } from '../../../core/progress/wait.ts';
 import { askApi } from '../../../engine/api/api.ts';
 import type { Blueprint } from '../../../engine/api/blueprint.ts';
@@ -72,14 +72,14 @@ export async function portsOf(
     return protocol === 'tcp' ? [Number(number)] : [];
   });
   if (container.health !== null || exposed.length === 0 || container.status !== 'running') return [];
-  const open: number[] = await askPorts(doors, container.id).catch((error) => {
-    if (error instanceof UpdateError) return [];
-    throw error;
-  });
+  const open = await askPorts(doors, container.id);
   return exposed.filter((port) => open.includes(port));
 }
 
-/** The TCP ports that something listens on in the network of a container. */
+/**
+ * The TCP ports that something listens on in the network of a container. None if they cannot be read: a container that is just
+ * restarting has no network to join.
+ */
 const askPorts = (doors: DataDoors, networkOf: string): Promise<number[]> =>
   runTools(doors, {
     verb: 'ports',
@@ -87,7 +87,7 @@ const askPorts = (doors: DataDoors, networkOf: string): Promise<number[]> =>
     networkOf,
     mounts: [],
     asked: { mounts: [] },
-  });
+  }).catch((error) => requireUpdateError(error) && []);
 
 /** The covered containers that are up, in the order in which they are stopped: workers, app, then data services. */
 export async function runningCovered(
@@ -224,9 +224,8 @@ async function awaitReady(
     throw new UpdateError('containers-not-restored', `${down.record.name} exited right after it was started`);
   const checked = found.filter(({ health }) => health !== null).map(({ id }) => ({ service, id }));
   if (checked.length === 0) return;
-  await awaitHealthy(work, checked).catch((error: unknown) => {
-    if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
-    throw new UpdateError('containers-not-restored', error.message, { detail: error.detail, cause: error });
+  await awaitHealthy(work, checked).catch((error) => {
+    throw requireUpdateError(error, 'broken').withCode('containers-not-restored');
   });
 }
 
@@ -238,11 +237,7 @@ async function awaitPorts(
   const failed = (message: string) => new UpdateError('containers-not-restored', message);
   const { waitTimeoutMs } = options.limits;
   const observe = async () => {
-    // A container that is just restarting has no network to join.
-    const open: number[] = await askPorts(doors, id).catch((error) => {
-      if (error instanceof UpdateError) return [];
-      throw error;
-    });
+    const open = await askPorts(doors, id);
     if (ports.every((port) => open.includes(port))) return true;
     const [now] = await inspectContainers(engine, [id]);
     if (now === undefined || (!isUp(now) && now.restartPolicy === 'no'))

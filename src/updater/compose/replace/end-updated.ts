@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { composeCommand, upCommand } from '../../../core/progress/compose-command.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { requireUpdateError } from '../../../core/progress/update-error.ts';
 import { inspectImages, listContainers } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { discardPoints } from '../../data/discard-point.ts';
@@ -30,10 +30,9 @@ export async function endUpdated(
     options.removeOldImages ? null : freeing.catch(() => null),
   ]);
   await completeHashes(replacement, record);
-  await dropOlderPoints(replacement).catch((error: unknown) => {
-    if (!(error instanceof UpdateError)) throw error;
-    log.warn(`older restore points could not be removed: ${error.message}`);
-  });
+  await dropOlderPoints(replacement).catch((error) =>
+    log.warn(`older restore points could not be removed: ${requireUpdateError(error).message}`),
+  );
   if (options.removeOldImages) await removeOldImages(replacement);
   log.enter('done');
   const { dumpFirst = [] } = words;
@@ -87,8 +86,7 @@ async function completeHashes(work: Replacement, record: PointRecord | null): Pr
     const hashed: Promise<unknown> = record ? record.hashed(await dataDoors(work)) : completePoint(work);
     await withHeartbeat(work.log, "computing the restore point's hashes", hashed);
   } catch (error) {
-    if (!(error instanceof UpdateError)) throw error;
-    work.log.warn(`the restore point is incomplete: ${error.message}`);
+    work.log.warn(`the restore point is incomplete: ${requireUpdateError(error).message}`);
   }
 }
 

@@ -1,5 +1,5 @@
 import { canonicalRepository, parseReference } from '../../../core/compose/reference.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { requireUpdateError } from '../../../core/progress/update-error.ts';
 import { listContainers, listImages } from '../../../engine/api/query.ts';
 import { holdingTag } from '../../data/hold-images.ts';
 import { and, size } from '../../run/log/wording.ts';
@@ -25,8 +25,7 @@ export async function removeOldImages({ engine, log, changeover }: RemovalContex
       if (exitCode === 0) log.info(`removed the old image ${and(references)} (${size(bytes)})`);
     }
   } catch (error) {
-    if (!(error instanceof UpdateError)) throw error;
-    log.info(`old images could not be removed: ${error.message}`);
+    log.info(`old images could not be removed: ${requireUpdateError(error).message}`);
   }
 }
 

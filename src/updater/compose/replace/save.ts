@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
 import { inspectContainers } from '../../../engine/api/query.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
@@ -358,10 +358,11 @@ export async function dropPoint(context: JournaledContext): Promise<void> {
   if (!point) return;
   const place = pointPlace(point.directory, project);
   const doors = await dataDoors(context);
-  await discardPoint(doors, place).catch((error: unknown) => {
-    if (!(error instanceof UpdateError)) throw error;
-    context.log.warn(`the restore point in ${place.directory} could not be removed: ${error.message}`);
-  });
+  await discardPoint(doors, place).catch((error) =>
+    context.log.warn(
+      `the restore point in ${place.directory} could not be removed: ${requireUpdateError(error).message}`,
+    ),
+  );
   // It also belongs to an older restore point.
   const others = await placesIn(dirname(place.directory), project);
   if (others.length === 0) await freeReserve(project.directory);

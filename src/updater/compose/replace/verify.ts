@@ -1,4 +1,4 @@
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import type { ProjectContainers } from '../../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { runsImage } from '../../../engine/same-image.ts';
@@ -63,9 +63,8 @@ export async function verifyUnchanged(
     await awaitHealthy(context, up, context.options.app);
     if (ready !== null) await runReady(context, ready, verifyBy);
   };
-  await untilDone(context, check).catch((error: unknown) => {
-    if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
-    throw new UpdateError('unhealthy', error.message, { detail: error.detail, cause: error });
+  await untilDone(context, check).catch((error) => {
+    throw requireUpdateError(error, 'broken').withCode('unhealthy');
   });
 }
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import { removeScratches } from '../../../engine/api/scratch.ts';
 import { drive } from '../../run/drive.ts';
 import { type Ending, endingOf, repeatEnding } from '../../run/log/ending.ts';
@@ -165,8 +165,8 @@ async function startSaved(context: JournaledContext): Promise<void> {
 const warnOf =
   (log: Log) =>
   (error: unknown): void => {
-    if (!(error instanceof UpdateError)) throw error;
-    for (const line of [...error.detail, error.message]) log.warn(line);
+    const { detail, message } = requireUpdateError(error);
+    for (const line of [...detail, message]) log.warn(line);
   };
 
 /** The journal of an earlier run; a malformed journal is put aside. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { temporaryOf } from '../../../../core/files/file-record.ts';
 import { isFullDisk } from '../../../../core/files/file-system.ts';
 import { Interrupted } from '../../../../core/progress/stops.ts';
-import { type ErrorCode, UpdateError } from '../../../../core/progress/update-error.ts';
+import { type ErrorCode, requireUpdateError, UpdateError } from '../../../../core/progress/update-error.ts';
 import { listProject } from '../../../../engine/api/project-containers.ts';
 import { inspectContainers, inspectWhole, stopContainers } from '../../../../engine/api/query.ts';
 import { lastLine } from '../../../../engine/cli/unreachable.ts';
@@ -67,8 +67,8 @@ export async function checkPoint(doors: DataDoors, record: PointRecord): Promise
 /** An engine that is restarted, or whoever ends a container of ours, says nothing about the restore point. */
 const persistently = <T>(doors: DataDoors, work: () => Promise<T>): Promise<T> =>
   untilDone(doors, () =>
-    work().catch((error: unknown) => {
-      if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable') throw error;
+    work().catch((cause: unknown) => {
+      const error = requireUpdateError(cause, 'engine-unavailable');
       throw new TryAgain('the restore point', error, { sentence: `${error.message}; trying again`, tries });
     }),
   );
@@ -107,8 +107,8 @@ export async function beginRollback(
 }
 
 /** A journal that cannot be written ends a rollback with everything stopped. @throws that error, or any other unchanged */
-export function failNotWritten(error: unknown): never {
-  if (!(error instanceof UpdateError) || error.code !== 'write-failed') throw error;
+export function failNotWritten(cause: unknown): never {
+  const error = requireUpdateError(cause, 'write-failed');
   throw isFullDisk(error.cause) ? notEnoughSpace(error) : dataNotRestored(error.message, error);
 }
 
@@ -139,8 +139,8 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
   const { changeover, point, project } = journal.data;
   if (!point || changeover === null) return;
   const place = pointPlace(point.directory, project);
-  const found = await PointRecord.open(place).catch((cause: unknown) => {
-    throw cause instanceof UpdateError ? dataNotRestored(cause.message, cause) : cause;
+  const found = await PointRecord.open(place).catch((cause) => {
+    throw dataNotRestored(cause.message, requireUpdateError(cause));
   });
   if (found === null)
     throw dataNotRestored(
@@ -231,8 +231,8 @@ async function requireUsable(
   const { state } = journal.data;
   try {
     await checkPoint(doors, found);
-  } catch (error) {
-    if (!(error instanceof UpdateError)) throw error;
+  } catch (cause) {
+    const error = requireUpdateError(cause);
     if (!unusableCodes.includes(error.code)) throw dataNotRestored(error.message, error);
     await journal.write({ state: { at: 'replacing' } });
     await startStopped(context);
@@ -253,10 +253,7 @@ async function startStopped(context: JournaledContext): Promise<void> {
   const { engine, log, journal } = context;
   const { changeover, project } = journal.data;
   const warn = (message: string) => log.warn(`not everything could be started again: ${message}`);
-  await startDataServices(context).catch((error: unknown) => {
-    if (!(error instanceof UpdateError)) throw error;
-    warn(error.message);
-  });
+  await startDataServices(context).catch((error) => warn(requireUpdateError(error).message));
   const { containers } = await listProject(engine, project.name);
   const ids = containers.filter((each) => shouldRun(changeover, serviceOf(each))).map(({ id }) => id);
   if (ids.length === 0) return;
