@@ -141,7 +141,7 @@ const executors: Executors = {
   'end-stops': async (_, work, { now }) => {
     work.beginRestoring(now);
     const ending = mayBeStopping(work.changeover(), now, work.stopsUnderWay());
-    await stopAll(work.lasting, ending, ' (already requested)');
+    await stopAll(work.lasting, ending, { words: ' (already requested)' });
   },
   'restore-removed': async ({ names, failure }, work) => {
     work.restoreAgain(['restore-files', 'start-data-services', 'end-stops']);

@@ -1,21 +1,18 @@
 import { finalName } from '../../../engine/api/project-containers.ts';
 import { stopContainers } from '../../../engine/api/query.ts';
-import { type Container, serviceOf } from '../../../engine/container.ts';
+import type { Container } from '../../../engine/container.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import type { EngineContext } from '../../run/run-context.ts';
-import type { Changeover } from '../../run/state/changeover.ts';
 
 /** Stops containers, and says so as long as their grace periods go on. @throws UpdateError engine-unavailable */
 export async function stopAll(
   { engine, log }: EngineContext,
   containers: readonly { id: string; name: string }[],
-  words = '',
+  { words = '', graces }: { words?: string; graces?: ReadonlyMap<string, number> } = {},
 ): Promise<void> {
-  const stopped = stopContainers(
-    engine,
-    containers.map(({ id }) => id),
-  );
-  await withHeartbeat(log, `waiting for ${namesOf(containers)} to stop${words}`, stopped);
+  const ids = containers.map(({ id }) => id);
+  const sentence = `waiting for ${namesOf(containers)} to stop${words}`;
+  await withHeartbeat(log, sentence, stopContainers(engine, ids, graces));
 }
 
 /** Stops and removes containers. Their volumes stay: a new container may share them with an old one. */
@@ -26,12 +23,6 @@ export async function stopAndRemove(
   await stopAll(doors, containers);
   await doors.engine.callOrThrow(['rm', '--force', ...containers.map(({ id }) => id)]);
 }
-
-/** The containers of what moves, in the order in which they are stopped. */
-export const workersFirst = ({ moved }: Changeover, containers: readonly Container[]): Container[] =>
-  [false, true].flatMap((isApp) =>
-    containers.filter((each) => moved.some((one) => one.name === serviceOf(each) && one.isApp === isApp)),
-  );
 
 /** Removes containers that would block the next `up` by holding its names. */
 export async function removeLeftovers(

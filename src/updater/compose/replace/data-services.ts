@@ -5,12 +5,7 @@ import { pause, waitUntil } from '../../../core/progress/wait.ts';
 import { askApi } from '../../../engine/api/api.ts';
 import type { Blueprint } from '../../../engine/api/blueprint.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
-import {
-  inspectContainers,
-  inspectRunning,
-  listNetworks,
-  stopContainers,
-} from '../../../engine/api/query.ts';
+import { inspectContainers, inspectRunning, listNetworks } from '../../../engine/api/query.ts';
 import { rebuildContainer } from '../../../engine/api/rebuild-container.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
@@ -18,14 +13,16 @@ import { type Container, isUp, numberOf, serviceOf } from '../../../engine/conta
 import { refusal } from '../../../engine/http/fault.ts';
 import { object } from '../../../engine/json.ts';
 import type { DataDoors } from '../../data/data-doors.ts';
+import type { Point } from '../../data/point.ts';
 import { runTools } from '../../data/tools-container.ts';
-import { breakSilence, withHeartbeat } from '../../run/log/heartbeat.ts';
+import { type Started, StartWatch } from '../../data/watch-starts.ts';
+import { breakSilence } from '../../run/log/heartbeat.ts';
 import { and } from '../../run/log/wording.ts';
 import type { EngineContext, RunContext } from '../../run/run-context.ts';
 import { type ContainerRecord, recordsOf } from '../../run/state/changeover.ts';
 import type { Journal, JournalData } from '../../run/state/journal.ts';
 import { awaitHealthy } from './await-healthy.ts';
-import { namesOf, workersFirst } from './containers.ts';
+import { stopAll } from './containers.ts';
 import type { JournaledContext } from './replacement.ts';
 import { checkRights } from './rollback/check-rights.ts';
 
@@ -97,43 +94,47 @@ export async function runningCovered(
   if (changeover === null) return [];
   const { containers, leftovers } = await listProject(engine, project.name);
   const up = [...containers, ...leftovers].filter(isUp);
-  const updated = workersFirst(changeover, up);
-  const isApp = (each: Container) =>
-    changeover.moved.some((moved) => moved.isApp && moved.name === serviceOf(each));
+  const [workers, app] = [false, true].map((isApp) =>
+    up.filter((each) => changeover.moved.some((one) => one.name === serviceOf(each) && one.isApp === isApp)),
+  );
   const services = (point?.services ?? []).map((name) => up.filter((each) => serviceOf(each) === name));
   const riders = await inspectContainers(engine, point?.riders.map(({ id }) => id) ?? []);
-  return [
-    updated.filter((each) => !isApp(each)),
-    updated.filter(isApp),
-    riders.filter(isUp),
-    ...services.toReversed(),
-  ].filter((group) => group.length > 0);
+  const groups = [workers, app, riders.filter(isUp), ...services.toReversed()];
+  return groups.filter((group) => group !== undefined && group.length > 0) as Container[][];
 }
 
 /** Stops containers group by group. Gives the names of those that had to be killed. */
 export async function stopInOrder(
-  { engine, log }: EngineContext,
+  context: EngineContext,
   groups: readonly (readonly Container[])[],
 ): Promise<string[]> {
   for (const group of groups) {
-    const graces = new Map(
-      group.flatMap(({ id, stopTimeout, storage }) =>
-        storage.length > 0 && stopTimeout < leastGraceSeconds ? [[id, leastGraceSeconds]] : [],
-      ),
+    const short = group.filter(
+      ({ stopTimeout, storage }) => storage.length > 0 && stopTimeout < leastGraceSeconds,
     );
-    const ids = group.map(({ id }) => id);
-    await withHeartbeat(
-      log,
-      `waiting for ${namesOf(group)} to stop`,
-      stopContainers(engine, ids, graces as Map<string, number>),
-    );
+    await stopAll(context, group, { graces: new Map(short.map(({ id }) => [id, leastGraceSeconds])) });
   }
-  const stopped = await inspectContainers(
-    engine,
-    groups.flat().map(({ id }) => id),
-  );
+  const ids = groups.flat().map(({ id }) => id);
+  const stopped = await inspectContainers(context.engine, ids);
   return stopped.filter(({ exitCode }) => exitCode === killedCode).map(({ name }) => name);
 }
+
+/** Stops containers that were started in the meantime. */
+export async function stopStartedAgain(context: EngineContext, started: readonly Started[]): Promise<void> {
+  const ids = started.map(({ id }) => id);
+  await stopInOrder(context, [(await inspectContainers(context.engine, ids)).filter(isUp)]);
+}
+
+/** Watches for starts of containers that can write to the data of a restore point. */
+export function watchData(doors: DataDoors, { data }: Journal, mounts: Point['mounts']): Promise<StartWatch> {
+  return StartWatch.open(doors, { project: data.project, covered: coveredServices(data), mounts });
+}
+
+/** Updated services, and those whose data is saved. */
+export const coveredServices = ({ changeover, point }: JournalData): string[] => [
+  ...(changeover?.moved ?? []).map(({ name }) => name),
+  ...(point?.services ?? []),
+];
 
 /** @throws UpdateError write-failed */
 export async function writePointState(journal: Journal, changes: Partial<JournalPoint>): Promise<void> {

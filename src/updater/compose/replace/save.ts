@@ -4,7 +4,7 @@ import { requireUpdateError, UpdateError } from '../../../core/progress/update-e
 import { listProject } from '../../../engine/api/project-containers.ts';
 import { inspectContainers } from '../../../engine/api/query.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
-import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
+import { type Container, serviceOf } from '../../../engine/container.ts';
 import { coldCopy, prepareRestore, warmCopy } from '../../data/copies.ts';
 import type { DataDoors, PointPlace } from '../../data/data-doors.ts';
 import { discardPoint, discardPoints } from '../../data/discard-point.ts';
@@ -13,7 +13,7 @@ import { makePlace, type Point, placesIn, pointPlace, toldOf } from '../../data/
 import { PointRecord } from '../../data/point-record.ts';
 import { sync } from '../../data/rsync.ts';
 import type { PlannedPoint } from '../../data/survey-point.ts';
-import { RepeatedStarts, SomethingStarted, StartWatch } from '../../data/watch-starts.ts';
+import { RepeatedStarts, SomethingStarted, type StartWatch } from '../../data/watch-starts.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import { and, seconds, size } from '../../run/log/wording.ts';
 import { type Changeover, newHasStarted, recordsOf } from '../../run/state/changeover.ts';
@@ -26,6 +26,8 @@ import {
   runningCovered,
   startDataServices,
   stopInOrder,
+  stopStartedAgain,
+  watchData,
   writePointState,
 } from './data-services.ts';
 import type { JournaledContext } from './replacement.ts';
@@ -101,7 +103,7 @@ export async function saveCold(context: JournaledContext, asked: ToSave): Promis
   const { project } = journal.data;
   const work = await prepare(context, asked, 'update');
   const { record, changeover } = work;
-  const watch = await startWatch(work);
+  const watch = await watchData(work.doors, work.journal, work.point.mounts);
   try {
     if (!(await stopAndCopy(work, watch))) {
       watch.close();
@@ -135,7 +137,7 @@ export async function saveCold(context: JournaledContext, asked: ToSave): Promis
 export async function saveCurrent(context: JournaledContext, asked: ToSave): Promise<void> {
   await saveWarm(context, asked.point);
   const work = await prepare(context, asked, 'current');
-  const watch = await startWatch(work);
+  const watch = await watchData(work.doors, work.journal, work.point.mounts);
   try {
     if (!(await copyWhileStopped(work, watch)))
       throw new UpdateError(
@@ -213,13 +215,6 @@ async function noteCovered(work: Omit<SaveWork, 'place' | 'record'>): Promise<vo
   });
 }
 
-const startWatch = ({ doors, journal, changeover, point }: SaveWork): Promise<StartWatch> =>
-  StartWatch.open(doors, {
-    project: journal.data.project,
-    covered: [...changeover.moved.map(({ name }) => name), ...point.services],
-    mounts: point.mounts,
-  });
-
 const syncCopies = ({ log, place }: SaveWork): Promise<void> =>
   withHeartbeat(log, 'writing the restore point to disk', sync([place.directory]));
 
@@ -245,7 +240,8 @@ async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> 
 }
 
 /** Stops workers, the app and data services, each with its grace period. Gives the time at which only workers were stopped. */
-async function stopCovered({ log, engine, journal, changeover }: SaveWork): Promise<number> {
+async function stopCovered(work: SaveWork): Promise<number> {
+  const { log, engine, journal, changeover } = work;
   await writePointState(journal, { state: 'saving' });
   const groups = await runningCovered(engine, journal.data);
   const names = groups.flat().map(({ name }) => name);
@@ -254,9 +250,9 @@ async function stopCovered({ log, engine, journal, changeover }: SaveWork): Prom
     changeover.moved.some(({ isApp, name }) => !isApp && name === serviceOf(each));
   const first = groups.findIndex((group) => !group.every(isWorker));
   const [workers, others] = first < 0 ? [groups, []] : [groups.slice(0, first), groups.slice(first)];
-  const killed = await stopInOrder({ engine, log }, workers);
+  const killed = await stopInOrder(work, workers);
   const stoppedAt = performance.now();
-  killed.push(...(await stopInOrder({ engine, log }, others)));
+  killed.push(...(await stopInOrder(work, others)));
   if (killed.length > 0)
     log.warn(
       `${and(killed)} did not stop in time and had to be killed; the saved data is in the same state as after a crash`,
@@ -320,13 +316,7 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<numb
       `${and(started.map(({ name }) => name))} was started while the data was being copied; stopping it and copying again`,
     );
     starts.note(started);
-    stop = async () => {
-      const found = await inspectContainers(
-        engine,
-        started.map(({ id }) => id),
-      );
-      await stopInOrder({ engine, log }, [found.filter(isUp)]);
-    };
+    stop = () => stopStartedAgain(work, started);
   }
 }
 

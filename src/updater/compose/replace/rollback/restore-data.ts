@@ -5,7 +5,7 @@ import { isFullDisk } from '../../../../core/files/file-system.ts';
 import { Interrupted } from '../../../../core/progress/stops.ts';
 import { type ErrorCode, requireUpdateError, UpdateError } from '../../../../core/progress/update-error.ts';
 import { listProject } from '../../../../engine/api/project-containers.ts';
-import { inspectContainers, inspectWhole, stopContainers } from '../../../../engine/api/query.ts';
+import { inspectWhole } from '../../../../engine/api/query.ts';
 import { lastLine } from '../../../../engine/cli/unreachable.ts';
 import { type Container, isUp, serviceOf } from '../../../../engine/container.ts';
 import { object } from '../../../../engine/json.ts';
@@ -13,7 +13,12 @@ import { checkCopies, checkRoom, restoreCopies } from '../../../data/copies.ts';
 import type { DataDoors, PointPlace } from '../../../data/data-doors.ts';
 import { isComplete, pointPlace } from '../../../data/point.ts';
 import { PointRecord } from '../../../data/point-record.ts';
-import { RepeatedStarts, SomethingStarted, type Started, StartWatch } from '../../../data/watch-starts.ts';
+import {
+  RepeatedStarts,
+  SomethingStarted,
+  type Started,
+  type StartWatch,
+} from '../../../data/watch-starts.ts';
 import { TryAgain, untilDone } from '../../../run/drive.ts';
 import { type Ending, keptEnding } from '../../../run/log/ending.ts';
 import { withHeartbeat } from '../../../run/log/heartbeat.ts';
@@ -22,12 +27,16 @@ import { type Changeover, isBefore, newHasStarted, recordsOf } from '../../../ru
 import type { Journal, JournalData } from '../../../run/state/journal.ts';
 import { freeReserve, reserveBytes, reserveFiles } from '../../../run/state/reserve.ts';
 import { wayBackOf } from '../../../run/state/run-state.ts';
+import { stopAndRemove } from '../containers.ts';
 import {
+  coveredServices,
   dataDoors,
   type JournalPoint,
   runningCovered,
   startDataServices,
   stopInOrder,
+  stopStartedAgain,
+  watchData,
   writePointState,
 } from '../data-services.ts';
 import type { JournaledContext } from '../replacement.ts';
@@ -154,8 +163,7 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
   // An earlier release checked the restore point before the journal named it.
   if (point.isChecked === false) await requireUsable(context, { doors, found });
   log.info(`restoring the data of ${version}: ${and(mounts.map(({ where }) => where)) || 'no data'}`);
-  const covered = [...changeover.moved.map(({ name }) => name), ...point.services];
-  const watch = await StartWatch.open(doors, { project, covered, mounts });
+  const watch = await watchData(doors, journal, mounts);
   const beganAt = performance.now();
   let failure: unknown = null;
   try {
@@ -190,7 +198,6 @@ async function stopStarted(
   context: JournaledContext,
   { started, starts }: { started: readonly Started[]; starts: RepeatedStarts },
 ): Promise<never> {
-  const { engine } = context;
   const restless = and(starts.tooOften(started));
   if (restless !== '') {
     await standStill(context);
@@ -198,8 +205,7 @@ async function stopStarted(
   }
   const names = and(started.map(({ name }) => name));
   const sentence = `${names} was started while the data was being restored; stopping it and restoring again`;
-  const ids = started.map(({ id }) => id);
-  await stopInOrder(context, [(await inspectContainers(engine, ids)).filter(isUp)]);
+  await stopStartedAgain(context, started);
   starts.note(started);
   throw new TryAgain('restore after a start', dataNotRestored(sentence), {
     sentence,
@@ -291,7 +297,7 @@ export async function standStill(context: JournaledContext): Promise<void> {
   const { engine, journal } = context;
   const { changeover, project, point } = journal.data;
   if (changeover === null || !point) return;
-  const covered = [...changeover.moved.map(({ name }) => name), ...point.services];
+  const covered = coveredServices(journal.data);
   const { containers, leftovers } = await listProject(engine, project.name);
   const own = [...containers, ...leftovers].filter((each) => covered.includes(serviceOf(each)));
   await stopWriters(context);
@@ -299,10 +305,7 @@ export async function standStill(context: JournaledContext): Promise<void> {
   const fresh = own.filter(
     (each) => changeover.moved.some(({ name }) => name === serviceOf(each)) && !isBefore(changeover, each),
   );
-  if (fresh.length === 0) return;
-  const ids = fresh.map(({ id }) => id);
-  await stopContainers(engine, ids);
-  await engine.callOrThrow(['rm', '--force', ...ids]);
+  if (fresh.length > 0) await stopAndRemove(context, fresh);
 }
 
 /** Unlike `unless-stopped`, the other restart policies make the engine start stopped containers when it restarts. */
@@ -347,8 +350,7 @@ export async function startDataAgain(context: JournaledContext): Promise<void> {
   if (state.at !== 'restoring' && point.state === 'saving') {
     const { containers } = await listProject(engine, project.name);
     const groups = await runningCovered(engine, journal.data);
-    if (changeover !== null && !newHasStarted(changeover, containers))
-      await stopInOrder({ engine, log }, groups);
+    if (changeover !== null && !newHasStarted(changeover, containers)) await stopInOrder(context, groups);
   }
   await startDataServices(context);
   if (state.at !== 'restoring') return;
