@@ -1,3 +1,4 @@
+import { Cancelled } from '../../../core/progress/stops.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import type { InspectedProject } from '../inspect/installation.ts';
@@ -62,7 +63,7 @@ export class EarlyPull {
 
   /** Nothing of it is under way any more. */
   async end(): Promise<void> {
-    this.#stop.abort();
+    this.#stop.abort(new Cancelled());
     await this.#pulled.catch(() => {});
     const { engine, options } = this.#context;
     // Nobody is to find by its name what may not be what was to be proven.
