@@ -93,7 +93,7 @@ const deciders = [
   /^web\/model\//,
   /^updater\/compose\/loop\/next-step\.ts$/,
   /^updater\/compose\/replace\/(?:replace-steps|health|others-watch)\.ts$/,
-  /^updater\/compose\/replace\/rollback\/(?:restore-steps|find-losses|removed-containers)\.ts$/,
+  /^updater\/compose\/replace\/rollback\/(?:restore-steps|find-losses)\.ts$/,
   /^updater\/compose\/resume\/(?:plan-earlier|later-change)\.ts$/,
   /^updater\/data\/(?:declare|choose-mounts|judge-rollback)\.ts$/,
   /^updater\/swarm\/(?:check-image|choose-stack|next-write|plan-earlier|plan-moves|plan-pull|specs|tasks)\.ts$/,

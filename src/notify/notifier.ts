@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from '../core/progress/wait.ts';
 import { type NotifyAddress, readAddress } from './address.ts';
 import { type Notification, requestBody } from './notification.ts';
 
@@ -55,7 +56,7 @@ export class Notifier {
     let failure = await postOnce(address, body, signal);
     for (const pauseMs of this.#pausesMs) {
       if (failure === null || signal.aborted) break;
-      await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => {});
+      await pause(pauseMs, signal, false);
       if (!signal.aborted) failure = await postOnce(address, body, signal);
     }
     if (failure === null) return;

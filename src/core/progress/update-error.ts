@@ -526,6 +526,17 @@ export class UpdateError extends Error {
     this.isLogged = options.isLogged ?? false;
     this.fields = options.fields ?? {};
   }
+
+  /** The same message with another code. */
+  withCode(code: ErrorCode): UpdateError {
+    return new UpdateError(code, this.message, { detail: this.detail, cause: this });
+  }
+}
+
+/** @param codes only these; all if there are none @throws every other error */
+export function requireUpdateError(error: unknown, ...codes: readonly ErrorCode[]): UpdateError {
+  if (error instanceof UpdateError && (codes.length === 0 || codes.includes(error.code))) return error;
+  throw error;
 }
 
 interface UpdateErrorOptions {

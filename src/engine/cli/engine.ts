@@ -201,7 +201,7 @@ export class Engine {
    */
   async watchShutdown(): Promise<void> {
     while (await this.answers()) await sleep(probePauseMs, undefined, { ref: false });
-    this.#shared.shutdown.abort();
+    this.#shared.shutdown.abort(new Interrupted());
   }
 
   /** Ends running calls. */

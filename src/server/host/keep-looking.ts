@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from '../../core/progress/wait.ts';
 import type { UpdateEvents } from '../contract/instance-updates.ts';
 import type { Listeners } from './listeners.ts';
 
@@ -32,7 +32,7 @@ export function keepLooking(
   const repeat = async () => {
     while (!closing.aborted) {
       const signal = AbortSignal.any([closing, news.signal]);
-      await sleep(check.pause, undefined, { signal, ref: false }).catch(() => {});
+      await pause(check.pause, signal, false);
       await look();
     }
   };

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from '../../core/progress/wait.ts';
 import type { Timing } from '../contract/timing.ts';
 
 /**
@@ -11,13 +11,13 @@ export async function retry<T>(
   { retry: first, longestRetry }: Pick<Timing, 'retry' | 'longestRetry'>,
   signal: AbortSignal,
 ): Promise<T | null> {
-  for (let pause = first; ; pause = Math.min(pause * 2, longestRetry)) {
+  for (let pauseMs = first; ; pauseMs = Math.min(pauseMs * 2, longestRetry)) {
     try {
       return await attempt();
     } catch (error) {
       if (!onFailure(error)) return null;
     }
-    await sleep(pause, undefined, { signal, ref: false }).catch(() => {});
+    await pause(pauseMs, signal, false);
     if (signal.aborted) return null;
   }
 }

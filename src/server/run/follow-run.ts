@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProgressEvent } from '../../core/progress/event.ts';
 import { type LineFields, parseLine, readJsonLine } from '../../core/progress/line.ts';
 import { exitCodes } from '../../core/progress/outcome.ts';
+import { pause } from '../../core/progress/wait.ts';
 import type { Container } from '../../engine/container.ts';
 import { isUp } from '../../engine/container.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
@@ -30,12 +30,11 @@ export async function followRunLog(
   onLine: OnLine,
 ): Promise<string | null> {
   const { engine, timing, closing } = context;
-  const pause = () => sleep(timing.follow, undefined, { signal: closing, ref: false }).catch(() => {});
   let startedAt: string | null = null;
   // By the monotonic clock, which nobody can set.
   let endedAt: number | null = null;
   let stoppedSince: number | null = null;
-  for (; !closing.aborted; await pause()) {
+  for (; !closing.aborted; await pause(timing.follow, closing, false)) {
     const container = await inspect(engine, containerId);
     if (container === 'away') continue;
     // Of a container that had stopped before, the whole log is read.

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from '../../core/progress/wait.ts';
 import { channelOf } from '../../core/release/channel.ts';
 import { isMajorChange } from '../../core/release/order.ts';
 import type { RunKind } from '../../wire/codes.ts';
@@ -69,7 +69,7 @@ async function waitForJobs(
       isLogged = true;
       if (performance.now() > giveUpAt) throw refusedFor('job-running', 'the running jobs cannot be listed');
     }
-    await sleep(timing.jobs, undefined, { signal, ref: false }).catch(() => {});
+    await pause(timing.jobs, signal, false);
   }
 }
 

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProgressEvent } from '../../core/progress/event.ts';
+import { pause } from '../../core/progress/wait.ts';
 import { byItself } from '../../wire/codes.ts';
 import { HostFailure } from '../host/ask-host.ts';
 import { retry } from '../host/retry.ts';
@@ -67,7 +67,7 @@ export class RunSession {
         // Nothing of a run depends on who follows it: a fault of this server is no end of the run.
         const message = 'failed to follow an update; retrying';
         settings.log({ level: 'error', message, cause });
-        await sleep(timing.retry, undefined, { signal: closing, ref: false }).catch(() => {});
+        await pause(timing.retry, closing, false);
       }
     }
   }
@@ -90,9 +90,8 @@ export class RunSession {
   }
 
   async #syncUntil(launched: AbortSignal): Promise<void> {
-    const options = { signal: launched, ref: false };
     while (!launched.aborted) {
-      await sleep(this.#context.timing.watchClosely, undefined, options).catch(() => {});
+      await pause(this.#context.timing.watchClosely, launched, false);
       if (!launched.aborted) await this.#sync().catch(() => {});
     }
   }

@@ -1,6 +1,5 @@
 import { hashAt, stateOf } from '../../core/files/file-record.ts';
 import { disk } from '../../core/files/file-system.ts';
-import { Cancelled } from '../../core/progress/stops.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { inspectImages } from '../../engine/api/query.ts';
@@ -212,8 +211,8 @@ async function saveBefore(
   soFar: RunSoFar,
 ): Promise<void> {
   try {
-    await saveCurrent(context, journal, found);
-    if (context.cancellation.signal.aborted) throw new Cancelled();
+    await saveCurrent({ ...context, journal }, found);
+    context.cancellation.signal.throwIfAborted();
   } catch (error) {
     const run = new ComposeRun(context, journal, { facts: () => endingFacts(soFar) });
     await goBack(run, error, context.log);
@@ -244,7 +243,7 @@ async function rollBackTo(
   const ending = { outcome: 'updated', exitCode: 0, message: done() } as const;
   context.notifier.start(from, point.version);
   log.enter('save');
-  await beginRollback(context, journal, { record, back, isChecked: !discardCurrent }, ending);
+  await beginRollback({ ...context, journal }, { record, back, isChecked: !discardCurrent }, ending);
   await drive(new ComposeRun(context, journal), 'rollback', log);
   return endWell(log, 'updated', done(), { from, to: point.version });
 }

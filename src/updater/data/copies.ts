@@ -2,7 +2,7 @@
 
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ErrorCode, UpdateError } from '../../core/progress/update-error.ts';
+import { type ErrorCode, requireUpdateError, UpdateError } from '../../core/progress/update-error.ts';
 import { listVolumes } from '../../engine/api/query.ts';
 import type { Json } from '../../engine/json.ts';
 import { mappedBy } from '../../engine/mapped-users.ts';
@@ -137,9 +137,7 @@ async function copy(
     await askTools(doors, share, { ...call, code: 'save-failed' });
   } catch (error) {
     // Also if the tools container was killed: an engine that is away is found by what follows.
-    if (!(error instanceof UpdateError) || !['no-space', 'engine-unavailable'].includes(error.code))
-      throw error;
-    throw new UpdateError('save-failed', error.message, { detail: error.detail, cause: error });
+    throw requireUpdateError(error, 'no-space', 'engine-unavailable').withCode('save-failed');
   }
 }
 

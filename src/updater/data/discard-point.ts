@@ -1,4 +1,4 @@
-import { UpdateError } from '../../core/progress/update-error.ts';
+import { requireUpdateError, type UpdateError } from '../../core/progress/update-error.ts';
 import type { DataDoors, PointPlace } from './data-doors.ts';
 import { releaseImages } from './hold-images.ts';
 import { isUsed, placesIn, readPoint, removePlace, wordsOf } from './point.ts';
@@ -37,8 +37,8 @@ export async function discardPoints(
           : `removed ${wordsOf(point)}: ${place.directory}`,
       );
       discarded.removed++;
-    } catch (error) {
-      if (!(error instanceof UpdateError)) throw error;
+    } catch (cause) {
+      const error = requireUpdateError(cause);
       doors.log.warn(`the restore point in ${place.directory} could not be removed: ${error.message}`);
       discarded.failures.push({ directory: place.directory, error });
     }

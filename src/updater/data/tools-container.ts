@@ -3,9 +3,9 @@
 
 import { createHash } from 'node:crypto';
 import { PassThrough } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { jsonText, mistakeIn } from '../../core/progress/json-text.ts';
 import { type ErrorCode, UpdateError } from '../../core/progress/update-error.ts';
+import { waitUntil } from '../../core/progress/wait.ts';
 import { notDone, readApi } from '../../engine/api/api.ts';
 import { listContainers, stopContainers } from '../../engine/api/query.ts';
 import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
@@ -152,7 +152,7 @@ function ofFullDisk(error: unknown): unknown {
   const isFull = /no space left on device|ENOSPC|EDQUOT|quota exceeded/i.test(
     [message, ...detail].join('\n'),
   );
-  return isFull ? new UpdateError('no-space', message, { detail, cause: error }) : error;
+  return isFull ? error.withCode('no-space') : error;
 }
 
 async function run<V extends Verb>(
@@ -198,22 +198,24 @@ async function run<V extends Verb>(
 }
 
 /** If the connection to it was lost, it ends, too, but later. */
-async function endOf(engine: Engine, id: string): Promise<Json> {
-  for (;;) {
+function endOf(engine: Engine, id: string): Promise<Json> {
+  const observe = async () => {
     const answer = await readApi(engine, `/containers/${id}/json`);
     if (answer.status === 404)
       throw new UpdateError('engine-unavailable', 'the helper container that copies data was removed');
     if (answer.status !== 200) throw notDone(`inspect ${id.slice(0, 12)}`, answer);
-    const state = object(JSON.parse(answer.body.toString()).State);
-    if (state.Running !== true) return state;
-    await sleep(pauseMs);
-  }
+    return object(JSON.parse(answer.body.toString()).State);
+  };
+  const evaluate = (state: Json) => (state.Running === true ? undefined : state);
+  return waitUntil(observe, evaluate, { pause: pauseMs, signal: engine.aborted });
 }
 
 /** What it does to files has ended when this returns. If the engine does not answer, it ends with the connection. */
 async function remove(engine: Engine, id: string): Promise<void> {
   try {
     await removeScratch(engine, id);
-    while ((await readApi(engine, `/containers/${id}/json`)).status === 200) await sleep(pauseMs);
+    const observe = () => readApi(engine, `/containers/${id}/json`);
+    const evaluate = ({ status }: { status: number }) => status !== 200 || undefined;
+    await waitUntil(observe, evaluate, { pause: pauseMs, signal: engine.aborted });
   } catch {}
 }

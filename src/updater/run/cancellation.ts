@@ -1,4 +1,5 @@
 import { constants } from 'node:os';
+import { Cancelled } from '../../core/progress/stops.ts';
 import type { Log } from './log/log.ts';
 
 const stopSignals = ['SIGINT', 'SIGTERM'] as const;
@@ -16,7 +17,7 @@ export class Cancellation {
       process.on(name, () => {
         if (this.#received === null) this.onSignal();
         this.#received ??= name;
-        if (this.#stage === 'open') this.#controller.abort();
+        if (this.#stage === 'open') this.#controller.abort(new Cancelled());
         if (this.#stage === 'too-late') {
           log.warn(
             `${name} was received too late: containers are already being replaced, so the update continues`,

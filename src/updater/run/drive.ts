@@ -1,7 +1,8 @@
 import { channel } from 'node:diagnostics_channel';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from '../../core/progress/wait.ts';
 import type { Ending } from './log/ending.ts';
 import type { Log } from './log/log.ts';
+import type { EngineContext } from './run-context.ts';
 
 /** Where a run is going: to the new version, or back to the old one. */
 export type Goal = 'update' | 'rollback';
@@ -27,6 +28,8 @@ export interface Driver<View, Step extends { kind: string }> {
   next(view: View, goal: Goal): NextStep<Step>;
   /** What a later run has to know is in the journal before anything is changed. */
   execute(step: Step, view: View): Promise<void>;
+  /** Ends waits in the current state of the run (docs/contract.md 5.13, 5.14). */
+  signalFor(goal: Goal): AbortSignal;
 }
 
 /** A run that can go back. */
@@ -79,7 +82,7 @@ export async function drive<View, Step extends { kind: string }>(
   goal: Goal,
   log: Log,
 ): Promise<void> {
-  const patience = patienceOf(log);
+  const patience = patienceOf(log, () => driver.signalFor(goal));
   for (;;) {
     const view = await driver.look(goal);
     const step = driver.next(view, goal);
@@ -118,8 +121,8 @@ export async function goBack<View, Step extends { kind: string }>(
 }
 
 /** For what is tried outside the loop. */
-export async function untilDone<T>(log: Log, work: () => Promise<T>): Promise<T> {
-  const patience = patienceOf(log);
+export async function untilDone<T>({ engine, log }: EngineContext, work: () => Promise<T>): Promise<T> {
+  const patience = patienceOf(log, () => engine.aborted);
   for (;;) {
     const result = await work().then(
       (value) => ({ value }),
@@ -130,7 +133,7 @@ export async function untilDone<T>(log: Log, work: () => Promise<T>): Promise<T>
 }
 
 /** Waits before another try, longer each time. @throws the failure after the last one */
-function patienceOf(log: Log): (error: unknown) => Promise<void> {
+function patienceOf(log: Log, signalNow: () => AbortSignal): (error: unknown) => Promise<void> {
   const counts = new Map<string, number>();
   return async (error) => {
     if (!(error instanceof TryAgain)) throw error;
@@ -139,7 +142,9 @@ function patienceOf(log: Log): (error: unknown) => Promise<void> {
     counts.set(what, count);
     if (count >= tries) throw failure;
     if (sentence !== null) log.warn(sentence);
-    await sleep(pauseMs * count);
+    const signal = signalNow();
+    await pause(pauseMs * count, signal);
+    signal.throwIfAborted();
   };
 }
 

@@ -18,6 +18,9 @@ export interface RunContext {
   beganAt: number;
 }
 
+/** What calls the engine, and logs it. */
+export type EngineContext = Pick<RunContext, 'engine' | 'log'>;
+
 /** Reports an exception that nothing has caught, at once. Gives the exit code. */
 export type ReportCrash = (error: unknown) => number;
 

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../core/progress/update-error.ts';
+import { waitUntil } from '../../core/progress/wait.ts';
 import { inspectImages } from '../../engine/api/query.ts';
 import { createService, listNodes, listServices, listTasks, removeService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
@@ -58,7 +58,7 @@ async function pullHere(
       if (cancellation.signal.aborted || engine.aborted.aborted) throw engine.abortion;
       if (late.aborted) throw tooSlow(name);
       if (!(error instanceof EngineFault)) throw error;
-      await pauseAfter({ said: error.message, status: error.status }, { reference, attempt, log });
+      await pauseAfter({ said: error.message, status: error.status }, { reference, attempt, engine, log });
     }
   }
   log.progress(100, `${name} was pulled`);
@@ -105,10 +105,9 @@ async function awaitPulls(
   deadline: number,
 ): Promise<void> {
   const told = new Set<string>();
-  for (;;) {
-    if (engine.aborted.aborted) throw engine.abortion;
-    const [tasks, nodes] = await Promise.all([listTasks(engine, [service.name]), listNodes(engine)]);
-    const { done, failed, waiting } = pullState(service, tasks, nodes);
+  const observe = async () =>
+    pullState(service, ...(await Promise.all([listTasks(engine, [service.name]), listNodes(engine)])));
+  const evaluate = ({ done, failed, waiting }: ReturnType<typeof pullState>) => {
     for (const name of done.filter((each) => !told.has(each))) {
       told.add(name);
       log.info(`${name} has pulled ${service.image.replace(/@.*$/, '')}`);
@@ -120,7 +119,7 @@ async function awaitPulls(
         error: `still ${state} when the timeout expired`,
       }));
       const missing = [...failed, ...late];
-      if (missing.length === 0) return;
+      if (missing.length === 0) return true;
       const names = missing.map(({ node }) => node);
       throw new UpdateError(
         isLate && failed.length === 0 ? 'pull-timeout' : 'pull-failed',
@@ -135,8 +134,8 @@ async function awaitPulls(
       log,
       `waiting for the images to be pulled on ${waiting.map(({ node, state }) => `${node} (${state})`).join(', ')}`,
     );
-    await sleep(lookMs);
-  }
+  };
+  await waitUntil(observe, evaluate, { pause: lookMs, signal: engine.aborted });
 }
 
 /** Also removes those of a killed run. */

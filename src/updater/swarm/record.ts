@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod/mini';
 import { jsonText, mistakeIn, otherFormat } from '../../core/progress/json-text.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
+import { waitUntil } from '../../core/progress/wait.ts';
 import { createConfig, findConfig, relabelConfig, removeConfig } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { SwarmConfig } from '../../engine/swarm.ts';
@@ -302,12 +302,12 @@ const stepsAside = 'this run will make no further changes';
 export async function awaitDeath(engine: Engine, found: FoundRecord): Promise<FoundRecord | null> {
   const { stack } = found.data;
   const { version } = found.config;
-  for (const endsAt = performance.now() + deadMs; performance.now() < endsAt; await sleep(lookMs)) {
-    const now = await readRecord(engine, stack);
-    if (now === null) return null;
-    if (now.config.id === found.config.id && now.config.version === version) continue;
-    if (now.labels.state.at === 'ended') return now;
+  const evaluate = (now: FoundRecord | null, isLate: boolean) => {
+    if (now !== null && now.config.id === found.config.id && now.config.version === version)
+      return isLate ? found : undefined;
+    if (now === null || now.labels.state.at === 'ended') return now;
     throw isHeld(now, true);
-  }
-  return found;
+  };
+  const wait = { pause: lookMs, deadlineMs: deadMs, signal: engine.aborted };
+  return waitUntil(() => readRecord(engine, stack), evaluate, wait);
 }

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../core/progress/update-error.ts';
+import { pause, waitUntil } from '../../core/progress/wait.ts';
 import { updateService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { DrivenRun, Goal, NextStep } from '../run/drive.ts';
@@ -114,6 +114,11 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     'restore-files': () => this.#restoreFiles(),
   };
 
+  signalFor(goal: Goal): AbortSignal {
+    const isCancellable = goal === 'update' && !this.isReplacing;
+    return (isCancellable ? this.#stack.context.engine : this.#engine).aborted;
+  }
+
   async turnBack(error: unknown): Promise<() => unknown> {
     if (!this.isReplacing) throw error;
     const log = this.#log;
@@ -144,21 +149,23 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
 
   async #lookAtStack(): Promise<StackView> {
     const { record } = this;
-    for (;;) {
-      await sleep(Math.max(1, lookMs - (performance.now() - this.#lookedAt)));
+    const signal = this.#engine.aborted;
+    const observe = async () => {
+      await pause(Math.max(1, lookMs - (performance.now() - this.#lookedAt)), signal);
       this.#lookedAt = performance.now();
       record.check();
-      const view = await this.#watch.look();
-      if (!this.#watch.isOutdated) {
-        // In the record before any decision depends on it: a later run must not roll back.
-        if (this.#watch.hasStarted !== record.hasStarted)
-          await record.note({ started: this.#watch.hasStarted });
-        this.#enterVerify(view);
-        return view;
-      }
+      return this.#watch.look();
+    };
+    const evaluate = (seen: StackView) => {
+      if (!this.#watch.isOutdated) return seen;
       breakSilence(this.#log, 'waiting for the new Swarm leader to receive the state of all nodes');
       this.#wait.since = performance.now();
-    }
+    };
+    const view = await waitUntil(observe, evaluate, { pause: 0, signal });
+    // In the record before any decision depends on it: a later run must not roll back.
+    if (this.#watch.hasStarted !== record.hasStarted) await record.note({ started: this.#watch.hasStarted });
+    this.#enterVerify(view);
+    return view;
   }
 
   /** All services have their new definition. */

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../core/progress/update-error.ts';
+import { waitUntil } from '../../core/progress/wait.ts';
 import { listNodes, listTasks } from '../../engine/api/swarm.ts';
 import { imageOf, type SwarmTask } from '../../engine/swarm.ts';
 import type { FoundStack } from './inspect.ts';
@@ -26,9 +26,12 @@ export async function isWellNow(
   const running = new Set(found.tasks.flatMap((task) => (isAlive(task) ? [task.id] : [])));
   const hasCrashed = found.tasks.some((task) => isMoved(task) && hasEnded(task));
   // Swarm starts a crashed task again after 5 s.
-  const endsAt = performance.now() + (hasCrashed ? 20_000 : 5_000);
-  let { tasks, nodes } = found;
-  for (;;) {
+  const deadlineMs = hasCrashed ? 20_000 : 5_000;
+  const observe = async () => ({
+    tasks: await listTasks(engine, ids),
+    nodes: await listNodes(engine),
+  });
+  const evaluate = ({ tasks, nodes }: Pick<FoundStack, 'tasks' | 'nodes'>, isLate: boolean) => {
     const crashed = tasks.filter((task) => running.has(task.id) && hasEnded(task));
     const ill = moves.find(
       (move) => !isWell(move, tasks, nodes) || crashed.some(({ service }) => service === move.id),
@@ -42,10 +45,10 @@ export async function isWellNow(
         },
       );
     }
-    if (performance.now() >= endsAt) return true;
-    await sleep(lookMs);
-    [tasks, nodes] = await Promise.all([listTasks(engine, ids), listNodes(engine)]);
-  }
+    return isLate || undefined;
+  };
+  evaluate(found, false);
+  return waitUntil(observe, evaluate, { pause: lookMs, deadlineMs, signal: engine.aborted });
 }
 
 /** Not by an owner who scales or drains: those tasks end as `shutdown`. */

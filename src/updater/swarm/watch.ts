@@ -3,7 +3,7 @@ import { listNodes, listServices, listTasks, type SwarmPlace } from '../../engin
 import type { Json } from '../../engine/json.ts';
 import { imageOf, type SwarmNode, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
 import type { Log } from '../run/log/log.ts';
-import type { RunContext } from '../run/run-context.ts';
+import type { EngineContext } from '../run/run-context.ts';
 import { type JournalState, openOf, wayBackOf } from '../run/state/run-state.ts';
 import type { ServiceView, StackView } from './next-write.ts';
 import type { StackRecord } from './record.ts';
@@ -40,7 +40,7 @@ interface Followed {
 }
 
 interface WatchedStack {
-  context: Pick<RunContext, 'engine' | 'log'>;
+  context: EngineContext;
   /** How many ended tasks Swarm remembers of a slot. */
   place: Pick<SwarmPlace, 'history'>;
 }

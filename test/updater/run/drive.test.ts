@@ -10,10 +10,12 @@ import {
   untilDone,
 } from '../../../src/updater/run/drive.ts';
 import { Log } from '../../../src/updater/run/log/log.ts';
+import { engine } from '../../build.ts';
 
 const lines: string[] = [];
 const log = new Log(({ message }) => void lines.push(message));
 const failure = new UpdateError('recreate-failed', 'compose failed');
+let stop = new AbortController();
 
 interface Step {
   kind: string;
@@ -38,6 +40,7 @@ function runOf(update: readonly string[], rollback: readonly string[] = [], acts
       acts[kind]?.();
       done.push(kind);
     },
+    signalFor: () => stop.signal,
     turnBack: async (error) => () => new Error(`went back after ${(error as Error).message}`),
     end: async () => ({ outcome: 'updated', exitCode: 0, message: 'updated' }),
     close() {
@@ -57,7 +60,8 @@ const failing = (times: number, tries?: number) => {
 
 beforeEach(() => {
   lines.length = 0;
-  vi.useFakeTimers({ shouldAdvanceTime: true, advanceTimeDelta: 1_000 });
+  stop = new AbortController();
+  vi.useFakeTimers().setTimerTickMode('nextTimerAsync');
   return () => vi.useRealTimers();
 });
 
@@ -97,6 +101,14 @@ describe('drive', () => {
     await expect(drive(run, 'update', log)).rejects.toBe(failure);
   });
 
+  it.each(['update', 'rollback'] as const)('ends a pause with the signal of the state: %s', async (goal) => {
+    const cancelled = new Error('cancelled');
+    const run = runOf(['up'], ['up'], { up: failing(9, 9) });
+    run.signalFor = (asked) => (asked === goal ? AbortSignal.abort(cancelled) : stop.signal);
+    await expect(drive(run, goal, log)).rejects.toBe(cancelled);
+    expect(lines).toEqual(['try 1']);
+  });
+
   it('ends where nothing can be done, and with any other error', async () => {
     await expect(drive(runOf(['up', 'stuck']), 'update', log)).rejects.toBe(failure);
     const bug = new Error('a bug');
@@ -133,8 +145,9 @@ describe('runToGoal', () => {
 });
 
 it('tries what is outside the loop in the same way', async () => {
+  const context = { engine: engine(), log };
   const work = failing(2);
-  expect(await untilDone(log, async () => work() ?? 'there')).toBe('there');
+  expect(await untilDone(context, async () => work() ?? 'there')).toBe('there');
   const never = failing(9, 3);
-  await expect(untilDone(log, async () => never())).rejects.toBe(failure);
+  await expect(untilDone(context, async () => never())).rejects.toBe(failure);
 });

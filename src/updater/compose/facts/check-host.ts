@@ -2,8 +2,8 @@
 // share, its log server, or the container whose network is shared. Helper containers try it while everything still runs, and change
 // nothing.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../../core/progress/update-error.ts';
+import { pause } from '../../../core/progress/wait.ts';
 import { engineInfo, inspectContainers, inspectWhole, listVolumes } from '../../../engine/api/query.ts';
 import { tryScratch } from '../../../engine/api/scratch.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
@@ -184,7 +184,8 @@ async function tryStart(
       // Dead shares never answer.
       if (signal.aborted && (isFinal || (await engine.answers()))) return refusal(late);
       if (isFinal) throw error;
-      await sleep(tryPauseMs);
+      await pause(tryPauseMs, engine.aborted);
+      engine.aborted.throwIfAborted();
     }
   }
 }

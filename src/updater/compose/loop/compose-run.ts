@@ -57,6 +57,10 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
 
   next = nextStep;
 
+  signalFor(goal: Goal): AbortSignal {
+    return this.#work.contextFor(goal).engine.aborted;
+  }
+
   async execute(step: ComposeStep, view: ComposeView): Promise<void> {
     if (step.kind !== 'announce') this.#work.forgetLook();
     try {
@@ -75,8 +79,8 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
   }
 
   end(): Promise<Ending> {
-    const { context, journal, found, freed, record } = this.#work;
-    if (found === 'no change') return endUnchanged(context, journal, this.#work.prepared());
+    const { context, found, freed, record } = this.#work;
+    if (found === 'no change') return endUnchanged(context, this.#work.prepared());
     return endUpdated(this.#work.replacement(), freed, record);
   }
 

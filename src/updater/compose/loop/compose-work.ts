@@ -3,6 +3,7 @@ import { listProject, type ProjectContainers } from '../../../engine/api/project
 import { Compose, type Model } from '../../../engine/cli/compose.ts';
 import type { Container } from '../../../engine/container.ts';
 import type { PointRecord } from '../../data/point-record.ts';
+import type { Goal } from '../../run/drive.ts';
 import type { EndingFacts } from '../../run/log/ending-facts.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { type Changeover, newHasStarted } from '../../run/state/changeover.ts';
@@ -13,7 +14,7 @@ import type { EarlyPull } from '../pull/early-pull.ts';
 import type { UpTries } from '../replace/bring-up.ts';
 import type { Freeable } from '../replace/end-updated.ts';
 import { StartTimes } from '../replace/health.ts';
-import type { Replacement } from '../replace/replacement.ts';
+import type { JournaledContext, Replacement } from '../replace/replacement.ts';
 import type { RestoreWork } from '../replace/rollback/restore-containers.ts';
 import { startsWhileRestoring } from '../replace/rollback/restore-data.ts';
 import type { OldTexts } from '../replace/rollback/restore-files-and-tags.ts';
@@ -57,9 +58,9 @@ export interface WorkOptions {
 /** What the steps of a run share: its journal, and what this process has found, made and seen. */
 export class ComposeWork {
   /** Signals end what works with it. */
-  readonly context: RunContext;
+  readonly context: JournaledContext;
   /** No signal ends what works with it: half of the containers would be of one version, half of the other. */
-  readonly lasting: RunContext;
+  readonly lasting: JournaledContext;
   readonly journal: Journal;
   readonly #preparation: UpdateBegun | null;
   readonly facts: () => EndingFacts;
@@ -92,13 +93,18 @@ export class ComposeWork {
     journal: Journal,
     { preparation, facts, wasKilled = false, without = [] }: WorkOptions = {},
   ) {
-    this.context = context;
-    this.lasting = { ...context, engine: context.engine.uncancellable() };
+    this.context = { ...context, journal };
+    this.lasting = { ...this.context, engine: context.engine.uncancellable() };
     this.journal = journal;
     this.#preparation = preparation ?? null;
     this.facts = facts ?? (() => endingFactsOf(journal.data));
     this.#wasKilled = wasKilled;
     this.memory.without = new Set(without);
+  }
+
+  /** Until containers are replaced, signals end what works on the way to the new version. */
+  contextFor(goal: Goal): JournaledContext {
+    return goal === 'update' && !isReplacing(this.journal.data.state) ? this.context : this.lasting;
   }
 
   /** The project as it is now, or was a moment ago. */
@@ -176,23 +182,14 @@ export class ComposeWork {
   }
 
   replacement(): Replacement {
-    const { lasting, journal } = this;
-    const compose = new Compose(lasting.engine, journal.data.project);
-    return { ...lasting, compose, journal, changeover: this.changeover(), starts: this.#starts };
+    const compose = new Compose(this.lasting.engine, this.journal.data.project);
+    return { ...this.lasting, compose, changeover: this.changeover(), starts: this.#starts };
   }
 
   restoreWork(): RestoreWork {
     const { successors } = this.memory;
-    const changeover = this.changeover();
     const onRebuilt = (id: string) => this.#rebuilt(id);
-    return {
-      ...this.lasting,
-      journal: this.journal,
-      changeover,
-      successors,
-      agreed: this.#agreed,
-      onRebuilt,
-    };
+    return { ...this.lasting, successors, agreed: this.#agreed, onRebuilt };
   }
 
   /** The next look is a new one. */

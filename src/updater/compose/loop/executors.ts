@@ -49,8 +49,8 @@ const executors: Executors = {
     await begun.checked;
     context.notifier.start(fromWord(begun.plan.installation), nameReached(begun.prepared));
   },
-  'copy-warm': async (_, { context, journal, preparation: { plan } }) => {
-    if (plan.point !== null) await saveWarm(context, journal, plan.point);
+  'copy-warm': async (_, { context, preparation: { plan } }) => {
+    if (plan.point !== null) await saveWarm(context, plan.point);
   },
   'record-containers': async (_, work) => {
     const { context, preparation: begun } = work;
@@ -61,16 +61,16 @@ const executors: Executors = {
     begun.look = same.look;
   },
   'copy-cold': async (_, work) => {
-    const { context, journal, preparation: begun } = work;
+    const { context, preparation: begun } = work;
     const { point, installation } = begun.plan;
     const changeover = work.planned();
-    begun.saved = point && (await saveCold(context, journal, { point, changeover, installation }));
+    begun.saved = point && (await saveCold(context, { point, changeover, installation }));
   },
   write: async (_, work) => {
     const { context, journal, preparation: begun } = work;
     const { saved = null, look, earlier } = begun;
     const changeover = work.planned();
-    await writeUpdate(context, journal, work.prepared(), { changeover, saved });
+    await writeUpdate(context, work.prepared(), { changeover, saved });
     saved?.endWatch();
     // Without its restore point if another version was started in the meantime.
     work.record = journal.data.point ? (saved?.record ?? null) : null;
@@ -107,17 +107,17 @@ const executors: Executors = {
       upOnce({ ...step, kind: 'up', start: true, force: false }, work, view),
     ),
   verify: async (_, work, { now }) => {
-    const { lasting, journal, record } = work;
+    const { lasting, record } = work;
     // They are read beside the new version's start, and not while nothing answers.
-    record?.hash(await dataDoors(lasting, journal));
+    record?.hash(await dataDoors(lasting));
     // The old image is no longer needed, and the engine has time while the new version starts.
     work.freed = startEarly(freeable(lasting.engine, work.changeover()));
     await verify(work.replacement(), now);
   },
 
-  'restore-data': (_, { lasting, journal, startsWhileRestoring }) =>
-    restoreData(lasting, journal, startsWhileRestoring).catch(failNotWritten),
-  'restore-files': (_, work) => restoreFilesAndTags(work.lasting, work.journal, work.oldTexts()),
+  'restore-data': (_, { lasting, startsWhileRestoring }) =>
+    restoreData(lasting, startsWhileRestoring).catch(failNotWritten),
+  'restore-files': (_, work) => restoreFilesAndTags(work.lasting, work.oldTexts()),
   'restore-again': async (_, work) => {
     const { lasting, journal } = work;
     // If this run ends here, the next one restores the data again.
@@ -130,18 +130,18 @@ const executors: Executors = {
       );
       return;
     }
-    await standStill(lasting, journal);
+    await standStill(lasting);
     throw new UpdateError(
       'data-not-restored',
       'the new version was started repeatedly while the old version was being restored',
     );
   },
-  'start-data-services': (_, work) => startDataAgain(work.lasting, work.journal, work.changeover()),
+  'start-data-services': (_, work) => startDataAgain(work.lasting),
   // What is being stopped would end after it was found running: a second stop ends with the first one.
   'end-stops': async (_, work, { now }) => {
     work.beginRestoring(now);
     const ending = mayBeStopping(work.changeover(), now, work.stopsUnderWay());
-    await stopAll(work.lasting, ending, ' (already requested)');
+    await stopAll(work.lasting, ending, { words: ' (already requested)' });
   },
   'restore-removed': async ({ names, failure }, work) => {
     work.restoreAgain(['restore-files', 'start-data-services', 'end-stops']);
@@ -154,8 +154,7 @@ const executors: Executors = {
       `another version was started in the meantime, so ${from} will not be started again`,
     );
   },
-  'end-restore-point': (_, { lasting, journal, isOvertaken }) =>
-    endRestorePoint(lasting, journal, isOvertaken),
+  'end-restore-point': (_, { lasting, isOvertaken }) => endRestorePoint(lasting, isOvertaken),
 };
 
 async function upOnce(step: StepOf<'up'>, work: ComposeWork, { now }: ComposeView): Promise<void> {

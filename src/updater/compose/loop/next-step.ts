@@ -5,8 +5,12 @@ import { newHasStarted } from '../../run/state/changeover.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 import { isBeforeReplacing } from '../../run/state/run-state.ts';
 import { type ReplaceStep, replaceSteps } from '../replace/replace-steps.ts';
-import { removedContainers, withOldIds } from '../replace/rollback/removed-containers.ts';
-import { type RestoreStep, restoreSteps } from '../replace/rollback/restore-steps.ts';
+import {
+  type RestoreStep,
+  removedContainers,
+  restoreSteps,
+  withOldIds,
+} from '../replace/rollback/restore-steps.ts';
 
 /** On the way to the new version. */
 type UpdateStep =

@@ -1,16 +1,15 @@
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
 import { type Point, savedAt } from '../../data/point.ts';
 import type { PointRecord } from '../../data/point-record.ts';
 import { type Ending, endingOf, keptEnding } from '../../run/log/ending.ts';
-import type { Log } from '../../run/log/log.ts';
-import type { RunContext } from '../../run/run-context.ts';
 import { newHasStarted } from '../../run/state/changeover.ts';
-import { endingFactsOf, type Journal } from '../../run/state/journal.ts';
+import { endingFactsOf } from '../../run/state/journal.ts';
 import { isReplacing, openOf } from '../../run/state/run-state.ts';
 import { dataDoors } from '../replace/data-services.ts';
 import { findSaved } from '../replace/find-saved.ts';
+import type { JournaledContext } from '../replace/replacement.ts';
 import { beginRollback, cannotRollBack, openPoint } from '../replace/rollback/restore-data.ts';
 import type { ComposeWork } from './compose-work.ts';
 
@@ -25,20 +24,20 @@ export function turnBack(work: ComposeWork, error: unknown): Promise<() => unkno
 
 /** Nothing of the new version was meant to run yet. */
 async function beforeReplacing(work: ComposeWork, cause: unknown): Promise<() => unknown> {
-  const { lasting, journal } = work;
+  const { lasting } = work;
   const { engine, log, options, cancellation } = lasting;
   work.close();
   const error = unlessStarted(cause);
   const isThere = await engine.answers();
   const failure = isThere && !options.noRollback ? unlessCancelled(error) : null;
-  if (failure instanceof UpdateError && (await isOverSaved(lasting, journal)))
-    return withData(lasting, journal, { error: failure, record: null });
+  if (failure instanceof UpdateError && (await isOverSaved(lasting)))
+    return withData(lasting, { error: failure, record: null });
   // An engine that has sent a signal and no longer answers is shutting down; it starts this container again afterwards.
   if (error instanceof Cancelled && !isThere) throw new Interrupted();
   // If the engine does not answer, the journal gets no ending, so a restarted container starts the update over.
   if (isThere) {
     const facts = { ...work.facts(), product: options.product };
-    await markRollback(journal, log, endingOf(error, facts, log, cancellation.signalNumber));
+    await markRollback(lasting, endingOf(error, facts, log, cancellation.signalNumber));
   }
   const message = 'another version was started while the data was being saved';
   return () => (work.isOvertaken ? new UpdateError('containers-changed', message, { cause: error }) : error);
@@ -56,20 +55,17 @@ async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => 
   if (journal.data.started || newHasStarted(work.changeover(), now.containers)) {
     const leftAlone = await findSaved(engine, journal.data);
     await journal.note({ started: true, ...(leftAlone && { leftAlone }) });
-    if (!(error instanceof UpdateError)) throw error;
+    const failed = requireUpdateError(error);
     if (journal.data.point?.state === 'saved' && !options.noRollback)
-      return withData(lasting, journal, { error, record });
-    if (isBroken) throw error;
-    throw new UpdateError('broken', error.message, { detail: error.detail, cause: error });
+      return withData(lasting, { error: failed, record });
+    throw isBroken ? error : failed.withCode('broken');
   }
   record?.cancel();
-  const failure = isBroken
-    ? new UpdateError('recreate-failed', error.message, { detail: error.detail, cause: error })
-    : error;
+  const failure = isBroken ? error.withCode('recreate-failed') : error;
   const ending = endingOf(failure, { ...endingFactsOf(journal.data), product: options.product }, log);
   for (const line of ending.lines) log.error(line);
   log.warn('no container of the new version has started; restoring the old version');
-  await markRollback(journal, log, ending);
+  await markRollback(lasting, ending);
   return () =>
     failure instanceof UpdateError
       ? new UpdateError(failure.code, failure.message, {
@@ -82,11 +78,10 @@ async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => 
 
 /** Something of the new version has started, and the run cannot end `updated`: version, files and data go back. */
 async function withData(
-  context: RunContext,
-  journal: Journal,
+  context: JournaledContext,
   { error, record }: { error: UpdateError; record: PointRecord | null },
 ): Promise<() => unknown> {
-  const { log, options, cancellation } = context;
+  const { log, options, cancellation, journal } = context;
   cancellation.tooLate();
   const { from } = journal.data;
   const facts = { ...endingFactsOf(journal.data), product: options.product };
@@ -99,9 +94,9 @@ async function withData(
   log.warn(`${point.next} failed; rolling back to ${from} with the data saved at ${savedAt(point)}`);
   const rolledBack = rolledBackTo(point, error.message, { isLogged: true, cause: error });
   const target = { record: found, back: journal.data };
-  await beginRollback(context, journal, target, endingOf(rolledBack, facts, log));
+  await beginRollback(context, target, endingOf(rolledBack, facts, log));
   // Hashes that this run is computing are not computed once more.
-  await record?.hashed(await dataDoors(context, journal)).catch(() => {});
+  await record?.hashed(await dataDoors(context)).catch(() => {});
   return () => rolledBack;
 }
 
@@ -120,7 +115,7 @@ export const rolledBackTo = (
 /** A data service did not start after its data was saved. The second try, on the way out, decides whether it is down. */
 const unlessStarted = (error: unknown): unknown =>
   error instanceof UpdateError && error.code === 'containers-not-restored'
-    ? new UpdateError('save-failed', error.message, { detail: error.detail, cause: error })
+    ? error.withCode('save-failed')
     : error;
 
 /** A run that is cancelled does not leave another version on data that is saved. */
@@ -130,14 +125,14 @@ const unlessCancelled = (error: unknown): unknown =>
     : error;
 
 /** The new version was started on data that is saved: by `docker compose up`, from files that were just written. */
-async function isOverSaved({ engine }: RunContext, { data }: Journal): Promise<boolean> {
+async function isOverSaved({ engine, journal: { data } }: JournaledContext): Promise<boolean> {
   if (data.changeover === null || data.point?.state !== 'saved') return false;
   const { containers } = await listProject(engine, data.project.name);
   return newHasStarted(data.changeover, containers);
 }
 
 /** Records the way back, and the ending of the run after it; null if an update starts over after it. */
-export async function markRollback(journal: Journal, log: Log, ending: Ending | null): Promise<void> {
+export async function markRollback({ journal, log }: JournaledContext, ending: Ending | null): Promise<void> {
   const open = openOf(journal.data.state);
   if (open === null || open.at === 'rolling-back' || open.at === 'restoring') return;
   const kept = ending && keptEnding(log, ending);

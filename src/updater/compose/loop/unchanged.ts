@@ -2,12 +2,11 @@ import { isUp } from '../../../engine/container.ts';
 import { keepsContainer } from '../../../engine/same-image.ts';
 import { type Ending, endWell } from '../../run/log/ending.ts';
 import { and, seconds } from '../../run/log/wording.ts';
-import type { RunContext } from '../../run/run-context.ts';
-import type { Journal } from '../../run/state/journal.ts';
 import { movedServices } from '../inspect/installation.ts';
 import type { PreparedPlan } from '../plan/plan.ts';
 import { releaseCommand } from '../plan/release-label.ts';
 import { versionWarnings, whatRuns } from '../plan/version-sentences.ts';
+import type { JournaledContext } from '../replace/replacement.ts';
 import { verifyUnchanged } from '../replace/verify.ts';
 
 /** Whether no file changes, and all required containers are running with exactly these images. */
@@ -24,15 +23,11 @@ export function isUnchanged({ installation, changes, references, images }: Prepa
 }
 
 /** Ends a run that has nothing to do, if the services are healthy. @throws UpdateError unhealthy */
-export async function endUnchanged(
-  context: RunContext,
-  journal: Journal,
-  plan: PreparedPlan,
-): Promise<Ending> {
+export async function endUnchanged(context: JournaledContext, plan: PreparedPlan): Promise<Ending> {
   const { log, beganAt } = context;
   const services = movedServices(plan.installation);
   const ready = releaseCommand(plan, plan.images.get(plan.app.to), 'ready');
-  await verifyUnchanged(context, journal, services, ready);
+  await verifyUnchanged(context, services, ready);
   log.enter('done');
   for (const warning of versionWarnings(plan)) log.warn(warning);
   const lasting = services.filter(({ name }) => !plan.migrations.includes(name));

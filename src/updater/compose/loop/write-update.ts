@@ -5,15 +5,13 @@ import { hashAt } from '../../../core/files/file-record.ts';
 import { disk } from '../../../core/files/file-system.ts';
 import { replaceFiles } from '../../../core/files/replace-files.ts';
 import { stateName } from '../../../core/progress/state-name.ts';
-import { Cancelled } from '../../../core/progress/stops.ts';
 import type { Point } from '../../data/point.ts';
-import type { RunContext } from '../../run/run-context.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
-import type { Journal } from '../../run/state/journal.ts';
 import { pruneBackups } from '../../run/state/kept-runs.ts';
 import { backupsOf } from '../../run/state/state-directory.ts';
 import type { PreparedPlan } from '../plan/plan.ts';
 import { moveTags } from '../pull/tags.ts';
+import type { JournaledContext } from '../replace/replacement.ts';
 import { prepareRollback } from '../replace/rollback/prepare-rollback.ts';
 import type { Saved } from '../replace/save.ts';
 
@@ -21,13 +19,13 @@ import type { Saved } from '../replace/save.ts';
  * The phase `write`: writes the files, moves tags that the pull did not move, and records what a rollback needs.
  */
 export async function writeUpdate(
-  context: RunContext,
-  journal: Journal,
+  context: JournaledContext,
   plan: PreparedPlan,
   { changeover, saved }: { changeover: Changeover; saved: Saved | null },
 ): Promise<void> {
+  const { journal } = context;
   const { installation, images } = plan;
-  await writeFiles(context, plan, journal);
+  await writeFiles(context, plan);
   if (context.options.data.restorePoint) await moveTags(context, images);
   await saved?.hold();
   // Without a restore point if another version was started in the meantime.
@@ -37,7 +35,7 @@ export async function writeUpdate(
       fileHashes: await composeHashes(installation.files),
     });
   }
-  await prepareRollback(context, journal, changeover, installation);
+  await prepareRollback(context, changeover, installation);
 }
 
 /** A rollback is refused if a compose file has been edited since. */
@@ -49,15 +47,14 @@ function composeHashes(files: ProjectFiles): Promise<Point['fileHashes']> {
 
 /** Writes all files or none. The journal lists all of them before the first one is changed. */
 async function writeFiles(
-  { log, cancellation }: RunContext,
+  { log, cancellation, journal }: JournaledContext,
   { installation, changes }: PreparedPlan,
-  journal: Journal,
 ): Promise<void> {
   await checkTargets(
     changes.map(({ path }) => path),
     installation.paths,
   );
-  if (cancellation.signal.aborted) throw new Cancelled();
+  cancellation.signal.throwIfAborted();
   const { run } = journal.data;
   // Backups use host paths, because a later run may mount the directory elsewhere.
   const backups = backupsOf(installation.project.directory);
@@ -76,5 +73,5 @@ async function writeFiles(
     log.info(`${description} (${kept})`, { file: path });
   }
   await pruneBackups(backups, run);
-  if (cancellation.signal.aborted) throw new Cancelled();
+  cancellation.signal.throwIfAborted();
 }

@@ -1,10 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../../core/progress/update-error.ts';
+import { pause } from '../../../core/progress/wait.ts';
 import { ownLogin, type RemoteImage, remoteImage } from '../../../engine/api/remote-digest.ts';
 import { classifyPullFailure } from '../../../engine/pull-failure.ts';
 import type { RegistryLogin } from '../../../engine/registry-login.ts';
-import type { Log } from '../../run/log/log.ts';
-import type { RunContext } from '../../run/run-context.ts';
+import type { EngineContext } from '../../run/run-context.ts';
 
 /** The image that a tag leads to, and the login that its registry has taken. */
 export interface PublishedImage extends RemoteImage {
@@ -16,7 +15,7 @@ const pausesMs = [2_000, 5_000, 10_000];
 
 /** Asks the registry, whose answer is the cause that people are told. @throws UpdateError pull-…, engine-version */
 export async function askPublished(
-  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
+  { engine, log }: EngineContext,
   repository: string,
   reference: string,
 ): Promise<PublishedImage> {
@@ -32,20 +31,20 @@ export async function askPublished(
       return { status: null, said: `timeout: ${error.message}` };
     });
     if ('digest' in told) return { ...told, reference, login };
-    await pauseAfter(told, { reference, attempt, log });
-    if (engine.aborted.aborted) throw engine.abortion;
+    await pauseAfter(told, { reference, attempt, engine, log });
   }
 }
 
 /** Waits before the next try, where one is worth it; else says why there is none. @throws UpdateError pull-… */
 export async function pauseAfter(
   { said, status }: { said: string; status: number | null },
-  { reference, attempt, log }: { reference: string; attempt: number; log: Pick<Log, 'warn'> },
+  { reference, attempt, engine, log }: EngineContext & { reference: string; attempt: number },
 ): Promise<void> {
   const { code, again, sentence, advice } = classifyPullFailure(said, [reference], status);
-  const pause = again === 'never' ? undefined : pausesMs[attempt];
-  if (pause === undefined)
+  const pauseMs = again === 'never' ? undefined : pausesMs[attempt];
+  if (pauseMs === undefined)
     throw new UpdateError(code, `${reference}: ${sentence}`, { detail: [said], ...(advice && { advice }) });
-  log.warn(`${reference}: ${sentence}; trying again in ${pause / 1000} s (${said})`);
-  await sleep(pause);
+  log.warn(`${reference}: ${sentence}; trying again in ${pauseMs / 1000} s (${said})`);
+  await pause(pauseMs, engine.aborted);
+  engine.aborted.throwIfAborted();
 }

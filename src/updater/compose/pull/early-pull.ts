@@ -1,9 +1,10 @@
+import { Cancelled } from '../../../core/progress/stops.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import type { InspectedProject } from '../inspect/installation.ts';
 import type { Move } from '../plan/plan.ts';
 import { type PullLog, pullImages } from './pull-images.ts';
-import { localImages } from './tags.ts';
+import { localImages, removeNames } from './tags.ts';
 
 type References = ReadonlyMap<string, string>;
 
@@ -62,12 +63,12 @@ export class EarlyPull {
 
   /** Nothing of it is under way any more. */
   async end(): Promise<void> {
-    this.#stop.abort();
+    this.#stop.abort(new Cancelled());
     await this.#pulled.catch(() => {});
     const { engine, options } = this.#context;
     // Nobody is to find by its name what may not be what was to be proven.
     if (options.proof.release === null && options.proof.expect.length === 0) return;
-    for (const reference of await this.references()) await engine.call(['image', 'rm', reference]);
+    await removeNames(engine, await this.references().catch(() => []));
   }
 }
 

@@ -15,7 +15,7 @@ import { failedImages } from './failed-images.ts';
 import { loadImages } from './load/load-images.ts';
 import { pullImages } from './pull-images.ts';
 import { requireNamed, requireProven, serviceOfKey } from './require-proven.ts';
-import { localImages, type TagBefore, tagsBefore } from './tags.ts';
+import { localImages, removeNames, type TagBefore, tagsBefore } from './tags.ts';
 
 /** Where it is noted what tags named before, so that they can be moved back. */
 export interface TagNotes {
@@ -101,8 +101,8 @@ async function requireAllProven(
       ...forms.keys(),
       ...(journal?.data.tags ?? []).map(({ reference }) => reference),
     ]);
-    for (const reference of new Set(wanted.values()))
-      if (!before.has(reference)) await engine.call(['image', 'rm', reference]);
+    const added = [...new Set(wanted.values())].filter((reference) => !before.has(reference));
+    await removeNames(engine, added);
     throw error;
   }
 }

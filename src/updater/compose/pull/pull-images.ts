@@ -1,9 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { Cancelled } from '../../../core/progress/stops.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
+import { pause } from '../../../core/progress/wait.ts';
 import type { Compose, Model } from '../../../engine/cli/compose.ts';
 import { composeMessages } from '../../../engine/cli/compose-output.ts';
 import { letThrough, proxyRefusal } from '../../../engine/proxy-refusal.ts';
@@ -96,8 +95,8 @@ async function pullTogether(
       const failure = classifyPullFailure(messages.join('\n'), references.values());
       const failed = failedImages(references.values(), messages, failure.code).join(', ');
       oneByOne ||= failure.again === 'patiently';
-      const pause = pausesMs[failure.again][attempt];
-      if (pause === undefined || performance.now() + pause > deadline) {
+      const pauseMs = pausesMs[failure.again][attempt];
+      if (pauseMs === undefined || performance.now() + pauseMs > deadline) {
         const again = attempt > 0 ? `, after ${attempt + 1} tries` : '';
         const advice =
           failure.code === 'pull-unknown' && platform !== undefined
@@ -109,11 +108,10 @@ async function pullTogether(
         });
       }
       log.warn(
-        `${failed}: ${failure.sentence}; trying again in ${pause / 1000} s (${messages.at(-1) ?? 'no reason given'})`,
+        `${failed}: ${failure.sentence}; trying again in ${pauseMs / 1000} s (${messages.at(-1) ?? 'no reason given'})`,
       );
-      await sleep(pause, undefined, { signal: engine.signal }).catch(() => {
-        throw new Cancelled();
-      });
+      await pause(pauseMs, engine.aborted);
+      engine.aborted.throwIfAborted();
     }
     if (percent) log.progress(100, `pulled ${names}`);
     else log.info(`pulled ${names}`);

@@ -62,3 +62,9 @@ export async function restoreTags(
     log.info(`${reference} points to the previous image again`);
   }
 }
+
+/** Removes names that the run has given to images. Neither a signal nor a failure hides why the run removes them. */
+export async function removeNames(engine: Engine, references: Iterable<string>): Promise<void> {
+  const lasting = engine.uncancellable();
+  for (const reference of references) await lasting.call(['image', 'rm', reference]).catch(() => {});
+}

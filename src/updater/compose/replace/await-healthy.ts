@@ -1,4 +1,5 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
+import { waitUntil } from '../../../core/progress/wait.ts';
 import { listen } from '../../../engine/api/events.ts';
 import { inspectContainers } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
@@ -7,8 +8,7 @@ import type { Container } from '../../../engine/container.ts';
 import { breakSilence } from '../../run/log/heartbeat.ts';
 import { maskRulesOfContainers } from '../../run/log/mask-rules.ts';
 import { eachOnce } from '../../run/log/wording.ts';
-import type { RunContext } from '../../run/run-context.ts';
-import type { Doors } from './containers.ts';
+import type { EngineContext, RunContext } from '../../run/run-context.ts';
 import { type HealthReport, type HealthRules, HealthWatch, type WatchedService } from './health.ts';
 import { HealthChecks } from './health-checks.ts';
 
@@ -44,41 +44,42 @@ interface Watched {
 }
 
 /**
- * Waits until the services that each look gives are well; gives the last look, too.
+ * Waits until the services that each look gives are well.
  * @throws UpdateError broken, with the last lines of what the unwell containers printed
  */
 export async function awaitWell(
-  { engine, log }: Doors,
+  { engine, log }: EngineContext,
   { about, look }: Watched,
   rules: HealthRules,
-): Promise<{ reports: HealthReport[]; services: readonly WatchedService[] }> {
+): Promise<HealthReport[]> {
   const beganAt = performance.now();
   const watch = new HealthWatch(rules, beganAt);
   const checks = new HealthChecks(engine);
   const events = listen(engine, about);
-  try {
-    for (;;) {
-      const services = await look();
-      const now = performance.now();
-      // Before the log of an unwell one is printed: the environment of a new container may hold a new password.
-      log.addMaskRules(() => maskRulesOfContainers(services.flatMap(({ containers }) => containers)));
-      const verdict = watch.look(services.map(shown), now);
-      if (verdict.kind === 'well') {
-        for (const { service, doubt } of verdict.reports)
-          if (doubt) log.warn(`${service} could not be verified, because its health check ${doubt}`);
-        return { reports: verdict.reports, services };
-      }
-      if (verdict.kind === 'unwell') {
-        const logs = await Promise.all(verdict.worst.map((container) => lastLog(engine, container)));
-        throw new UpdateError('broken', verdict.sentence, { detail: logs.flat() });
-      }
+  const observe = async () => {
+    const services = await look();
+    const now = performance.now();
+    const containers = services.flatMap((service) => service.containers);
+    // Before the log of an unwell one is printed: the environment of a new container may hold a new password.
+    log.addMaskRules(() => maskRulesOfContainers(containers));
+    const verdict = watch.look(services.map(shown), now);
+    if (verdict.kind === 'waiting') {
       breakSilence(log, verdict.sentence);
-      await checks.run(services.flatMap(({ containers }) => containers));
-      await events.next(verdict.dueMs);
+      await checks.run(containers);
     }
-  } finally {
-    events.close();
+    return verdict;
+  };
+  const verdict = await waitUntil(observe, (seen) => (seen.kind === 'waiting' ? undefined : seen), {
+    pause: (seen) => events.next(seen.kind === 'waiting' ? seen.dueMs : 0),
+    signal: engine.aborted,
+  }).finally(() => events.close());
+  if (verdict.kind === 'unwell') {
+    const logs = await Promise.all(verdict.worst.map((container) => lastLog(engine, container)));
+    throw new UpdateError('broken', verdict.sentence, { detail: logs.flat() });
   }
+  for (const { service, doubt } of verdict.reports)
+    if (doubt) log.warn(`${service} could not be verified, because its health check ${doubt}`);
+  return verdict.reports;
 
   /** Only the beginning of a health check's output is shown: cut before it is masked, it would show half a password. */
   function shown({ containers, ...service }: WatchedService): WatchedService {

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../../core/progress/update-error.ts';
+import { waitUntil } from '../../../core/progress/wait.ts';
 import {
   hasTemporaryName,
   listProject,
@@ -8,10 +8,9 @@ import {
 import type { Container } from '../../../engine/container.ts';
 import { breakSilence } from '../../run/log/heartbeat.ts';
 import { seconds } from '../../run/log/wording.ts';
-import type { RunContext } from '../../run/run-context.ts';
+import type { EngineContext, RunContext } from '../../run/run-context.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 import { wasLeftDown } from '../../run/state/was-interrupted.ts';
-import type { Doors } from './containers.ts';
 import { lookEveryMs, type OthersRules, OthersWatch, patienceMs } from './others-watch.ts';
 
 /** What the engine has of a project where no compose call is replacing anything. */
@@ -38,7 +37,7 @@ export const awaitQuiet = (
  * @throws UpdateError compose-busy after two minutes
  */
 export async function awaitOthers(
-  { engine, log }: Doors,
+  { engine, log }: EngineContext,
   project: string,
   rules: OthersRules,
   first: ProjectContainers | null = null,
@@ -46,8 +45,13 @@ export async function awaitOthers(
   const beganAt = performance.now();
   const watch = new OthersWatch(rules, beganAt);
   let isTold = false;
-  for (let seen = first; ; seen = null) {
+  let seen = first;
+  const observe = async () => {
     const found = seen ?? (await listProject(engine, project));
+    seen = null;
+    return found;
+  };
+  const evaluate = (found: ProjectContainers): QuietProject | undefined => {
     const now = performance.now();
     const verdict = watch.look(found, now);
     if (verdict.kind === 'quiet') return { ...found, debris: verdict.debris };
@@ -64,8 +68,8 @@ export async function awaitOthers(
     if (isTold) breakSilence(log, sentence);
     else log.info(sentence);
     isTold = true;
-    await sleep(lookEveryMs);
-  }
+  };
+  return waitUntil(observe, evaluate, { pause: lookEveryMs, signal: engine.aborted });
 }
 
 const adviceOn = (containers: readonly Container[]): string =>

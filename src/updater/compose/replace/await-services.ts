@@ -1,4 +1,4 @@
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import {
   finalName,
   hasTemporaryName,
@@ -63,7 +63,7 @@ export async function awaitServices(
     if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet') throw othersAtWork(app);
     return watchedServices(changeover, found.containers);
   };
-  const { reports } = await awaitWell(work, { about, look }, rules);
+  const reports = await awaitWell(work, { about, look }, rules);
   const isOpen = (container: Container) => hasTemporaryName(container) && isMoved(changeover, container);
   if ([...found.leftovers, ...found.containers].some(isOpen)) throw othersAtWork(app);
   return { reports, found };
@@ -99,8 +99,8 @@ async function endOthers(
   const { changeover } = work;
   const project = work.compose.project.name;
   const quiet = await awaitOthers(work, project, othersRules(changeover), first).catch((error) => {
-    if (!(error instanceof UpdateError) || error.code !== 'compose-busy') throw error;
-    work.log.warn(`${error.message}; continuing without waiting any longer`);
+    const { message } = requireUpdateError(error, 'compose-busy');
+    work.log.warn(`${message}; continuing without waiting any longer`);
     return null;
   });
   const debris = (quiet?.debris ?? []).filter((container) => !staysDown(changeover, container));

@@ -1,44 +1,32 @@
 import { finalName } from '../../../engine/api/project-containers.ts';
 import { stopContainers } from '../../../engine/api/query.ts';
-import { type Container, serviceOf } from '../../../engine/container.ts';
+import type { Container } from '../../../engine/container.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
-import type { RunContext } from '../../run/run-context.ts';
-import type { Changeover } from '../../run/state/changeover.ts';
-
-/** What it takes to call the engine, and to say so. */
-export type Doors = Pick<RunContext, 'engine' | 'log'>;
+import type { EngineContext } from '../../run/run-context.ts';
 
 /** Stops containers, and says so as long as their grace periods go on. @throws UpdateError engine-unavailable */
 export async function stopAll(
-  { engine, log }: Doors,
+  { engine, log }: EngineContext,
   containers: readonly { id: string; name: string }[],
-  words = '',
+  { words = '', graces }: { words?: string; graces?: ReadonlyMap<string, number> } = {},
 ): Promise<void> {
-  const stopped = stopContainers(
-    engine,
-    containers.map(({ id }) => id),
-  );
-  await withHeartbeat(log, `waiting for ${namesOf(containers)} to stop${words}`, stopped);
+  const ids = containers.map(({ id }) => id);
+  const sentence = `waiting for ${namesOf(containers)} to stop${words}`;
+  await withHeartbeat(log, sentence, stopContainers(engine, ids, graces));
 }
 
 /** Stops and removes containers. Their volumes stay: a new container may share them with an old one. */
 export async function stopAndRemove(
-  doors: Doors,
+  doors: EngineContext,
   containers: readonly { id: string; name: string }[],
 ): Promise<void> {
   await stopAll(doors, containers);
   await doors.engine.callOrThrow(['rm', '--force', ...containers.map(({ id }) => id)]);
 }
 
-/** The containers of what moves, in the order in which they are stopped. */
-export const workersFirst = ({ moved }: Changeover, containers: readonly Container[]): Container[] =>
-  [false, true].flatMap((isApp) =>
-    containers.filter((each) => moved.some((one) => one.name === serviceOf(each) && one.isApp === isApp)),
-  );
-
 /** Removes containers that would block the next `up` by holding its names. */
 export async function removeLeftovers(
-  { engine, log }: Doors,
+  { engine, log }: EngineContext,
   leftovers: readonly Container[],
 ): Promise<void> {
   if (leftovers.length === 0) return;
@@ -48,7 +36,10 @@ export async function removeLeftovers(
 }
 
 /** Gives containers the final names that a compose call did not come to give them. */
-export async function giveNames({ engine, log }: Doors, containers: readonly Container[]): Promise<void> {
+export async function giveNames(
+  { engine, log }: EngineContext,
+  containers: readonly Container[],
+): Promise<void> {
   for (const container of containers) {
     const name = finalName(container);
     const { exitCode } = await engine.call(['rename', container.id, name]);
@@ -62,7 +53,7 @@ export async function giveNames({ engine, log }: Doors, containers: readonly Con
 
 /** Starts containers that another compose call was to start. */
 export async function startBrokenOff(
-  { engine, log }: Doors,
+  { engine, log }: EngineContext,
   containers: readonly { id: string; name: string }[],
 ): Promise<void> {
   if (containers.length === 0) return;

@@ -1,30 +1,29 @@
 // Services that a restore point covers and the update does not replace: stopped while their data is copied, and started again.
 
-import { setTimeout as sleep } from 'node:timers/promises';
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
+import { pause, waitUntil } from '../../../core/progress/wait.ts';
 import { askApi } from '../../../engine/api/api.ts';
 import type { Blueprint } from '../../../engine/api/blueprint.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
-import {
-  inspectContainers,
-  inspectRunning,
-  listNetworks,
-  stopContainers,
-} from '../../../engine/api/query.ts';
+import { inspectContainers, inspectRunning, listNetworks } from '../../../engine/api/query.ts';
 import { rebuildContainer } from '../../../engine/api/rebuild-container.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../../engine/container.ts';
 import { refusal } from '../../../engine/http/fault.ts';
 import { object } from '../../../engine/json.ts';
 import type { DataDoors } from '../../data/data-doors.ts';
+import type { Point } from '../../data/point.ts';
 import { runTools } from '../../data/tools-container.ts';
-import { breakSilence, withHeartbeat } from '../../run/log/heartbeat.ts';
+import { type Started, StartWatch } from '../../data/watch-starts.ts';
+import { breakSilence } from '../../run/log/heartbeat.ts';
 import { and } from '../../run/log/wording.ts';
-import type { RunContext } from '../../run/run-context.ts';
-import { type Changeover, type ContainerRecord, recordsOf } from '../../run/state/changeover.ts';
+import type { EngineContext, RunContext } from '../../run/run-context.ts';
+import { type ContainerRecord, recordsOf } from '../../run/state/changeover.ts';
 import type { Journal, JournalData } from '../../run/state/journal.ts';
 import { awaitHealthy } from './await-healthy.ts';
-import { type Doors, namesOf, workersFirst } from './containers.ts';
+import { stopAll } from './containers.ts';
+import type { JournaledContext } from './replacement.ts';
 import { checkRights } from './rollback/check-rights.ts';
 
 export type JournalPoint = NonNullable<JournalData['point']>;
@@ -37,24 +36,21 @@ const leastGraceSeconds = 60;
 const killedCode = 137;
 const startDeadlineMs = 900_000;
 const settleMs = 1_000;
+/** Each look at the ports of a container takes a helper container. */
+const portsPauseMs = 1_000;
 /** How often a data service may be replaced while it is starting. */
 const startTries = 5;
 
 /** What saving and restoring works with, for the run of a journal. */
-export async function dataDoors(
-  { engine, log }: Doors,
-  { data: { containerId, project } }: Pick<Journal, 'data'>,
-): Promise<DataDoors> {
+export async function dataDoors({ engine, log, journal }: JournaledContext): Promise<DataDoors> {
+  const { containerId, project } = journal.data;
   const [own] = await inspectContainers(engine, [containerId]);
   if (!own) throw new UpdateError('own-container', 'the engine cannot find the updater container');
   return { engine, log, project: project.name, toolsImage: own.imageId, hasLock: true };
 }
 
 /** Running containers that live in a namespace of one of these, of whatever project. */
-export async function ridersOf(
-  { engine }: Pick<Doors, 'engine'>,
-  providers: readonly { id: string }[],
-): Promise<Container[]> {
+export async function ridersOf(engine: Engine, providers: readonly { id: string }[]): Promise<Container[]> {
   if (providers.length === 0) return [];
   const modes = new Set(providers.map(({ id }) => `container:${id}`));
   return (await inspectRunning(engine)).filter(({ networkMode, pidMode, ipcMode }) =>
@@ -73,70 +69,72 @@ export async function portsOf(
     return protocol === 'tcp' ? [Number(number)] : [];
   });
   if (container.health !== null || exposed.length === 0 || container.status !== 'running') return [];
-  const open: number[] = await askPorts(doors, container.id).catch((error) => {
-    if (error instanceof UpdateError) return [];
-    throw error;
-  });
+  const open = await askPorts(doors, container.id);
   return exposed.filter((port) => open.includes(port));
 }
 
-/** The TCP ports that something listens on in the network of a container. */
-async function askPorts(doors: DataDoors, networkOf: string): Promise<number[]> {
-  const asked = { mounts: [] };
-  return runTools(doors, {
+/**
+ * The TCP ports that something listens on in the network of a container. None if they cannot be read: a container that is just
+ * restarting has no network to join.
+ */
+const askPorts = (doors: DataDoors, networkOf: string): Promise<number[]> =>
+  runTools(doors, {
     verb: 'ports',
     code: 'engine-unavailable',
     networkOf,
     mounts: [],
-    asked,
-  });
-}
+    asked: { mounts: [] },
+  }).catch((error) => requireUpdateError(error) && []);
 
 /** The covered containers that are up, in the order in which they are stopped: workers, app, then data services. */
 export async function runningCovered(
-  { engine }: Pick<Doors, 'engine'>,
-  { project, point }: Pick<JournalData, 'project' | 'point'>,
-  changeover: Changeover,
+  engine: Engine,
+  { project, point, changeover }: JournalData,
 ): Promise<Container[][]> {
+  if (changeover === null) return [];
   const { containers, leftovers } = await listProject(engine, project.name);
   const up = [...containers, ...leftovers].filter(isUp);
-  const updated = workersFirst(changeover, up);
-  const isApp = (each: Container) =>
-    changeover.moved.some((moved) => moved.isApp && moved.name === serviceOf(each));
+  const [workers, app] = [false, true].map((isApp) =>
+    up.filter((each) => changeover.moved.some((one) => one.name === serviceOf(each) && one.isApp === isApp)),
+  );
   const services = (point?.services ?? []).map((name) => up.filter((each) => serviceOf(each) === name));
   const riders = await inspectContainers(engine, point?.riders.map(({ id }) => id) ?? []);
-  return [
-    updated.filter((each) => !isApp(each)),
-    updated.filter(isApp),
-    riders.filter(isUp),
-    ...services.toReversed(),
-  ].filter((group) => group.length > 0);
+  const groups = [workers, app, riders.filter(isUp), ...services.toReversed()];
+  return groups.filter((group) => group !== undefined && group.length > 0) as Container[][];
 }
 
 /** Stops containers group by group. Gives the names of those that had to be killed. */
 export async function stopInOrder(
-  { engine, log }: Doors,
+  context: EngineContext,
   groups: readonly (readonly Container[])[],
 ): Promise<string[]> {
   for (const group of groups) {
-    const graces = new Map(
-      group.flatMap(({ id, stopTimeout, storage }) =>
-        storage.length > 0 && stopTimeout < leastGraceSeconds ? [[id, leastGraceSeconds]] : [],
-      ),
+    const short = group.filter(
+      ({ stopTimeout, storage }) => storage.length > 0 && stopTimeout < leastGraceSeconds,
     );
-    const ids = group.map(({ id }) => id);
-    await withHeartbeat(
-      log,
-      `waiting for ${namesOf(group)} to stop`,
-      stopContainers(engine, ids, graces as Map<string, number>),
-    );
+    await stopAll(context, group, { graces: new Map(short.map(({ id }) => [id, leastGraceSeconds])) });
   }
-  const stopped = await inspectContainers(
-    engine,
-    groups.flat().map(({ id }) => id),
-  );
+  const ids = groups.flat().map(({ id }) => id);
+  const stopped = await inspectContainers(context.engine, ids);
   return stopped.filter(({ exitCode }) => exitCode === killedCode).map(({ name }) => name);
 }
+
+/** Stops containers that were started in the meantime. */
+export async function stopStartedAgain(context: EngineContext, started: readonly Started[]): Promise<void> {
+  const ids = started.map(({ id }) => id);
+  await stopInOrder(context, [(await inspectContainers(context.engine, ids)).filter(isUp)]);
+}
+
+/** Watches for starts of containers that can write to the data of a restore point. */
+export function watchData(doors: DataDoors, { data }: Journal, mounts: Point['mounts']): Promise<StartWatch> {
+  return StartWatch.open(doors, { project: data.project, covered: coveredServices(data), mounts });
+}
+
+/** Updated services, and those whose data is saved. */
+export const coveredServices = ({ changeover, point }: JournalData): string[] => [
+  ...(changeover?.moved ?? []).map(({ name }) => name),
+  ...(point?.services ?? []),
+];
 
 /** @throws UpdateError write-failed */
 export async function writePointState(journal: Journal, changes: Partial<JournalPoint>): Promise<void> {
@@ -144,21 +142,16 @@ export async function writePointState(journal: Journal, changes: Partial<Journal
   if (point) await journal.write({ point: { ...point, ...changes } });
 }
 
-interface StartWork extends RunContext {
-  journal: Journal;
-  changeover: Changeover;
-}
-
 /**
  * Starts the data services that were running before the first stop, in their order, and waits until they are as healthy as
  * then. A container that is gone is created again, unless another one has taken its place. Can be repeated.
  * @throws UpdateError containers-not-restored
  */
-export async function startDataServices({ journal, changeover, ...context }: StartWork): Promise<void> {
-  const { engine, log } = context;
+export async function startDataServices(work: JournaledContext): Promise<void> {
+  const { engine, log, journal } = work;
   const { point } = journal.data;
   if (!point) return;
-  for (const service of point.services) await startService({ ...context, journal, changeover }, service);
+  for (const service of point.services) await startService(work, service);
   for (const { id, name } of point.riders) {
     const [rider] = await inspectContainers(engine, [id]);
     if (rider === undefined)
@@ -167,8 +160,9 @@ export async function startDataServices({ journal, changeover, ...context }: Sta
   }
 }
 
-async function startService(work: StartWork, service: string): Promise<void> {
-  const { engine, log, journal, changeover } = work;
+async function startService(work: JournaledContext, service: string): Promise<void> {
+  const { engine, log, journal } = work;
+  const { changeover } = journal.data;
   const records = recordsOf(changeover, service).filter(({ runs }) => runs);
   for (let attempt = 1; records.length > 0; attempt++) {
     const { containers } = await listProject(engine, journal.data.project.name);
@@ -195,7 +189,7 @@ async function startService(work: StartWork, service: string): Promise<void> {
   }
 }
 
-async function startOne(engine: StartWork['engine'], id: string, name: string): Promise<void> {
+async function startOne(engine: Engine, id: string, name: string): Promise<void> {
   const answer = await askApi(engine, {
     method: 'POST',
     path: `/containers/${id}/start`,
@@ -209,21 +203,21 @@ async function startOne(engine: StartWork['engine'], id: string, name: string): 
 
 /** As healthy as before; without a health check, listening on the ports it listened on, if it had any. */
 async function awaitReady(
-  { journal, changeover: _, ...context }: StartWork,
+  work: JournaledContext,
   service: string,
   started: readonly { record: ContainerRecord; id: string }[],
 ): Promise<void> {
   const well = started.filter(({ record }) => record.well);
-  const ports = journal.data.point?.ports.find((each) => each.service === service)?.ports ?? [];
+  const ports = work.journal.data.point?.ports.find((each) => each.service === service)?.ports ?? [];
   if (ports.length > 0) {
-    const doors = await dataDoors(context, journal);
-    for (const { id, record } of well) await awaitPorts(context, doors, { id, name: record.name, ports });
+    const doors = await dataDoors(work);
+    for (const { id, record } of well) await awaitPorts(work, doors, { id, name: record.name, ports });
     return;
   }
   // Nothing else tells that a service without a check and without ports has started.
-  await sleep(settleMs);
+  await pause(settleMs, work.engine.aborted);
   const found = await inspectContainers(
-    context.engine,
+    work.engine,
     well.map(({ id }) => id),
   );
   const down = well.find(({ id }) => !found.some((each) => each.id === id && isUp(each)));
@@ -231,9 +225,8 @@ async function awaitReady(
     throw new UpdateError('containers-not-restored', `${down.record.name} exited right after it was started`);
   const checked = found.filter(({ health }) => health !== null).map(({ id }) => ({ service, id }));
   if (checked.length === 0) return;
-  await awaitHealthy(context, checked).catch((error: unknown) => {
-    if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
-    throw new UpdateError('containers-not-restored', error.message, { detail: error.detail, cause: error });
+  await awaitHealthy(work, checked).catch((error) => {
+    throw requireUpdateError(error, 'broken').withCode('containers-not-restored');
   });
 }
 
@@ -244,26 +237,28 @@ async function awaitPorts(
 ): Promise<void> {
   const failed = (message: string) => new UpdateError('containers-not-restored', message);
   const { waitTimeoutMs } = options.limits;
-  for (const end = performance.now() + waitTimeoutMs; ; ) {
-    // A container that is just restarting has no network to join.
-    const open: number[] = await askPorts(doors, id).catch((error) => {
-      if (error instanceof UpdateError) return [];
-      throw error;
-    });
-    if (ports.every((port) => open.includes(port))) return;
+  const observe = async () => {
+    const open = await askPorts(doors, id);
+    if (ports.every((port) => open.includes(port))) return true;
     const [now] = await inspectContainers(engine, [id]);
     if (now === undefined || (!isUp(now) && now.restartPolicy === 'no'))
       throw failed(`${name} exited right after it was started`);
-    if (performance.now() >= end)
+    return false;
+  };
+  const evaluate = (isListening: boolean, isLate: boolean) => {
+    if (isListening) return true;
+    if (isLate)
       throw failed(
         `${name} is still not listening on port ${ports.join(', ')} after ${waitTimeoutMs / 1000} s`,
       );
     breakSilence(log, `waiting for ${name} to listen on port ${ports.join(', ')}`);
-  }
+  };
+  const wait = { pause: portsPauseMs, deadlineMs: waitTimeoutMs, signal: engine.aborted };
+  await waitUntil(observe, evaluate, wait);
 }
 
 /** Creates a container again that was removed, with the networks that went with it. */
-async function rebuildMissing(work: StartWork, record: ContainerRecord): Promise<string> {
+async function rebuildMissing(work: JournaledContext, record: ContainerRecord): Promise<string> {
   const { journal, log } = work;
   const blueprint = journal.data.blueprints.find(({ id }) => id === record.id);
   if (!blueprint)
@@ -284,7 +279,7 @@ async function rebuildMissing(work: StartWork, record: ContainerRecord): Promise
 
 /** `docker compose down` removes networks, too: compose creates them again as the files define them. */
 export async function ensureNetworks(
-  { engine, journal }: Pick<StartWork, 'engine' | 'journal'>,
+  { engine, journal }: JournaledContext,
   service: string,
   { networks }: Blueprint,
 ): Promise<void> {

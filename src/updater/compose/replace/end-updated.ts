@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { composeCommand, upCommand } from '../../../core/progress/compose-command.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { requireUpdateError } from '../../../core/progress/update-error.ts';
 import { inspectImages, listContainers } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { discardPoints } from '../../data/discard-point.ts';
@@ -29,11 +29,10 @@ export async function endUpdated(
     findSaved(engine, journal.data).catch(() => null),
     options.removeOldImages ? null : freeing.catch(() => null),
   ]);
-  await completeHashes({ engine, log, journal }, record);
-  await dropOlderPoints({ engine, log, journal }).catch((error: unknown) => {
-    if (!(error instanceof UpdateError)) throw error;
-    log.warn(`older restore points could not be removed: ${error.message}`);
-  });
+  await completeHashes(replacement, record);
+  await dropOlderPoints(replacement).catch((error) =>
+    log.warn(`older restore points could not be removed: ${requireUpdateError(error).message}`),
+  );
   if (options.removeOldImages) await removeOldImages(replacement);
   log.enter('done');
   const { dumpFirst = [] } = words;
@@ -82,30 +81,20 @@ export async function endUpdated(
 }
 
 /** A restore point without hashes is of no use for a rollback. */
-async function completeHashes(
-  { engine, log, journal }: Pick<Replacement, 'engine' | 'log' | 'journal'>,
-  record: PointRecord | null,
-): Promise<void> {
+async function completeHashes(work: Replacement, record: PointRecord | null): Promise<void> {
   try {
-    const hashed: Promise<unknown> = record
-      ? record.hashed(await dataDoors({ engine, log }, journal))
-      : completePoint({ engine, log }, journal);
-    await withHeartbeat(log, "computing the restore point's hashes", hashed);
+    const hashed: Promise<unknown> = record ? record.hashed(await dataDoors(work)) : completePoint(work);
+    await withHeartbeat(work.log, "computing the restore point's hashes", hashed);
   } catch (error) {
-    if (!(error instanceof UpdateError)) throw error;
-    log.warn(`the restore point is incomplete: ${error.message}`);
+    work.log.warn(`the restore point is incomplete: ${requireUpdateError(error).message}`);
   }
 }
 
 /** Older restore points are of no use once an update with a restore point has succeeded. */
-async function dropOlderPoints({
-  engine,
-  log,
-  journal,
-}: Pick<Replacement, 'engine' | 'log' | 'journal'>): Promise<void> {
-  const { point, project } = journal.data;
+async function dropOlderPoints(work: Replacement): Promise<void> {
+  const { point, project } = work.journal.data;
   if (!point) return;
-  const doors = await dataDoors({ engine, log }, journal);
+  const doors = await dataDoors(work);
   await discardPoints(doors, dirname(point.directory), project, { except: [point.directory] });
 }
 

@@ -4,8 +4,7 @@ import { runAttached } from '../../../engine/cli/run-attached.ts';
 import { byNumber, serviceOf } from '../../../engine/container.ts';
 import { TryAgain } from '../../run/drive.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
-import type { RunContext } from '../../run/run-context.ts';
-import type { Journal } from '../../run/state/journal.ts';
+import type { JournaledContext } from './replacement.ts';
 
 const keptLines = 20;
 const longestLine = 500;
@@ -23,8 +22,7 @@ const noTimeout = /exec: "timeout"|executable file [`'"]?timeout/;
  * @throws UpdateError broken; TryAgain if the container was restarted and must be verified again
  */
 export async function runReady(
-  { engine, log, options: { app } }: RunContext,
-  { data }: Journal,
+  { engine, log, options: { app }, journal: { data } }: JournaledContext,
   command: readonly string[],
   verifyBy: number,
 ): Promise<void> {

@@ -1,17 +1,15 @@
 import { canonicalRepository, parseReference } from '../../../core/compose/reference.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { requireUpdateError } from '../../../core/progress/update-error.ts';
 import { listContainers, listImages } from '../../../engine/api/query.ts';
 import { holdingTag } from '../../data/hold-images.ts';
 import { and, size } from '../../run/log/wording.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
 import type { Replacement } from './replacement.ts';
 
+type RemovalContext = Pick<Replacement, 'engine' | 'log' | 'changeover'>;
+
 /** Removes the images that the update has superseded (docs/contract.md 2.28). A failure changes nothing of the outcome. */
-export async function removeOldImages({
-  engine,
-  log,
-  changeover,
-}: Pick<Replacement, 'engine' | 'log' | 'changeover'>): Promise<void> {
+export async function removeOldImages({ engine, log, changeover }: RemovalContext): Promise<void> {
   try {
     // The engine measures each image that it lists, which may take long for all of them.
     const reference = [...ownRepositories(changeover)].flatMap((name) => [`${name}:*`, `${name}@*`]);
@@ -27,8 +25,7 @@ export async function removeOldImages({
       if (exitCode === 0) log.info(`removed the old image ${and(references)} (${size(bytes)})`);
     }
   } catch (error) {
-    if (!(error instanceof UpdateError)) throw error;
-    log.info(`old images could not be removed: ${error.message}`);
+    log.info(`old images could not be removed: ${requireUpdateError(error).message}`);
   }
 }
 

@@ -4,10 +4,14 @@ import type { Changeover } from '../../run/state/changeover.ts';
 import type { Journal } from '../../run/state/journal.ts';
 import type { StartTimes } from './health.ts';
 
-/** What replacing and verifying containers works with. No signal ends it. */
-export interface Replacement extends RunContext {
-  compose: Compose;
+/** What a run with a journal works with. */
+export interface JournaledContext extends RunContext {
   journal: Journal;
+}
+
+/** What replacing and verifying containers works with. No signal ends it. */
+export interface Replacement extends JournaledContext {
+  compose: Compose;
   changeover: Changeover;
   /** When the containers started that the run has seen start. */
   starts: StartTimes;

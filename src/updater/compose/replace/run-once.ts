@@ -1,5 +1,5 @@
 import { composeCommand } from '../../../core/progress/compose-command.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import { listProject, ofProject } from '../../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { and, seconds } from '../../run/log/wording.ts';
@@ -28,8 +28,8 @@ export async function runOnce(
   const rules = { app: '', timeoutMs: options.limits.waitTimeoutMs, missingMs: 0, starts };
   const toEnd = () =>
     awaitWell({ engine, log }, { about: ofProject(project.name), look }, rules).catch(explain);
-  const explain = async (error: unknown): Promise<never> => {
-    if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
+  const explain = async (cause: unknown): Promise<never> => {
+    const error = requireUpdateError(cause, 'broken');
     const now = await list();
     const isOn = own(now).some(isUp);
     const command = composeCommand(project);
@@ -39,7 +39,7 @@ export async function runOnce(
         ? `Follow the log with ${command} logs -f ${name}. When ${name} has finished, run {command} again, with a longer --wait-timeout if necessary.`
         : `Check the output of ${command} logs ${name}. Fix the cause, then run {command} again. The update will also run ${name} again.`,
       detail: error.detail,
-      cause: error,
+      cause,
     });
   };
   if (own(await list()).some(isUp)) {

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../../core/progress/update-error.ts';
+import { waitUntil } from '../../../core/progress/wait.ts';
 import type { ProjectContainers } from '../../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import type { RunContext } from '../../run/run-context.ts';
@@ -42,12 +42,12 @@ export async function sameContainers(
   };
   const isBack = ({ containers }: { containers: readonly Container[] }) =>
     !containers.some((container) => ran.has(container.id) && !isUp(container));
-  let found = await look();
   // A container that somebody's `restart` has stopped comes up again at once, and must not be taken for a stopped one.
-  for (const end = performance.now() + restartMs; !isBack(found) && performance.now() < end; ) {
-    await sleep(restartLookMs);
-    found = await look();
-  }
+  const found = await waitUntil(look, (seen, isLate) => (isLate || isBack(seen) ? seen : undefined), {
+    pause: restartLookMs,
+    deadlineMs: restartMs,
+    signal: context.engine.aborted,
+  });
   const { containers, leftovers } = found;
   for (const { name, containers: before } of moved) {
     const ids = (list: readonly Container[]) =>

@@ -1,10 +1,10 @@
 import { dirname } from 'node:path';
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
 import { inspectContainers } from '../../../engine/api/query.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
-import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
+import { type Container, serviceOf } from '../../../engine/container.ts';
 import { coldCopy, prepareRestore, warmCopy } from '../../data/copies.ts';
 import type { DataDoors, PointPlace } from '../../data/data-doors.ts';
 import { discardPoint, discardPoints } from '../../data/discard-point.ts';
@@ -13,12 +13,11 @@ import { makePlace, type Point, placesIn, pointPlace, toldOf } from '../../data/
 import { PointRecord } from '../../data/point-record.ts';
 import { sync } from '../../data/rsync.ts';
 import type { PlannedPoint } from '../../data/survey-point.ts';
-import { RepeatedStarts, SomethingStarted, StartWatch } from '../../data/watch-starts.ts';
+import { RepeatedStarts, SomethingStarted, type StartWatch } from '../../data/watch-starts.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import { and, seconds, size } from '../../run/log/wording.ts';
-import type { RunContext } from '../../run/run-context.ts';
 import { type Changeover, newHasStarted, recordsOf } from '../../run/state/changeover.ts';
-import type { Journal, JournalData } from '../../run/state/journal.ts';
+import type { JournalData } from '../../run/state/journal.ts';
 import { freeReserve, putReserve } from '../../run/state/reserve.ts';
 import {
   dataDoors,
@@ -27,8 +26,11 @@ import {
   runningCovered,
   startDataServices,
   stopInOrder,
+  stopStartedAgain,
+  watchData,
   writePointState,
 } from './data-services.ts';
+import type { JournaledContext } from './replacement.ts';
 import { blueprintsOf } from './rollback/prepare-rollback.ts';
 
 /** How often a container may be started while data is copied. */
@@ -44,8 +46,7 @@ interface ToSave {
   installation: { model: Model; project: { name: string } };
 }
 
-interface SaveWork extends RunContext, ToSave {
-  journal: Journal;
+interface SaveWork extends JournaledContext, ToSave {
   doors: DataDoors;
   place: PointPlace;
   record: PointRecord;
@@ -64,10 +65,10 @@ export interface Saved {
  * The first half of the phase `save`: copies the data while everything runs.
  * @throws UpdateError save-failed, no-space; Cancelled
  */
-export async function saveWarm(context: RunContext, journal: Journal, planned: PlannedPoint): Promise<void> {
-  const { log, startedAt, options } = context;
+export async function saveWarm(context: JournaledContext, planned: PlannedPoint): Promise<void> {
+  const { log, startedAt, options, journal } = context;
   log.enter('save');
-  const doors = await dataDoors(context, journal);
+  const doors = await dataDoors(context);
   const { project } = journal.data;
   // The data of a point that a rollback has used is the current data.
   await discardPoints(doors, planned.directory, project, { onlyUsed: true });
@@ -97,12 +98,12 @@ export const emptyPoint = {
  * if another version was started meanwhile: then the update continues without a restore point.
  * @throws UpdateError save-failed, no-space, containers-not-restored; Cancelled
  */
-export async function saveCold(context: RunContext, journal: Journal, asked: ToSave): Promise<Saved | null> {
-  const { log, engine } = context;
+export async function saveCold(context: JournaledContext, asked: ToSave): Promise<Saved | null> {
+  const { log, engine, journal } = context;
   const { project } = journal.data;
-  const work = await prepare(context, journal, asked, 'update');
+  const work = await prepare(context, asked, 'update');
   const { record, changeover } = work;
-  const watch = await startWatch(work);
+  const watch = await watchData(work.doors, work.journal, work.point.mounts);
   try {
     if (!(await stopAndCopy(work, watch))) {
       watch.close();
@@ -133,10 +134,10 @@ export async function saveCold(context: RunContext, journal: Journal, asked: ToS
  * Saves the data that a rollback is about to replace, for manual recovery. Everything stays stopped.
  * @throws UpdateError save-failed, no-space; Cancelled
  */
-export async function saveCurrent(context: RunContext, journal: Journal, asked: ToSave): Promise<void> {
-  await saveWarm(context, journal, asked.point);
-  const work = await prepare(context, journal, asked, 'current');
-  const watch = await startWatch(work);
+export async function saveCurrent(context: JournaledContext, asked: ToSave): Promise<void> {
+  await saveWarm(context, asked.point);
+  const work = await prepare(context, asked, 'current');
+  const watch = await watchData(work.doors, work.journal, work.point.mounts);
   try {
     if (!(await copyWhileStopped(work, watch)))
       throw new UpdateError(
@@ -152,15 +153,11 @@ export async function saveCurrent(context: RunContext, journal: Journal, asked: 
 }
 
 /** The record of the restore point, and all that it takes to start everything again, are on the disk before the first stop. */
-async function prepare(
-  context: RunContext,
-  journal: Journal,
-  { point, changeover, installation }: ToSave,
-  kind: Point['kind'],
-): Promise<SaveWork> {
-  const { engine, cancellation } = context;
-  const doors = await dataDoors(context, journal);
-  const work = { ...context, point, changeover, installation, journal, doors };
+async function prepare(context: JournaledContext, asked: ToSave, kind: Point['kind']): Promise<SaveWork> {
+  const { engine, cancellation, journal } = context;
+  const { point, changeover } = asked;
+  const doors = await dataDoors(context);
+  const work = { ...context, ...asked, doors };
   const { project, run } = journal.data;
   if (!journal.data.point)
     throw new UpdateError('save-failed', 'the journal no longer contains the restore point');
@@ -182,7 +179,7 @@ async function prepare(
     ...{ services, inMemory, mounts, excluded, bytes, images },
     ...{ hashes: null, fileHashes: [], downtimeSeconds: null, back: null },
   });
-  if (cancellation.signal.aborted) throw new Cancelled();
+  cancellation.signal.throwIfAborted();
   return { ...work, place, record };
 }
 
@@ -198,7 +195,7 @@ async function noteCovered(work: Omit<SaveWork, 'place' | 'record'>): Promise<vo
     services.flatMap(({ own }) => own.filter(({ runs }) => runs).map(({ id }) => id)),
   );
   const covered = new Set(records.map(({ id }) => id));
-  const riders = (await ridersOf({ engine }, running)).filter(({ id }) => !covered.has(id));
+  const riders = (await ridersOf(engine, running)).filter(({ id }) => !covered.has(id));
   const ports = [];
   for (const { name, own } of services) {
     const one = running.find(({ id }) => own.some((record) => record.id === id));
@@ -217,13 +214,6 @@ async function noteCovered(work: Omit<SaveWork, 'place' | 'record'>): Promise<vo
     ports,
   });
 }
-
-const startWatch = ({ doors, journal, changeover, point }: SaveWork): Promise<StartWatch> =>
-  StartWatch.open(doors, {
-    project: journal.data.project,
-    covered: [...changeover.moved.map(({ name }) => name), ...point.services],
-    mounts: point.mounts,
-  });
 
 const syncCopies = ({ log, place }: SaveWork): Promise<void> =>
   withHeartbeat(log, 'writing the restore point to disk', sync([place.directory]));
@@ -250,18 +240,19 @@ async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> 
 }
 
 /** Stops workers, the app and data services, each with its grace period. Gives the time at which only workers were stopped. */
-async function stopCovered({ log, engine, journal, changeover }: SaveWork): Promise<number> {
+async function stopCovered(work: SaveWork): Promise<number> {
+  const { log, engine, journal, changeover } = work;
   await writePointState(journal, { state: 'saving' });
-  const groups = await runningCovered({ engine }, journal.data, changeover);
+  const groups = await runningCovered(engine, journal.data);
   const names = groups.flat().map(({ name }) => name);
   if (names.length > 0) log.info(`stopping ${and(names)}, then copying the changes`);
   const isWorker = (each: Container) =>
     changeover.moved.some(({ isApp, name }) => !isApp && name === serviceOf(each));
   const first = groups.findIndex((group) => !group.every(isWorker));
   const [workers, others] = first < 0 ? [groups, []] : [groups.slice(0, first), groups.slice(first)];
-  const killed = await stopInOrder({ engine, log }, workers);
+  const killed = await stopInOrder(work, workers);
   const stoppedAt = performance.now();
-  killed.push(...(await stopInOrder({ engine, log }, others)));
+  killed.push(...(await stopInOrder(work, others)));
   if (killed.length > 0)
     log.warn(
       `${and(killed)} did not stop in time and had to be killed; the saved data is in the same state as after a crash`,
@@ -325,13 +316,7 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<numb
       `${and(started.map(({ name }) => name))} was started while the data was being copied; stopping it and copying again`,
     );
     starts.note(started);
-    stop = async () => {
-      const found = await inspectContainers(
-        engine,
-        started.map(({ id }) => id),
-      );
-      await stopInOrder({ engine, log }, [found.filter(isUp)]);
-    };
+    stop = () => stopStartedAgain(work, started);
   }
 }
 
@@ -353,22 +338,21 @@ async function forgo(work: SaveWork): Promise<void> {
   );
   await journal.write({ started: true });
   await startDataServices(work);
-  await dropPoint(work, journal);
+  await dropPoint(work);
 }
 
 /** Removes the restore point that the run has begun. Can be repeated. */
-export async function dropPoint(
-  context: Pick<RunContext, 'engine' | 'log'>,
-  journal: Journal,
-): Promise<void> {
+export async function dropPoint(context: JournaledContext): Promise<void> {
+  const { journal } = context;
   const { point, project } = journal.data;
   if (!point) return;
   const place = pointPlace(point.directory, project);
-  const doors = await dataDoors(context, journal);
-  await discardPoint(doors, place).catch((error: unknown) => {
-    if (!(error instanceof UpdateError)) throw error;
-    context.log.warn(`the restore point in ${place.directory} could not be removed: ${error.message}`);
-  });
+  const doors = await dataDoors(context);
+  await discardPoint(doors, place).catch((error) =>
+    context.log.warn(
+      `the restore point in ${place.directory} could not be removed: ${requireUpdateError(error).message}`,
+    ),
+  );
   // It also belongs to an older restore point.
   const others = await placesIn(dirname(place.directory), project);
   if (others.length === 0) await freeReserve(project.directory);

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { waitUntil } from '../../../core/progress/wait.ts';
 import {
   hasTemporaryName,
   isMadeFor,
@@ -19,26 +19,29 @@ import type { Replacement } from './replacement.ts';
  * @param first what was just found of the project
  */
 export async function startAbandoned(work: Replacement, first: ProjectContainers): Promise<boolean> {
-  const beganAt = performance.now();
-  let seen = { state: '', since: beganAt };
-  let begun: Container[];
-  for (let found = first, wasBegun = false; ; wasBegun = true) {
-    begun = begunByOthers(work.changeover, found);
-    if (begun.length === 0) return wasBegun;
+  if (begunByOthers(work.changeover, first).length === 0) return false;
+  const { engine, log, compose } = work;
+  let seen = { state: '', since: performance.now() };
+  const evaluate = (found: ProjectContainers, isLate: boolean): Container[] | undefined => {
+    const begun = begunByOthers(work.changeover, found);
+    if (isLate || begun.length === 0) return begun;
     const now = performance.now();
     const state = [...found.containers, ...found.leftovers]
       .map(({ id, name, status }) => `${id} ${name} ${status}`)
       .join();
     if (state !== seen.state) seen = { state, since: now };
     const graceMs = Math.max(...begun.map((each) => (isUp(each) ? each.stopTimeout * 1000 : 0)));
-    if (now - seen.since >= graceMs + stillMs || now - beganAt >= patienceMs) break;
+    if (now - seen.since >= graceMs + stillMs) return begun;
     breakSilence(
-      work.log,
+      log,
       `another docker compose command is replacing ${namesOf(begun)}; waiting for it to finish`,
     );
-    await sleep(lookEveryMs);
-    found = await listProject(work.engine, work.compose.project.name);
-  }
+  };
+  const begun = await waitUntil(() => listProject(engine, compose.project.name), evaluate, {
+    pause: lookEveryMs,
+    deadlineMs: patienceMs,
+    signal: engine.aborted,
+  });
   // A container that is still running was not yet stopped when the command was interrupted.
   const down = begun.filter((container) => !isUp(container));
   await giveNames(work, down.filter(hasTemporaryName));

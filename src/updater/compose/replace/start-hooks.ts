@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../../core/progress/update-error.ts';
+import { waitUntil } from '../../../core/progress/wait.ts';
 import { isHook } from '../../../engine/api/project-containers.ts';
 import { listContainers } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
@@ -32,19 +32,20 @@ export async function awaitHooks(engine: Engine, service: Service, log: Log): Pr
   if (!(await isHookRunning(engine, service))) return;
   const sentence = `the pre_start hook of ${service.name} is already running; waiting for it to finish`;
   log.info(sentence);
-  const beganAt = performance.now();
-  const ended = async () => {
-    while (await isHookRunning(engine, service)) {
-      if (performance.now() - beganAt > mostMs) {
-        throw new UpdateError(
-          'recreate-failed',
-          `the pre_start hook of ${service.name} has not finished after ${mostMs / 60_000} minutes`,
-        );
-      }
-      await sleep(lookEveryMs);
-    }
+  const evaluate = (isRunning: boolean, isLate: boolean) => {
+    if (isRunning && isLate)
+      throw new UpdateError(
+        'recreate-failed',
+        `the pre_start hook of ${service.name} has not finished after ${mostMs / 60_000} minutes`,
+      );
+    return isRunning ? undefined : true;
   };
-  await withHeartbeat(log, sentence, ended());
+  const ended = waitUntil(() => isHookRunning(engine, service), evaluate, {
+    pause: lookEveryMs,
+    deadlineMs: mostMs,
+    signal: engine.aborted,
+  });
+  await withHeartbeat(log, sentence, ended);
 }
 
 /** What compose says where a hook has failed, and from 5.5 on where its container is. */

@@ -1,16 +1,14 @@
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import type { ProjectContainers } from '../../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { runsImage } from '../../../engine/same-image.ts';
 import { untilDone } from '../../run/drive.ts';
 import { and } from '../../run/log/wording.ts';
-import type { RunContext } from '../../run/run-context.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
-import type { Journal } from '../../run/state/journal.ts';
 import { awaitHealthy } from './await-healthy.ts';
 import { awaitServices, watchedServices } from './await-services.ts';
 import { runReady } from './ready.ts';
-import type { Replacement } from './replacement.ts';
+import type { JournaledContext, Replacement } from './replacement.ts';
 import { startAbandoned } from './start-abandoned.ts';
 
 /**
@@ -45,30 +43,28 @@ export async function verify(work: Replacement, seen: ProjectContainers | null):
   for (const warning of changeover.words.warnings) log.warn(warning);
   const addresses = newAddresses(changeover, containers);
   if (addresses) log.info(addresses);
-  if (changeover.ready) await runReady(work, journal, changeover.ready, verifyBy);
+  if (changeover.ready) await runReady(work, changeover.ready, verifyBy);
 }
 
 /** Holds containers that stay to the health of a new version (docs/contract.md 3.15). @throws UpdateError unhealthy */
 export async function verifyUnchanged(
-  context: RunContext,
-  journal: Journal,
+  context: JournaledContext,
   services: readonly { name: string; containers: readonly Container[] }[],
   ready: readonly string[] | null,
 ): Promise<void> {
   const verifyBy = performance.now() + context.options.limits.waitTimeoutMs;
   context.log.enter('verify');
   // No later run takes these for containers that an update has stopped: it has not touched them.
-  await journal.note({ containers: [] });
+  await context.journal.note({ containers: [] });
   const up = services.flatMap(({ name: service, containers }) =>
     containers.filter(isUp).map(({ id }) => ({ service, id })),
   );
   const check = async () => {
     await awaitHealthy(context, up, context.options.app);
-    if (ready !== null) await runReady(context, journal, ready, verifyBy);
+    if (ready !== null) await runReady(context, ready, verifyBy);
   };
-  await untilDone(context.log, check).catch((error: unknown) => {
-    if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
-    throw new UpdateError('unhealthy', error.message, { detail: error.detail, cause: error });
+  await untilDone(context, check).catch((error) => {
+    throw requireUpdateError(error, 'broken').withCode('unhealthy');
   });
 }
 

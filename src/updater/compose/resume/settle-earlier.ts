@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import { removeScratches } from '../../../engine/api/scratch.ts';
 import { drive } from '../../run/drive.ts';
 import { type Ending, endingOf, repeatEnding } from '../../run/log/ending.ts';
@@ -24,6 +24,7 @@ import type { Earlier } from '../../run/update.ts';
 import { ComposeRun } from '../loop/compose-run.ts';
 import { markRollback, rolledBackTo } from '../loop/turn-back.ts';
 import { startDataServices } from '../replace/data-services.ts';
+import type { JournaledContext } from '../replace/replacement.ts';
 import { beginRollback, openPoint } from '../replace/rollback/restore-data.ts';
 import { dropPoint } from '../replace/save.ts';
 import { gatherEarlierFacts } from './earlier-facts.ts';
@@ -52,6 +53,7 @@ export async function settleEarlier(
   const step = planEarlier(data, facts);
   if (rejection !== null && (step.kind === 'resume' || step.kind === 'complete')) throw rejection;
   const journal = new Journal(lock, data);
+  const work = { ...context, journal };
   if (step.kind !== 'start-over' && step.kind !== 'leave') {
     // The journal is this container's from here on.
     await journal.note({
@@ -75,7 +77,7 @@ export async function settleEarlier(
         const without = ['restore-files', 'end-restore-point'] as const;
         const run = new ComposeRun(context, journal, { wasKilled: true, without });
         await drive(run, 'rollback', log).catch(warnOf(log));
-        if (data.point?.state !== 'saved') await dropPoint(context, journal);
+        if (data.point?.state !== 'saved') await dropPoint(work);
       }
       const place = await setAside(lock.state, data);
       log.warn(
@@ -87,15 +89,15 @@ export async function settleEarlier(
     case 'resume':
       soFar.journal = journal;
       log.info('resuming the interrupted update');
-      await startSaved(context, journal, step.changeover);
+      await startSaved(work);
       return { kind: 'resume', run: new ComposeRun(context, journal) };
     case 'undo': {
       if (facts.newHasStarted) {
         soFar.journal = journal;
-        if (isOvertaken(context, data)) await restorePoint(context, journal, 'the update was interrupted');
+        if (isOvertaken(context, data)) await restorePoint(work, 'the update was interrupted');
         soFar.journal = null;
       }
-      if (wayBackOf(journal.data.state) === null) await markRollback(journal, log, null);
+      if (wayBackOf(journal.data.state) === null) await markRollback(work, null);
       const run = new ComposeRun(context, journal, { wasKilled: true });
       await drive(run, 'rollback', log);
       if (!run.isOvertaken) log.info(`the interrupted update was undone, and ${data.from} has been restored`);
@@ -113,13 +115,13 @@ export async function settleEarlier(
       return fresh;
     }
     case 'complete':
-      await completeUpdate(context, journal, step.changeover);
+      await completeUpdate(work, step.changeover);
       await journal.closeForLaterRun('broken', 'another update was started before this one was verified');
       soFar.earlier = over;
       return fresh;
     case 'roll-back': {
       soFar.journal = journal;
-      const ending = await restorePoint(context, journal, whyStuck(data));
+      const ending = await restorePoint(work, whyStuck(data));
       if (ending === null) throw new UpdateError('broken', 'the record of the restore point is missing');
       await drive(new ComposeRun(context, journal, { wasKilled: true }), 'rollback', log);
       return { kind: 'ended', ending: repeatEnding(ending, log) };
@@ -139,7 +141,8 @@ const isOvertaken = ({ options }: RunContext, { state }: JournalData): boolean =
   wayBackOf(state) === null && isBeforeReplacing(state) && !options.noRollback;
 
 /** Begins to restore the restore point. Gives the end of the run after that; null without its record. @throws UpdateError broken */
-async function restorePoint(context: RunContext, journal: Journal, why: string): Promise<Ending | null> {
+async function restorePoint(context: JournaledContext, why: string): Promise<Ending | null> {
+  const { journal } = context;
   const unusable = (cause: UpdateError) => {
     throw new UpdateError('broken', `the restore point cannot be used: ${cause.message}`, { cause });
   };
@@ -148,22 +151,22 @@ async function restorePoint(context: RunContext, journal: Journal, why: string):
   const facts = { ...endingFactsOf(journal.data), product: context.options.product };
   const { lines, ...ending } = endingOf(rolledBackTo(record.point, why), facts, context.log);
   for (const line of lines) context.log.error(line);
-  await beginRollback(context, journal, { record, back: journal.data }, ending);
+  await beginRollback(context, { record, back: journal.data }, ending);
   return ending;
 }
 
 /** A run that is killed on a full disk may have stopped everything for a rollback that is not in the journal. */
-async function startSaved(context: RunContext, journal: Journal, changeover: Changeover): Promise<void> {
-  if (journal.data.point?.state !== 'saved') return;
-  await startDataServices({ ...context, journal, changeover }).catch(warnOf(context.log));
+async function startSaved(context: JournaledContext): Promise<void> {
+  if (context.journal.data.point?.state !== 'saved') return;
+  await startDataServices(context).catch(warnOf(context.log));
 }
 
 /** For a failure that does not end this run. */
 const warnOf =
   (log: Log) =>
   (error: unknown): void => {
-    if (!(error instanceof UpdateError)) throw error;
-    for (const line of [...error.detail, error.message]) log.warn(line);
+    const { detail, message } = requireUpdateError(error);
+    for (const line of [...detail, message]) log.warn(line);
   };
 
 /** The journal of an earlier run; a malformed journal is put aside. */
@@ -179,14 +182,14 @@ const whyStuck = ({ state }: JournalData): string =>
   `this updater ${endingOfState(state)?.outcome === 'crashed' ? 'crashed' : `was interrupted ${maxAttempts} times`} during the ${phaseWord(state)} phase and will not try again automatically`;
 
 /** All services of a version that has started are brought to it, well or not. */
-async function completeUpdate(context: RunContext, journal: Journal, changeover: Changeover): Promise<void> {
-  const { log } = context;
+async function completeUpdate(context: JournaledContext, changeover: Changeover): Promise<void> {
+  const { log, journal } = context;
   const { goal } = changeover.words;
   const names = changeover.moved.map(({ name }) => name);
   log.info(`${goal} has already started; completing the interrupted update of ${and(names)} first`);
   // A container that goes down in this attempt must run again; only the mark `started` makes the next run start it.
   await journal.note({ started: true });
-  await startSaved(context, journal, changeover);
+  await startSaved(context);
   const run = new ComposeRun(context, journal, { without: ['announce', 'verify'] });
   await drive(run, 'update', log).catch(warnOf(log));
 }

@@ -50,8 +50,8 @@ export function recordOf(
 export const isBefore = ({ containers }: Changeover, { id }: Container): boolean =>
   containers.some((record) => record.id === id);
 
-export const recordsOf = ({ containers }: Changeover, name: string): ContainerRecord[] =>
-  containers.filter((record) => record.service === name);
+export const recordsOf = (changeover: Changeover | null, name: string): ContainerRecord[] =>
+  (changeover?.containers ?? []).filter((record) => record.service === name);
 
 /** A container of the new version: not one from before, and not of the image from before. */
 export function isNew(changeover: Changeover, container: Container): boolean {

@@ -1,12 +1,12 @@
 import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod/mini';
 import { isOnSmb } from '../../../core/files/attributes.ts';
 import { giveToOwnerOfDirectory, systemCode } from '../../../core/files/file-system.ts';
 import { jsonText } from '../../../core/progress/json-text.ts';
 import { stateName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
+import { waitUntil } from '../../../core/progress/wait.ts';
 import { inspectContainers } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { type Container, isUp } from '../../../engine/container.ts';
@@ -123,12 +123,11 @@ async function placeLock(
 }
 
 /** A lock's text, once it is whole or a second has passed; null where there is none. */
-async function readWhole(lock: string): Promise<string | null> {
-  for (let tries = 0; ; tries++) {
-    const text = await readFile(lock, 'utf8').catch(() => null);
-    if (text === null || text.endsWith('\n') || tries === 10) return text;
-    await sleep(100);
-  }
+function readWhole(lock: string): Promise<string | null> {
+  const evaluate = (text: string | null, isLate: boolean) =>
+    isLate || text === null || text.endsWith('\n') ? text : undefined;
+  const wait = { pause: 100, deadlineMs: 1_000 };
+  return waitUntil(() => readFile(lock, 'utf8').catch(() => null), evaluate, wait);
 }
 
 /** What others left who were killed while they took the lock; `lock.<id>` of one that runs is its own affair. */

@@ -35,9 +35,9 @@ const { run } = journalData();
 async function ofProject({ directory, files, changes, paths, context }: Place): Promise<void> {
   const own = { ...project, directory, files: changes.map(({ path }) => path) };
   const state = join(directory, '.svc-updater');
+  const journal = new Journal({ state, restore: async () => {} }, journalData({ project: own }));
   await writeUpdate(
-    context,
-    new Journal({ state, restore: async () => {} }, journalData({ project: own })),
+    { ...context, journal },
     preparedPlan(planTo('v1.1.0', { ...installed(files), project: own, paths }), { changes }),
     { changeover: changeover({ moved: [], containers: [] }), saved: null },
   );

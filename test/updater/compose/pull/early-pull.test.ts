@@ -1,4 +1,8 @@
-import { afterEach, expect, it, vi } from 'vitest';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
+import { Cancelled } from '../../../../src/core/progress/stops.ts';
 import { UpdateError } from '../../../../src/core/progress/update-error.ts';
 import { movesOf } from '../../../../src/updater/compose/plan/plan-update.ts';
 import { EarlyPull } from '../../../../src/updater/compose/pull/early-pull.ts';
@@ -26,6 +30,8 @@ interface Case {
   to?: string | null;
   running?: string;
   restorePoint?: boolean;
+  signal?: AbortSignal;
+  release?: string;
 }
 
 const next = ['acme/svc:v1.1.0', 'acme/worker:v1.1.0'];
@@ -52,6 +58,26 @@ it('pulls nothing that does not fit on the disk', async () => {
   await expect(early.has(wanted, rememberingLog().log)).rejects.toMatchObject({ code: 'no-space' });
 });
 
+it('keeps the error of a run that is cancelled, and removes the names of images that were not verified', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'early-pull-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  await writeFile(join(directory, 'docker'), `#!/bin/sh\necho "$*" >>${directory}/calls\n`, { mode: 0o755 });
+  const stop = new AbortController();
+  const early = await begun({ signal: stop.signal, release: '/release.json' });
+  await early.references();
+  vi.stubEnv('PATH', `${directory}:/usr/bin:/bin`);
+  stop.abort(new Cancelled());
+  await early.end();
+  expect((await readFile(join(directory, 'calls'), 'utf8')).match(/image rm .*/g)).toEqual(
+    next.map((each) => `image rm ${each}`),
+  );
+});
+
+it('ends if it was cancelled before it was known which images are here', async () => {
+  const early = await begun({ signal: AbortSignal.abort(new Cancelled()), release: '/release.json' });
+  await early.end();
+});
+
 async function begun(given: Case, fits: Promise<void> = Promise.resolve()): Promise<EarlyPull> {
   // No compose is found: what is pulled fails, and that is told to whoever asks for it.
   vi.stubEnv('PATH', '/nonexistent');
@@ -59,9 +85,11 @@ async function begun(given: Case, fits: Promise<void> = Promise.resolve()): Prom
   const texts = { 'compose.yaml': composeText({ app: pins[0], worker: pins[1] }) };
   const more = Object.fromEntries(never.map((name) => [name, { pull_policy: 'never' }]));
   const images = here.map((each) => [`/images/${each}/json?manifests=1`, { Id: `sha256:${each}` }]);
-  const { context } = runContext(await engineWith(Object.fromEntries(images)));
+  const engine = await engineWith(Object.fromEntries(images));
+  const { context } = runContext(given.signal ? engine.until(given.signal) : engine);
   const data = { ...context.options.data, restorePoint: given.restorePoint ?? false };
-  const options = { ...context.options, target: target(to), data };
+  const proof = { ...context.options.proof, release: given.release ?? null };
+  const options = { ...context.options, target: target(to), data, proof };
   const early = new EarlyPull({ ...context, options });
   const project = installed(texts, {
     model: modelOf(projectFiles(texts), more),

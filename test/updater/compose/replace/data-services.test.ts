@@ -1,7 +1,8 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { Container } from '../../../../src/engine/container.ts';
 import { composeLabels } from '../../../../src/engine/labels.ts';
 import {
+  type JournalPoint,
   runningCovered,
   startDataServices,
   stopInOrder,
@@ -10,15 +11,16 @@ import { Journal } from '../../../../src/updater/run/state/journal.ts';
 import { changeover, container, journalData, project, record } from '../../../build.ts';
 import { engineThat, rememberingLog, runContext } from '../../../build-plan.ts';
 
+const labelsOf = (service: string) => ({
+  [composeLabels.project]: project.name,
+  [composeLabels.service]: service,
+  [composeLabels.number]: '1',
+  [composeLabels.oneOff]: 'False',
+});
+
 /** An engine with running containers of these services; one that is stopped ends with the code that is given for it. */
 async function running(services: readonly string[], exitCodes: Readonly<Record<string, number>> = {}) {
   const asked: string[] = [];
-  const labelsOf = (service: string) => ({
-    [composeLabels.project]: project.name,
-    [composeLabels.service]: service,
-    [composeLabels.number]: '1',
-    [composeLabels.oneOff]: 'False',
-  });
   const engine = await engineThat((from, to) => {
     const url = from.url ?? '';
     const [, id = ''] = /\/containers\/([a-z]+)-1\//.exec(url) ?? [];
@@ -40,12 +42,14 @@ async function running(services: readonly string[], exitCodes: Readonly<Record<s
 }
 
 /** Of a run that saves data; cache depends on db. */
-const saving = journalData({
-  point: {
-    ...{ directory: '/opt/svc/.svc-updater/restore/20261121T104207Z', state: 'saving', inMemory: [] },
-    ...{ services: ['db', 'cache'], riders: [], ports: [], policies: [] },
-  },
-});
+const savingPoint: JournalPoint = {
+  ...{ directory: '/opt/svc/.svc-updater/restore/20261121T104207Z', state: 'saving', inMemory: [] },
+  ...{ services: ['db', 'cache'], riders: [], ports: [], policies: [] },
+};
+const saving = journalData({ point: savingPoint });
+
+const journalOf = (changes: Partial<typeof saving>) =>
+  new Journal({ state: '/nonexistent', restore: async () => {} }, { ...saving, ...changes });
 
 const volume = {
   ...{ type: 'volume', source: 'data', destination: '/data', writable: true },
@@ -55,7 +59,7 @@ const groupsOf = (...containers: Container[]) => containers.map((each) => [each]
 
 it('stops workers, the app, then data services, dependants first', async () => {
   const { engine } = await running(['app', 'cache', 'db', 'proxy', 'worker']);
-  const groups = await runningCovered({ engine }, saving, changeover());
+  const groups = await runningCovered(engine, { ...saving, changeover: changeover() });
   expect(groups.map((group) => group.map(({ id }) => id))).toEqual([
     ['worker-1'],
     ['app-1'],
@@ -89,8 +93,37 @@ it('starts data services that were running again, dependencies first', async () 
   const stops = asked.length;
   await startDataServices({
     ...runContext(engine).context,
-    journal: new Journal({ state: '/nonexistent', restore: async () => {} }, saving),
-    changeover: changeover({ containers: containers.map((each) => record(each)) }),
+    journal: journalOf({ changeover: changeover({ containers: containers.map((each) => record(each)) }) }),
   });
   expect(asked.slice(stops)).toEqual(['db-1/start', 'cache-1/start']);
+});
+
+it('pauses between two helper containers while a data service is not listening yet', async () => {
+  const events: string[] = [];
+  const engine = await engineThat((from, to) => {
+    const url = from.url ?? '';
+    const count = events.filter((each) => each === 'helper').length;
+    if (url.includes('/containers/create')) events.push('helper');
+    if (url.includes('/containers/create') || from.method === 'POST')
+      to.writeHead(from.method === 'POST' && url.includes('/start') ? 204 : 400).end('{}');
+    else if (url.includes('/c0ffee/')) to.end('{"Id":"c0ffee","State":{"Status":"running"}}');
+    else if (url.includes('/db-1/') && count < 3)
+      to.end(
+        JSON.stringify({ Id: 'db-1', State: { Status: 'running' }, Config: { Labels: labelsOf('db') } }),
+      );
+    else if (url.includes('/db-1/')) to.writeHead(404).end('{"message":"no such container"}');
+    else to.end(JSON.stringify(url.includes('project') ? [{ Id: 'db-1', Labels: labelsOf('db') }] : []));
+  });
+  const wait = globalThis.setTimeout;
+  vi.spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms: number) => {
+    if (ms === 1_000) events.push('pause');
+    return wait(work, ms === 1_000 ? 0 : ms);
+  }) as typeof setTimeout);
+  const point = { ...savingPoint, services: ['db'], ports: [{ service: 'db', ports: [5432] }] };
+  const starting = startDataServices({
+    ...runContext(engine).context,
+    journal: journalOf({ point, changeover: changeover({ containers: [record(container('db-1'))] }) }),
+  });
+  await expect(starting).rejects.toThrow('svc-db-1 was removed');
+  expect(events).toEqual(['helper', 'pause', 'helper', 'pause', 'helper']);
 });

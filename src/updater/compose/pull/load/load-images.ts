@@ -9,7 +9,7 @@ import { classifyPullFailure } from '../../../../engine/pull-failure.ts';
 import { blobOf, type ReleaseArchive } from '../../../../provenance/release-archive.ts';
 import { archiveAt, type Expectations } from '../../../run/expectations.ts';
 import { withHeartbeat } from '../../../run/log/heartbeat.ts';
-import type { RunContext } from '../../../run/run-context.ts';
+import type { EngineContext } from '../../../run/run-context.ts';
 import type { PullLog } from '../pull-images.ts';
 import { provenOf } from '../require-proven.ts';
 import { type ArchivedImage, archivedImage, partOf, requireUnchanged, sizeOfPart } from './archived-image.ts';
@@ -33,7 +33,7 @@ interface Loading {
  * @throws UpdateError not-proven, pull-…
  */
 export async function loadImages(
-  context: Pick<RunContext, 'engine' | 'log'>,
+  context: EngineContext,
   wanted: ReadonlyMap<string, string>,
   loading: Loading,
 ): Promise<ReadonlySet<string>> {
@@ -60,7 +60,7 @@ export async function loadImages(
 }
 
 async function send(
-  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
+  { engine, log }: EngineContext,
   archive: ReleaseArchive,
   images: ReadonlyMap<string, ArchivedImage>,
   { from, deadline }: Loading,

@@ -1,23 +1,24 @@
 import { missingVolumes } from '../../../data/copies.ts';
-import { pointPlace, readPoint } from '../../../data/point.ts';
-import type { RunContext } from '../../../run/run-context.ts';
-import type { Journal } from '../../../run/state/journal.ts';
+import { markUsed, pointPlace, readPoint } from '../../../data/point.ts';
+import type { JournaledContext } from '../replacement.ts';
 import { dropPoint } from '../save.ts';
-import { endRollback } from './restore-data.ts';
 
 /** A restore point that was not needed is removed, unless it is the only copy of something. */
-export async function endRestorePoint(
-  context: RunContext,
-  journal: Journal,
-  isOvertaken: boolean,
-): Promise<void> {
+export async function endRestorePoint(context: JournaledContext, isOvertaken: boolean): Promise<void> {
+  const { journal } = context;
   const { point, state, project } = journal.data;
   if (!point) return;
-  if (state.at === 'restoring') return endRollback(journal);
-  const found = await readPoint(pointPlace(point.directory, project)).catch(() => null);
+  const place = pointPlace(point.directory, project);
+  // After a rollback it stays, marked as used, until the next update saves data.
+  if (state.at === 'restoring') {
+    await markUsed(place).catch(() => {});
+    await journal.note({ point: null });
+    return;
+  }
+  const found = await readPoint(place).catch(() => null);
   const gone = found === null ? [] : await missingVolumes(context, found.mounts);
   const isOnly = gone.length > 0 || (point.state === 'saved' && isOvertaken);
-  if (!isOnly) return dropPoint(context, journal);
+  if (!isOnly) return dropPoint(context);
   const why = gone[0]
     ? `the volume of ${gone[0].where} has been removed`
     : 'another version has changed the data';

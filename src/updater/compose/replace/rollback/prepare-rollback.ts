@@ -2,17 +2,17 @@ import { type Blueprint, takeBlueprints } from '../../../../engine/api/blueprint
 import { copiedPaths } from '../../../../engine/api/copied-files.ts';
 import { proveCopies } from '../../../../engine/api/scratch.ts';
 import type { Model } from '../../../../engine/cli/compose.ts';
-import type { RunContext } from '../../../run/run-context.ts';
+import type { EngineContext } from '../../../run/run-context.ts';
 import type { Changeover } from '../../../run/state/changeover.ts';
-import type { Journal } from '../../../run/state/journal.ts';
+import type { JournaledContext } from '../replacement.ts';
 
 /** Notes what it takes to roll back before anything is replaced. A run that has saved data has noted it then. */
 export async function prepareRollback(
-  context: RunContext,
-  journal: Journal,
+  context: JournaledContext,
   changeover: Changeover,
   installation: { model: Model; project: { name: string } },
 ): Promise<void> {
+  const { journal } = context;
   const names = changeover.moved.map(({ name }) => name);
   const blueprints =
     journal.data.blueprints.length > 0
@@ -23,7 +23,7 @@ export async function prepareRollback(
 
 /** What it takes to create the containers of these services again; best taken while they run. */
 export async function blueprintsOf(
-  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
+  { engine, log }: EngineContext,
   changeover: Changeover,
   names: readonly string[],
   { model, project }: { model: Model; project: { name: string } },

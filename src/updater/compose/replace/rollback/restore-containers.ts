@@ -4,12 +4,11 @@ import { listProject } from '../../../../engine/api/project-containers.ts';
 import { inspectContainers } from '../../../../engine/api/query.ts';
 import { connectNetwork, rebuildContainer } from '../../../../engine/api/rebuild-container.ts';
 import { serviceOf } from '../../../../engine/container.ts';
-import type { RunContext } from '../../../run/run-context.ts';
-import type { Changeover, ContainerRecord } from '../../../run/state/changeover.ts';
-import type { Journal } from '../../../run/state/journal.ts';
+import type { ContainerRecord } from '../../../run/state/changeover.ts';
 import { awaitHealthy } from '../await-healthy.ts';
 import { stopAll, stopAndRemove } from '../containers.ts';
 import { ensureNetworks } from '../data-services.ts';
+import type { JournaledContext } from '../replacement.ts';
 import { checkRights } from './check-rights.ts';
 import { findLosses } from './find-losses.ts';
 import type { RestoreStep } from './restore-steps.ts';
@@ -17,9 +16,7 @@ import type { RestoreStep } from './restore-steps.ts';
 /** Long, as a busy engine takes its time to start a container. */
 const startDeadlineMs = 900_000;
 
-export interface RestoreWork extends RunContext {
-  journal: Journal;
-  changeover: Changeover;
+export interface RestoreWork extends JournaledContext {
   /** Ids of the containers that were made again, by those of the containers from before. */
   successors: Map<string, string>;
   /** Ids of containers whose rights were checked, so that they may be made again from the journal. */

@@ -3,34 +3,43 @@ import { join } from 'node:path';
 import { temporaryOf } from '../../../../core/files/file-record.ts';
 import { isFullDisk } from '../../../../core/files/file-system.ts';
 import { Interrupted } from '../../../../core/progress/stops.ts';
-import { type ErrorCode, UpdateError } from '../../../../core/progress/update-error.ts';
+import { type ErrorCode, requireUpdateError, UpdateError } from '../../../../core/progress/update-error.ts';
 import { listProject } from '../../../../engine/api/project-containers.ts';
-import { inspectContainers, inspectWhole, stopContainers } from '../../../../engine/api/query.ts';
+import { inspectWhole } from '../../../../engine/api/query.ts';
 import { lastLine } from '../../../../engine/cli/unreachable.ts';
 import { type Container, isUp, serviceOf } from '../../../../engine/container.ts';
 import { object } from '../../../../engine/json.ts';
 import { checkCopies, checkRoom, restoreCopies } from '../../../data/copies.ts';
 import type { DataDoors, PointPlace } from '../../../data/data-doors.ts';
-import { isComplete, markUsed, pointPlace } from '../../../data/point.ts';
+import { isComplete, pointPlace } from '../../../data/point.ts';
 import { PointRecord } from '../../../data/point-record.ts';
-import { RepeatedStarts, SomethingStarted, type Started, StartWatch } from '../../../data/watch-starts.ts';
+import {
+  RepeatedStarts,
+  SomethingStarted,
+  type Started,
+  type StartWatch,
+} from '../../../data/watch-starts.ts';
 import { TryAgain, untilDone } from '../../../run/drive.ts';
 import { type Ending, keptEnding } from '../../../run/log/ending.ts';
 import { withHeartbeat } from '../../../run/log/heartbeat.ts';
 import { and, seconds, size } from '../../../run/log/wording.ts';
-import type { RunContext } from '../../../run/run-context.ts';
 import { type Changeover, isBefore, newHasStarted, recordsOf } from '../../../run/state/changeover.ts';
 import type { Journal, JournalData } from '../../../run/state/journal.ts';
 import { freeReserve, reserveBytes, reserveFiles } from '../../../run/state/reserve.ts';
 import { wayBackOf } from '../../../run/state/run-state.ts';
+import { stopAndRemove } from '../containers.ts';
 import {
+  coveredServices,
   dataDoors,
   type JournalPoint,
   runningCovered,
   startDataServices,
   stopInOrder,
+  stopStartedAgain,
+  watchData,
   writePointState,
 } from '../data-services.ts';
+import type { JournaledContext } from '../replacement.ts';
 
 const tries = 3;
 /** How often a container may be started while data is restored. */
@@ -44,13 +53,10 @@ export async function openPoint({ data: { point, project } }: Journal): Promise<
 }
 
 /** Computes the hashes of a run's restore point if they are missing. */
-export async function completePoint(
-  context: Pick<RunContext, 'engine' | 'log'>,
-  journal: Journal,
-): Promise<void> {
-  const record = await openPoint(journal);
+export async function completePoint(context: JournaledContext): Promise<void> {
+  const record = await openPoint(context.journal);
   if (record === null) return;
-  const doors = await dataDoors(context, journal);
+  const doors = await dataDoors(context);
   await persistently(doors, () => record.hashed(doors));
 }
 
@@ -68,10 +74,10 @@ export async function checkPoint(doors: DataDoors, record: PointRecord): Promise
 }
 
 /** An engine that is restarted, or whoever ends a container of ours, says nothing about the restore point. */
-const persistently = <T>({ log }: Pick<DataDoors, 'log'>, work: () => Promise<T>): Promise<T> =>
-  untilDone(log, () =>
-    work().catch((error: unknown) => {
-      if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable') throw error;
+const persistently = <T>(doors: DataDoors, work: () => Promise<T>): Promise<T> =>
+  untilDone(doors, () =>
+    work().catch((cause: unknown) => {
+      const error = requireUpdateError(cause, 'engine-unavailable');
       throw new TryAgain('the restore point', error, { sentence: `${error.message}; trying again`, tries });
     }),
   );
@@ -82,11 +88,11 @@ const persistently = <T>({ log }: Pick<DataDoors, 'log'>, work: () => Promise<T>
  * @throws UpdateError no-space
  */
 export async function beginRollback(
-  context: RunContext,
-  journal: Journal,
+  context: JournaledContext,
   { record, back, isChecked = false }: { record: PointRecord; back: JournalData; isChecked?: boolean },
   ending: Ending,
 ): Promise<void> {
+  const { journal } = context;
   const { place, point } = record;
   const { from, tags, changeover, blueprints } = back;
   // Whoever continues after a kill looks for temporary files by the name of this run.
@@ -101,7 +107,7 @@ export async function beginRollback(
       ...{ services: point.services, inMemory: point.inMemory },
     },
   });
-  await stopWriters(context, journal);
+  await stopWriters(context);
   // The larger part of the reserve is for the engine. It is deleted when the journal contains the rollback.
   if (failure === null) return;
   await freeReserve(project.directory, ['journal']);
@@ -110,15 +116,14 @@ export async function beginRollback(
 }
 
 /** A journal that cannot be written ends a rollback with everything stopped. @throws that error, or any other unchanged */
-export function failNotWritten(error: unknown): never {
-  if (!(error instanceof UpdateError) || error.code !== 'write-failed') throw error;
+export function failNotWritten(cause: unknown): never {
+  const error = requireUpdateError(cause, 'write-failed');
   throw isFullDisk(error.cause) ? notEnoughSpace(error) : dataNotRestored(error.message, error);
 }
 
 /** Stopping takes no space, unlike everything else: it comes first on a disk that the new version may have filled. */
-async function stopWriters(context: RunContext, { data }: Journal): Promise<void> {
-  if (data.changeover === null) return;
-  await stopInOrder(context, await runningCovered(context, data, data.changeover));
+async function stopWriters(context: JournaledContext): Promise<void> {
+  await stopInOrder(context, await runningCovered(context.engine, context.journal.data));
 }
 
 /** An earlier release had one in each restore point. */
@@ -138,41 +143,36 @@ const notEnoughSpace = (cause: UpdateError): UpdateError =>
  * @param starts what was started while data was restored
  * @throws TryAgain; UpdateError data-not-restored
  */
-export async function restoreData(
-  context: RunContext,
-  journal: Journal,
-  starts: RepeatedStarts,
-): Promise<void> {
-  const { log } = context;
+export async function restoreData(context: JournaledContext, starts: RepeatedStarts): Promise<void> {
+  const { log, journal } = context;
   const { changeover, point, project } = journal.data;
   if (!point || changeover === null) return;
   const place = pointPlace(point.directory, project);
-  const found = await PointRecord.open(place).catch((cause: unknown) => {
-    throw cause instanceof UpdateError ? dataNotRestored(cause.message, cause) : cause;
+  const found = await PointRecord.open(place).catch((cause) => {
+    throw dataNotRestored(cause.message, requireUpdateError(cause));
   });
   if (found === null)
     throw dataNotRestored(
       `there is no restore point in ${point.directory}; mount the directory that the update used, and pass it with --restore-dir`,
     );
   const { mounts, version } = found.point;
-  const doors = await dataDoors(context, journal);
-  await stopWriters(context, journal);
+  const doors = await dataDoors(context);
+  await stopWriters(context);
   await freeReserve(project.directory);
   await freeOldReserve(place);
   // An earlier release checked the restore point before the journal named it.
-  if (point.isChecked === false) await requireUsable(context, journal, { doors, found });
+  if (point.isChecked === false) await requireUsable(context, { doors, found });
   log.info(`restoring the data of ${version}: ${and(mounts.map(({ where }) => where)) || 'no data'}`);
-  const covered = [...changeover.moved.map(({ name }) => name), ...point.services];
-  const watch = await StartWatch.open(doors, { project, covered, mounts });
+  const watch = await watchData(doors, journal, mounts);
   const beganAt = performance.now();
   let failure: unknown = null;
   try {
-    await restoreOnce(context, journal, { doors, watch, found }).catch((error: unknown) => {
+    await restoreOnce(context, { doors, watch, found }).catch((error: unknown) => {
       if (error instanceof Interrupted) throw error;
       failure = error;
     });
     const started = await watch.started();
-    if (started.length > 0) await stopStarted(context, journal, { started, starts });
+    if (started.length > 0) await stopStarted(context, { started, starts });
     // It had ended before the watch began: a copy that was ended for it is made again.
     if (failure instanceof SomethingStarted)
       throw new TryAgain('restore after a start', dataNotRestored(failure.message), {
@@ -195,20 +195,17 @@ export async function restoreData(
 
 /** Something may have written to the data: it is stopped, and the data restored again. @throws TryAgain; UpdateError data-not-restored */
 async function stopStarted(
-  context: RunContext,
-  journal: Journal,
+  context: JournaledContext,
   { started, starts }: { started: readonly Started[]; starts: RepeatedStarts },
 ): Promise<never> {
-  const { engine } = context;
   const restless = and(starts.tooOften(started));
   if (restless !== '') {
-    await standStill(context, journal);
+    await standStill(context);
     throw dataNotRestored(`${restless} was started repeatedly while the data was being restored`);
   }
   const names = and(started.map(({ name }) => name));
   const sentence = `${names} was started while the data was being restored; stopping it and restoring again`;
-  const ids = started.map(({ id }) => id);
-  await stopInOrder(context, [(await inspectContainers(engine, ids)).filter(isUp)]);
+  await stopStartedAgain(context, started);
   starts.note(started);
   throw new TryAgain('restore after a start', dataNotRestored(sentence), {
     sentence,
@@ -233,18 +230,18 @@ const unusableCodes: readonly ErrorCode[] = [
  * @throws UpdateError
  */
 async function requireUsable(
-  context: RunContext,
-  journal: Journal,
+  context: JournaledContext,
   { doors, found }: { doors: DataDoors; found: PointRecord },
 ): Promise<void> {
-  const { changeover, state } = journal.data;
+  const { journal } = context;
+  const { state } = journal.data;
   try {
     await checkPoint(doors, found);
-  } catch (error) {
-    if (!(error instanceof UpdateError)) throw error;
+  } catch (cause) {
+    const error = requireUpdateError(cause);
     if (!unusableCodes.includes(error.code)) throw dataNotRestored(error.message, error);
     await journal.write({ state: { at: 'replacing' } });
-    if (changeover !== null) await startStopped(context, journal, changeover);
+    await startStopped(context);
     if (wayBackOf(state)?.ending?.outcome === 'updated') throw error;
     throw cannotRollBack(error);
   }
@@ -258,14 +255,12 @@ export const cannotRollBack = (cause: Error): UpdateError =>
     cause,
   });
 
-async function startStopped(context: RunContext, journal: Journal, changeover: Changeover): Promise<void> {
-  const { engine, log } = context;
+async function startStopped(context: JournaledContext): Promise<void> {
+  const { engine, log, journal } = context;
+  const { changeover, project } = journal.data;
   const warn = (message: string) => log.warn(`not everything could be started again: ${message}`);
-  await startDataServices({ ...context, journal, changeover }).catch((error: unknown) => {
-    if (!(error instanceof UpdateError)) throw error;
-    warn(error.message);
-  });
-  const { containers } = await listProject(engine, journal.data.project.name);
+  await startDataServices(context).catch((error) => warn(requireUpdateError(error).message));
+  const { containers } = await listProject(engine, project.name);
   const ids = containers.filter((each) => shouldRun(changeover, serviceOf(each))).map(({ id }) => id);
   if (ids.length === 0) return;
   const { exitCode, stderr } = await engine.call(['start', ...ids]);
@@ -273,19 +268,18 @@ async function startStopped(context: RunContext, journal: Journal, changeover: C
 }
 
 /** Services that ran before, and those that the release has added. */
-const shouldRun = (changeover: Changeover, service: string): boolean =>
+const shouldRun = (changeover: Changeover | null, service: string): boolean =>
   recordsOf(changeover, service).some(({ runs }) => runs) ||
-  changeover.moved.some(({ name, added }) => name === service && added !== undefined);
+  changeover?.moved.some(({ name, added }) => name === service && added !== undefined) === true;
 
 /** For one rollback: how often a container may be started while data is restored. */
 export const startsWhileRestoring = (): RepeatedStarts => new RepeatedStarts(rounds);
 
 async function restoreOnce(
-  context: RunContext,
-  journal: Journal,
+  context: JournaledContext,
   { doors, watch, found }: { doors: DataDoors; watch: StartWatch; found: PointRecord },
 ): Promise<void> {
-  await standStill(context, journal);
+  await standStill(context);
   const end = new AbortController();
   await watch.begin(end);
   await withHeartbeat(
@@ -299,28 +293,24 @@ async function restoreOnce(
  * Stops every container of the covered services, and removes new ones of the updated services. The engine starts none of
  * them when it is restarted; a person can.
  */
-export async function standStill(context: RunContext, journal: Journal): Promise<void> {
-  const { engine } = context;
+export async function standStill(context: JournaledContext): Promise<void> {
+  const { engine, journal } = context;
   const { changeover, project, point } = journal.data;
   if (changeover === null || !point) return;
-  const covered = [...changeover.moved.map(({ name }) => name), ...point.services];
+  const covered = coveredServices(journal.data);
   const { containers, leftovers } = await listProject(engine, project.name);
   const own = [...containers, ...leftovers].filter((each) => covered.includes(serviceOf(each)));
-  await stopWriters(context, journal);
-  await deferRestarts({ engine }, journal, point, own);
+  await stopWriters(context);
+  await deferRestarts(context, point, own);
   const fresh = own.filter(
     (each) => changeover.moved.some(({ name }) => name === serviceOf(each)) && !isBefore(changeover, each),
   );
-  if (fresh.length === 0) return;
-  const ids = fresh.map(({ id }) => id);
-  await stopContainers(engine, ids);
-  await engine.callOrThrow(['rm', '--force', ...ids]);
+  if (fresh.length > 0) await stopAndRemove(context, fresh);
 }
 
 /** Unlike `unless-stopped`, the other restart policies make the engine start stopped containers when it restarts. */
 async function deferRestarts(
-  { engine }: Pick<RunContext, 'engine'>,
-  journal: Journal,
+  { engine, journal }: JournaledContext,
   point: JournalPoint,
   own: readonly Container[],
 ): Promise<void> {
@@ -350,35 +340,23 @@ function policyOf(given: unknown): string {
  * only in memory: what the failed version put there is not to be worked on.
  * @throws UpdateError containers-not-restored
  */
-export async function startDataAgain(
-  context: RunContext,
-  journal: Journal,
-  changeover: Changeover,
-): Promise<void> {
-  const { engine, log } = context;
-  const { point, state, project } = journal.data;
+export async function startDataAgain(context: JournaledContext): Promise<void> {
+  const { engine, log, journal } = context;
+  const { point, state, project, changeover } = journal.data;
   if (!point) return;
   // A container that is gone is created again with its policy.
   for (const { id, policy } of point.policies) await engine.call(['update', `--restart=${policy}`, id]);
   // A stop that a kill has interrupted goes on, and would end a service after it was found running.
   if (state.at !== 'restoring' && point.state === 'saving') {
     const { containers } = await listProject(engine, project.name);
-    const groups = await runningCovered({ engine }, journal.data, changeover);
-    if (!newHasStarted(changeover, containers)) await stopInOrder({ engine, log }, groups);
+    const groups = await runningCovered(engine, journal.data);
+    if (changeover !== null && !newHasStarted(changeover, containers)) await stopInOrder(context, groups);
   }
-  await startDataServices({ ...context, journal, changeover });
+  await startDataServices(context);
   if (state.at !== 'restoring') return;
   const { containers } = await listProject(engine, project.name);
   const inMemory = containers.filter((each) => point.inMemory.includes(serviceOf(each)) && isUp(each));
   if (inMemory.length === 0) return;
   await engine.call(['restart', ...inMemory.map(({ id }) => id)], { deadlineMs: Number.POSITIVE_INFINITY });
   log.info(`restarted ${and(inMemory.map(({ name }) => name))}, which keeps its data only in memory`);
-}
-
-/** The restore point stays, marked as used, until the next update saves data. */
-export async function endRollback(journal: Journal): Promise<void> {
-  const { point, project } = journal.data;
-  if (!point) return;
-  await markUsed(pointPlace(point.directory, project)).catch(() => {});
-  await journal.note({ point: null });
 }

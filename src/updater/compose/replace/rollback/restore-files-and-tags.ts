@@ -1,17 +1,15 @@
 import { restoreFiles } from '../../../../core/files/restore-files.ts';
 import { Interrupted } from '../../../../core/progress/stops.ts';
-import type { RunContext } from '../../../run/run-context.ts';
-import type { Journal } from '../../../run/state/journal.ts';
 import { restoreTags } from '../../pull/tags.ts';
 import { findLeftAlone } from '../find-saved.ts';
+import type { JournaledContext } from '../replacement.ts';
 
 /** Old texts of files that a run writes, by path. */
 export type OldTexts = ReadonlyMap<string, string>;
 
 /** Files that were edited in the meantime are left alone. @throws UpdateError files-not-restored */
 export async function restoreFilesAndTags(
-  { engine, log }: RunContext,
-  journal: Journal,
+  { engine, log, journal }: JournaledContext,
   texts: OldTexts,
 ): Promise<void> {
   const { files, tags, project } = journal.data;

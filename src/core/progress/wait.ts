@@ -1,0 +1,40 @@
+/** Resolves after this time, or when the signal is aborted. @param ref whether the timer keeps the process running */
+export function pause(ms: number, signal?: AbortSignal, ref = true): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  if (!ref) timer.unref();
+  const end = () => resolve();
+  signal?.addEventListener('abort', end);
+  return promise.finally(() => {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', end);
+  });
+}
+
+interface Wait<T> {
+  /** Milliseconds between two observations, or how to pause. */
+  pause: number | ((observed: T) => Promise<void>);
+  deadlineMs?: number;
+  /** Ends the wait: in a run, the signal of the engine that the run uses in its state (docs/contract.md 5.13, 5.14). */
+  signal?: AbortSignal;
+}
+
+/**
+ * Observes repeatedly, until the evaluation has a result.
+ * @param evaluate returns undefined to continue; it decides what happens after the deadline @throws the signal's reason
+ */
+export async function waitUntil<T, R>(
+  observe: () => Promise<T>,
+  evaluate: (observed: T, isLate: boolean) => R | undefined,
+  { pause: between, deadlineMs = Number.POSITIVE_INFINITY, signal }: Wait<T>,
+): Promise<R> {
+  const beganAt = performance.now();
+  for (;;) {
+    const observed = await observe();
+    const result = evaluate(observed, performance.now() - beganAt >= deadlineMs);
+    if (result !== undefined) return result;
+    await (typeof between === 'number' ? pause(between, signal) : between(observed));
+    signal?.throwIfAborted();
+  }
+}
