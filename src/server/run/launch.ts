@@ -164,7 +164,7 @@ export async function obtainImage(
       return;
     }
     throw new RunStop('failed', `the updater image ${updaterImage} cannot be pulled; nothing was changed`, {
-      cause: failure.sentence,
+      detail: failure.sentence,
       code: failure.code,
       advice: 'Check that the image is published and the registry is reachable, then run the update again.',
       error,
