@@ -8,8 +8,8 @@ import {
   secretsOfContent,
   secretsOfLines,
 } from '../src/core/compose/secret-lines.ts';
-import { formatEnd } from '../src/core/progress/end-line.ts';
 import { formatLine, parseLine } from '../src/core/progress/line.ts';
+import { formatEnd } from '../src/core/progress/run-result.ts';
 import { refusalFault } from '../src/engine/http/fault.ts';
 import { classifyPullFailure } from '../src/engine/pull-failure.ts';
 import { hostsIn } from '../src/updater/data/outside-databases.ts';
@@ -73,7 +73,7 @@ describe('what other people write is read in a time that grows as it does', () =
     ],
     [
       'formatEnd',
-      (advice) => formatEnd({ outcome: 'failed', code: null, state: '', advice }),
+      (advice) => formatEnd({ outcome: 'failed', code: null, message: '', advice }),
       [' ', '\t', '\n '],
     ],
     [

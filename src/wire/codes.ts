@@ -85,7 +85,7 @@ export const endStates = [
 export type EndState = (typeof endStates)[number];
 
 /** Whether the target version is running and nothing remains to be done. */
-export const isGoodEnd = (outcome: EndState | null): boolean =>
+export const isGoodEnd = (outcome: string | null): boolean =>
   outcome === 'updated' || outcome === 'unchanged';
 
 /** The phases in the updater's log. */

@@ -1,5 +1,5 @@
 import type { Reader } from './reader.ts';
-import type { Refused } from './reader-answer.ts';
+import { noAnswer, type Refused } from './reader-answer.ts';
 import { EndlessEvent, readEvents, type StreamEvent } from './reader-events.ts';
 import { readToldRun } from './reader-shapes.ts';
 import type { ToldRun } from './status.ts';
@@ -44,6 +44,8 @@ export interface Following {
   /** Stops following without further news. */
   signal: AbortSignal;
   timing?: Partial<FollowTiming>;
+  /** The id of the last event that the caller has. Default: only events from now on. */
+  after?: string;
 }
 
 /**
@@ -52,10 +54,10 @@ export interface Following {
  */
 export async function* followRun(
   reader: Reader,
-  { run: id, signal, timing }: Following,
+  { run: id, signal, timing, after }: Following,
 ): AsyncGenerator<News, void> {
   const { firstPause, longestPause, silence, unknown, poll } = { ...usualTiming, ...timing };
-  let lastEventId: string | null = null;
+  let lastEventId = after ?? null;
   let pause = firstPause;
   let polls = false;
   let streamsCome = false;
@@ -70,28 +72,32 @@ export async function* followRun(
     let hasEnded = false;
     if (!polls) {
       for await (const piece of streamed(reader, lastEventId, signal, silence)) {
-        if (signal.aborted || (hasEnded && 'refused' in piece)) return;
-        if ('refused' in piece) {
-          // A proxy that collects an answer until it is whole sends not even its head.
-          isHeld = piece.refused.kind === 'none' && piece.refused.why.what === 'late' && !hasHeard;
-          isUnknown = isNoRun(piece.refused);
-          isFull = piece.refused.kind === 'problem' && piece.refused.problem.status === 503;
-          if (!isUnknown && !isHeld && !isFull) yield { kind: 'unheard', refused: piece.refused };
-        } else if ('held' in piece) {
+        if (signal.aborted) return;
+        if ('held' in piece) {
           isHeld = true;
           polls ||= piece.held === 'endless';
-        } else if (piece.kind === 'run' && piece.run.id !== id) {
-          isUnknown = true;
-          break;
-        } else {
-          hasHeard = true;
-          streamsCome = true;
-          lastEventId = piece.id ?? lastEventId;
-          yield piece.news;
-          hasEnded ||= piece.kind === 'run' && piece.run.outcome !== null;
-          // Who comes back after the end is told of it first, then of the lines since: they are news, too.
-          if (hasEnded && (piece.id === null || piece.id.endsWith(':end'))) return;
+          continue;
         }
+        const { news, eventId } = piece;
+        if (news.kind === 'unheard') {
+          if (hasEnded) return;
+          const { refused } = news;
+          // A proxy that collects an answer until it is whole sends not even its head.
+          isHeld = refused.kind === 'none' && refused.why.what === 'late' && !hasHeard;
+          isUnknown = isNoRun(refused);
+          isFull = refused.kind === 'problem' && refused.problem.status === 503;
+          if (!isUnknown && !isHeld && !isFull) yield news;
+          continue;
+        }
+        isUnknown = news.kind === 'run' && news.run.id !== id;
+        if (isUnknown) break;
+        hasHeard = true;
+        streamsCome = true;
+        lastEventId = eventId ?? lastEventId;
+        yield news;
+        hasEnded ||= news.kind === 'run' && news.run.outcome !== null;
+        // A client that reconnects after the end receives the result first, then the lines since its last event.
+        if (hasEnded && (eventId === null || eventId.endsWith(':end'))) return;
       }
     }
     if (hasEnded) return;
@@ -121,11 +127,12 @@ export async function* followRun(
 }
 
 type Piece =
-  | { kind: 'run'; run: ToldRun; id: string | null; news: News }
-  | { kind: 'other'; id: string | null; news: News }
-  | { refused: Refused }
+  | { news: News; eventId: string | null }
   /** It was opened and has never said anything, or says something that nobody can read. */
   | { held: 'silent' | 'endless' };
+
+const heard: Piece = { news: { kind: 'heard' }, eventId: null };
+const unheard = (refused: Refused): Piece => ({ news: { kind: 'unheard', refused }, eventId: null });
 
 /** What one stream says, until it ends, breaks or falls silent. */
 async function* streamed(
@@ -137,7 +144,7 @@ async function* streamed(
   const dead = new AbortController();
   const opened = await reader.events(lastEventId, AbortSignal.any([signal, dead.signal]));
   if (signal.aborted) return;
-  if (opened.kind !== 'ok') return yield { refused: opened };
+  if (opened.kind !== 'ok') return yield unheard(opened);
   // It has no more: the run has ended, and its end is asked for.
   if (opened.value === null) return yield { held: 'silent' };
   let hasSpoken = false;
@@ -147,36 +154,31 @@ async function* streamed(
       clearTimeout(timer);
       timer = setTimeout(() => dead.abort(), silence);
       hasSpoken = true;
-      yield pieceOf(event);
+      yield { news: newsOf(event), eventId: event?.id ?? null };
     }
     // It was there until it let go; since when it is away is reckoned from here.
-    if (hasSpoken) yield { kind: 'other', id: null, news: { kind: 'heard' } };
+    if (hasSpoken) yield heard;
   } catch (cause) {
     if (signal.aborted) return;
     if (cause instanceof EndlessEvent) return yield { held: 'endless' };
     if (dead.signal.aborted && !hasSpoken) return yield { held: 'silent' };
-    if (!dead.signal.aborted && hasSpoken) yield { kind: 'other', id: null, news: { kind: 'heard' } };
-    yield {
-      refused: { kind: 'none', why: dead.signal.aborted ? { what: 'late' } : { what: 'nothing', cause } },
-    };
+    if (!dead.signal.aborted && hasSpoken) yield heard;
+    yield unheard(noAnswer(dead.signal.aborted ? { what: 'late' } : { what: 'nothing', cause }));
   } finally {
     clearTimeout(timer);
     dead.abort();
   }
 }
 
-function pieceOf(event: StreamEvent | null): Piece {
-  const heard: Piece = { kind: 'other', id: event?.id ?? null, news: { kind: 'heard' } };
-  if (event === null) return heard;
-  let data: unknown;
+/** A comment, or an event that cannot be read, shows that svc is alive. */
+function newsOf(event: StreamEvent | null): News {
   try {
-    data = JSON.parse(event.data);
-  } catch {
-    return heard;
-  }
-  if (event.event === 'line') return { ...heard, news: { kind: 'line', line: data } };
-  const run = event.event === 'run' ? readToldRun(data) : null;
-  return run === null ? heard : { kind: 'run', run, id: event.id, news: { kind: 'run', run } };
+    const data: unknown = JSON.parse(event?.data ?? 'null');
+    if (event?.event === 'line') return { kind: 'line', line: data };
+    const run = event?.event === 'run' ? readToldRun(data) : null;
+    if (run !== null) return { kind: 'run', run };
+  } catch {}
+  return { kind: 'heard' };
 }
 
 /** The run by asking: the current one, or one that has ended; null where svc knows of none with that id. */

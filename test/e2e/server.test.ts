@@ -210,7 +210,7 @@ function expectContainer(
     stopTimeout: 120,
     ports: {},
     image: updaterImage,
-    args: ['update', '--target', 'v1.1.0', '--project', project, '--dir', directory, '--log', 'line'],
+    args: ['update', '--target', 'v1.1.0', '--project', project, '--dir', directory, '--log', 'json'],
     labels: [project, directory, run],
   });
 }

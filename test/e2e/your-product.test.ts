@@ -223,8 +223,8 @@ test('a click updates it, and its client follows', async () => {
   const services = containers.filter(({ Config }) => Config.Labels['com.docker.compose.service']);
   expect(services.map(({ Config }) => Config.Image)).toEqual([`${image}:v1.1.0`, `${image}:v1.1.0`]);
   const log = await type(`docker logs ${name}-larder-updater`, directory);
-  expect(read('log of the updater', log)).toMatch(/larder-updater \S+, engine .*\n/);
-  expect(log).toMatch(/ INFO {2}done updated v1\.0\.0 → v1\.1\.0/);
+  expect(read('log of the updater', log)).toMatch(/"larder-updater \S+, engine .*\n/);
+  expect(log).toMatch(/"phase":"done","msg":"updated v1\.0\.0 → v1\.1\.0/);
   await stop();
   expect(ada.complaints).toEqual([]);
 });

@@ -1,5 +1,6 @@
+import { EarlierUpdater } from '../../src/core/progress/earlier-updater.ts';
 import type { Level } from '../../src/core/progress/event.ts';
-import { exitCodes, type Outcome, outcomeOf } from '../../src/core/progress/outcome.ts';
+import { exitCodes, type Outcome } from '../../src/core/progress/outcome.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import { differs } from './differs.ts';
 
@@ -83,7 +84,7 @@ export function judgeBrokenLog(result: UpdateResult): string[] {
 
 export function endingOf({ lines }: Pick<UpdateResult, 'lines'>): Outcome | null {
   const last = lines.at(-1);
-  return last ? outcomeOf(last) : null;
+  return (last && new EarlierUpdater().resultOf(last)?.outcome) ?? null;
 }
 
 export const messages = ({ lines }: UpdateResult, level: Level): string[] =>

@@ -8,7 +8,7 @@ import type { Session } from '../connect.ts';
 import { exitCodeOf } from '../endings.ts';
 import { names } from '../names.ts';
 import { asSentence, clean, jsonLine } from '../text.ts';
-import { type FollowOptions, followOne, partingOf, tell, tellPast, watch } from './follow-update.ts';
+import { type FollowOptions, followOne, tell, tellPast, watch } from './follow-update.ts';
 import type { View } from './view.ts';
 
 /** Milliseconds between two requests that check whether the next step has started. */
@@ -60,13 +60,12 @@ async function untilNext(
       session.stdout.write(jsonLine({ event: 'pendingStep', data: pendingStep }));
     told.as = words;
   };
-  const why = await watch(session, { timeout, json }, view, (signal) =>
+  const parting = await watch(session, { timeout, json }, view, (signal) =>
     newsOfNext(session, last, { note, signal }),
   );
-  if (why !== 'ended') {
-    const { lines, exitCode } = await partingOf(why, view, session, timeout);
-    tell(session, lines, json);
-    return exitCode;
+  if (parting !== null) {
+    tell(session, parting.lines, json);
+    return parting.exitCode;
   }
   const { run = null, now: clock = since } = told.status ?? {};
   const goal = last.upgradePath.at(-1);

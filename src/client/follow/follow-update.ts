@@ -52,13 +52,10 @@ export async function followOne(
 ): Promise<{ exitCode: number; run: ToldRun }> {
   const now = session.now();
   const view: View = { run: clean(options.run), toldAt: now, heardAt: now, refused: null };
-  const why = await watch(session, options, view, (signal) =>
+  const parting = await watch(session, options, view, (signal) =>
     followRun(session.reader, { run: options.run.id, signal }),
   );
-  const { lines, exitCode } =
-    why === 'ended'
-      ? (options.endingOf ?? endReportOf)(view.run, await statusOf(session))
-      : await partingOf(why, view, session, options.timeout);
+  const { lines, exitCode } = parting ?? (options.endingOf ?? endReportOf)(view.run, await statusOf(session));
   tell(session, lines, options.json);
   return { exitCode, run: view.run };
 }
@@ -81,20 +78,21 @@ export function tell({ stdout, stderr, isTerminal }: Session, lines: readonly st
   (json ? stderr : stdout).write(linesOf(isTerminal && !json ? lines.map(paintMark) : lines));
 }
 
-/** Why following has ended. */
-type Why = 'ended' | 'interrupted' | 'unknown' | 'logged-out' | 'silent';
+/** Why following ends before the run. */
+type Why = 'interrupted' | 'unknown' | 'logged-out' | 'silent';
 
-/** Updates and prints the view until following ends. */
+/** Updates and prints the view until following ends. Resolves with what to print if the run continues, otherwise with null. */
 export async function watch(
   session: Session,
   { timeout, json }: Pick<FollowOptions, 'timeout' | 'json'>,
   view: View,
   newsOf: (signal: AbortSignal) => AsyncIterable<News>,
-): Promise<Why> {
+): Promise<EndReport | null> {
   const { signal } = session;
   const printer = printerFor(session, json);
   const stop = new AbortController();
-  let why: Why | null = null;
+  let why = null as Why | null;
+  let hasEnded = false;
   const giveUp = (reason: Why) => {
     why ??= reason;
     stop.abort();
@@ -124,7 +122,7 @@ export async function watch(
       note(view, news, session.now());
       loggedOutSince = isLoggedOut(news, view) ? (loggedOutSince ?? session.now()) : null;
       if (news.kind === 'unknown') why = 'unknown';
-      else if (news.kind === 'run' && view.run.outcome !== null) why = 'ended';
+      else if (news.kind === 'run' && view.run.outcome !== null) hasEnded = true;
       else look();
     }
   } finally {
@@ -132,7 +130,9 @@ export async function watch(
     signal.removeEventListener('abort', interrupt);
   }
   printer.end?.(view, session.now());
-  return why ?? 'ended';
+  if (why === null || hasEnded) return null;
+  const lines = await partingLines(why, view, session, timeout);
+  return { lines, exitCode: why === 'interrupted' ? stoppedCode : 1 };
 }
 
 function printerFor(session: Session, json: boolean): Printer {
@@ -154,19 +154,8 @@ const isLoggedOut = (news: News, { run }: View): boolean =>
   news.refused.kind === 'logged-out' &&
   ((news.refused.status === 401 && news.refused.inFront === null) || !mayBeAway(run));
 
-/** The lines and the exit code if following ends before the run. */
-export const partingOf = async (
-  why: Exclude<Why, 'ended'>,
-  view: View,
-  session: Session,
-  timeout: number,
-): Promise<EndReport> => ({
-  lines: await partingLines(why, view, session, timeout),
-  exitCode: why === 'interrupted' ? stoppedCode : 1,
-});
-
 async function partingLines(
-  why: Exclude<Why, 'ended'>,
+  why: Why,
   { run, refused, pendingStep }: View,
   { reader, config }: Session,
   timeout: number,

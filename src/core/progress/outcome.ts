@@ -1,5 +1,3 @@
-import type { ProgressEvent } from './event.ts';
-
 /** The outcomes of a run (docs/contract.md 1.4). */
 export const outcomes = [
   'updated',
@@ -27,9 +25,4 @@ export const exitCodes: Record<Exclude<Outcome, 'cancelled'>, number> = {
   broken: 5,
 };
 
-/** The outcome of an event of phase `done`, which is its first word: `updated v1.4.2 → …`, `failed: …`. */
-export function outcomeOf({ phase, message }: Pick<ProgressEvent, 'phase' | 'message'>): Outcome | null {
-  if (phase !== 'done') return null;
-  const word = /^([a-z]+)(?=[\s:;,.]|$)/.exec(message)?.[1];
-  return outcomes.find((outcome) => outcome === word) ?? null;
-}
+export const isSuccess = (outcome: Outcome): boolean => outcome !== 'cancelled' && exitCodes[outcome] === 0;

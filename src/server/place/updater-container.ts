@@ -75,14 +75,12 @@ export function updaterContainer(
     // This id identifies the instance. Labels of other containers are not trusted.
     SVC_UPDATER_CONTAINER: home.containerId,
   };
-  // Restore points and rollbacks are logged as fields, which only JSON has.
-  const log = restorePoint || command[0] === 'rollback' ? 'json' : 'line';
   return {
     name: containerName,
     Image: updaterImage,
     Cmd: [
       ...command,
-      ...['--project', home.project, '--dir', home.directory, '--log', log],
+      ...['--project', home.project, '--dir', home.directory, '--log', 'json'],
       ...(services ?? []).flatMap((name) => ['--service', name]),
     ],
     Env: [

@@ -58,21 +58,24 @@ export async function followRunLog(
         const message = isRead
           ? `the updater exited with code ${container.exitCode} without reporting an outcome`
           : `the updater exited with code ${container.exitCode}, and its log cannot be read`;
-        record.end('crashed', message, endOf(container), { code: 'updater-ended', advice: adviceOnCrash });
+        record.end({ ...crash, message, code: 'updater-ended' }, endOf(container));
         return startedAt;
       }
     }
   }
   if (!closing.aborted) {
-    const why = { code: 'updater-gone', advice: adviceOnCrash };
-    record.end('crashed', "the updater's container was removed, so its log is lost", new Date(), why);
+    const message = "the updater's container was removed, so its log is lost";
+    record.end({ ...crash, message, code: 'updater-gone' });
   }
   return startedAt;
 }
 
-/** For a run whose end nobody knows. */
-export const adviceOnCrash =
-  'Check which version is running, then run the update again. The update brings all services to the same version.';
+/** The result of a run whose end is unknown. */
+export const crash = {
+  outcome: 'crashed',
+  advice:
+    'Check which version is running, then run the update again. The update brings all services to the same version.',
+} as const;
 
 /**
  * Adds the lines of a log to the record that it does not have yet, until the run or the log ends, or the engine goes

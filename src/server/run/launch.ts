@@ -89,9 +89,20 @@ async function startContainer(
   return id;
 }
 
-/** The file that the updater reads, in a tar archive. In JSON, because no env file can hold every value. */
+/** Values of this form fit an env file between single quotes. */
+const quotable = /^[^'\\\p{Cc}\p{Zl}\p{Zp}]*$/u;
+
+/**
+ * The settings file of the updater in a tar archive: an env file if it can hold all values, because updaters of earlier
+ * releases read no other form. Otherwise JSON.
+ */
 export function settingsArchive(values: Readonly<Record<string, string>>): Buffer {
-  const file = Buffer.from(JSON.stringify(Object.entries(values)));
+  const entries = Object.entries(values);
+  const isQuotable = entries.every(([name, value]) => name !== '__proto__' && quotable.test(value));
+  const text = isQuotable
+    ? entries.map(([name, value]) => `${name}='${value}'\n`).join('')
+    : JSON.stringify(entries);
+  const file = Buffer.from(text);
   return Buffer.concat([...archiveEntry(givenSettingsPath.slice(1), file, { mode: 0o600 }), archiveEnd]);
 }
 
@@ -153,7 +164,7 @@ export async function obtainImage(
       return;
     }
     throw new RunStop('failed', `the updater image ${updaterImage} cannot be pulled; nothing was changed`, {
-      cause: failure.sentence,
+      detail: failure.sentence,
       code: failure.code,
       advice: 'Check that the image is published and the registry is reachable, then run the update again.',
       error,

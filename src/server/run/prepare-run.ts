@@ -115,9 +115,9 @@ async function askToPrepare(
   }
 }
 
-const notPrepared = (cause: string, error?: unknown): RunStop =>
+const notPrepared = (detail: string, error?: unknown): RunStop =>
   new RunStop('refused', 'the update could not be prepared; nothing was changed', {
-    cause,
+    detail,
     code: 'not-prepared',
     advice: 'Fix the problem reported during preparation, then run the update again.',
     error,

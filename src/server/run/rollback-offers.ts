@@ -1,5 +1,5 @@
 import type { PastPoint } from '../../wire/rollback-point.ts';
-import { type Reason, type RollbackOffer, rollbackOfferShape } from '../../wire/status.ts';
+import { type Reason, type RollbackOffer, type Run, rollbackOfferShape } from '../../wire/status.ts';
 import type { Home } from '../place/home.ts';
 import { withAside } from './aside.ts';
 import { followRunLog } from './follow-run.ts';
@@ -72,8 +72,7 @@ export class RollbackOffers {
       if (closing.aborted) return null;
       if (late.aborted) return { reason: tooLate };
       if (!(error instanceof RunStop)) throw error;
-      const { message, why } = error;
-      return { reason: refusalOf({ message, cause: null, code: null, advice: null, ...why }) };
+      record.end(error.result);
     }
     if (offer) {
       const { from, to, at, since, downtimeSeconds } = offer;
@@ -92,12 +91,7 @@ const tooLate: Reason = {
     'Run svc-updater rollback on the server. Without --yes, the command only prints what it would restore.',
 };
 
-const refusalOf = ({
-  message,
-  cause,
-  code,
-  advice,
-}: Pick<RunRecord['run'], 'message' | 'cause' | 'code' | 'advice'>): Reason => ({
+const refusalOf = ({ message, cause, code, advice }: Run): Reason => ({
   code: 'rollback-refused',
   message: cause ?? message,
   ...(code !== null && { refusal: code }),

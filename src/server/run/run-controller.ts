@@ -1,4 +1,4 @@
-import { formatEnd } from '../../core/progress/end-line.ts';
+import { formatEnd } from '../../core/progress/run-result.ts';
 import { byItself, isGoodEnd } from '../../wire/codes.ts';
 import { isTooLate } from '../../wire/phase-rows.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
@@ -12,11 +12,11 @@ import { BootRegistry } from './boot-registry.ts';
 import { EndNotifier } from './end-notifier.ts';
 import { EndWriter } from './end-writer.ts';
 import { findUpdater } from './find-updater.ts';
-import { adviceOnCrash } from './follow-run.ts';
+import { crash } from './follow-run.ts';
 import { planResume, type ResumeStep } from './plan-resume.ts';
 import type { RunPlan } from './prepare-run.ts';
 import { notRunning, tooLateToCancel } from './reasons.ts';
-import { freshRun, RunRecord, runAgain, type Why } from './run-record.ts';
+import { freshRun, RunRecord, runAgain } from './run-record.ts';
 import { RunSession } from './run-session.ts';
 import type { ServerContext } from './server-context.ts';
 
@@ -232,8 +232,7 @@ export class RunController {
         if ((await this.#ends.openRun())?.run.id !== open.run.id) return;
         if (leftover !== null) await engine.remove(leftover, { force: true }).catch(ignored);
         const record = this.#recordOf(open.run);
-        const { message, ...why } = endings[outcome];
-        record.end(outcome, message, new Date(), why);
+        record.end(endings[outcome]);
         return this.#take(new RunSession(record, this.#context), Promise.resolve(null));
       }
     }
@@ -322,8 +321,8 @@ export class RunController {
     const record = this.#record;
     if (record === null || record.hasEnded || record.run.id === id) return;
     const past = (await this.#context.ledger.pastRuns()).find(({ run }) => run.id === record.run.id);
-    if (past) record.settle(past.run);
-    else record.end('cancelled', 'the update was not started; nothing was changed');
+    if (past) record.mirror(past.run);
+    else record.end({ outcome: 'cancelled', message: 'the update was not started; nothing was changed' });
     this.#context.listeners.emit('end', record.run);
   }
 
@@ -339,21 +338,25 @@ const ignored = () => {};
 /** Its end was in the store that the rollback has restored. Only a run that changed the instance is rolled back. */
 function takenBack({ run }: OpenRun, { startedAt }: RunOrigin): Run {
   const record = new RunRecord(run);
-  record.end('updated', `${run.from} → ${run.to}, later rolled back`, new Date(startedAt));
+  const message = `${run.from} → ${run.to}, later rolled back`;
+  record.end({ outcome: 'updated', message }, new Date(startedAt));
   return record.run;
 }
 
 const isHarmless = ({ outcome }: Run): boolean => outcome === 'cancelled' || outcome === 'refused';
 
-const endings: Record<'crashed' | 'cancelled', { message: string } & Why> = {
+const endings = {
   crashed: {
+    ...crash,
     message: 'the result of the update is unknown: the updater container was removed, so its log is lost',
     code: 'updater-gone',
-    advice: adviceOnCrash,
   },
-  cancelled: { message: 'the server was stopped before the updater was started; nothing was changed' },
-};
+  cancelled: {
+    outcome: 'cancelled',
+    message: 'the server was stopped before the updater was started; nothing was changed',
+  },
+} as const;
 
 /** As the last line of an updater's log has it. */
-const sentenceOf = ({ outcome, code, message, advice }: Run): string =>
-  outcome === null || isGoodEnd(outcome) ? message : formatEnd({ outcome, code, state: message, advice });
+const sentenceOf = ({ outcome, ...run }: Run): string =>
+  outcome === null || isGoodEnd(outcome) ? run.message : formatEnd({ ...run, outcome });

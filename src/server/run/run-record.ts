@@ -1,16 +1,16 @@
 import { EventEmitter, once } from 'node:events';
-import { parseEnd } from '../../core/progress/end-line.ts';
+import { EarlierUpdater } from '../../core/progress/earlier-updater.ts';
 import { type Phase, type ProgressEvent, phases } from '../../core/progress/event.ts';
 import type { LineFields } from '../../core/progress/line.ts';
-import { outcomeOf } from '../../core/progress/outcome.ts';
-import { type EndState, isGoodEnd, launchStates, type RunState } from '../../wire/codes.ts';
+import { type RunResult, runResultSchema } from '../../core/progress/run-result.ts';
+import { isGoodEnd, launchStates, type RunState } from '../../wire/codes.ts';
 import { runOf } from '../../wire/reader-shapes.ts';
-import { pointShape, type Run, type RunStep, rolledBackShape } from '../../wire/status.ts';
+import { pointShape, type Run, type RunStep, rolledBackShape, runShape } from '../../wire/status.ts';
 import type { RunOrigin } from '../place/updater-container.ts';
 
 type LaunchState = (typeof launchStates)[number];
-/** Why a run ended that did not succeed. */
-export type Why = Partial<Pick<Run, 'cause' | 'code' | 'advice' | 'requiredRelease'>>;
+/** A result, or the parts of it that are known. */
+export type KnownResult = Pick<RunResult, 'outcome' | 'message'> & Partial<RunResult>;
 
 /** Lines that are kept for those who come back; a run has some dozens. */
 const keptLines = 1_000;
@@ -44,8 +44,7 @@ export class RunRecord {
   #lines: ProgressEvent[] = [];
   #dropped = 0;
   #changes = 0;
-  /** The last error of its log. */
-  #error: string | null = null;
+  readonly #earlier = new EarlierUpdater();
   /** One listener for each event stream. */
   readonly #news = new EventEmitter().setMaxListeners(0);
 
@@ -94,14 +93,9 @@ export class RunRecord {
     this.#enter(state, { percent: null, jobs: [], until: null, message, ...more }, new Date().toISOString());
   }
 
-  /** What another server of the instance tells of a run that it prepares. */
+  /** What another server of the instance tells of a run that it prepares, or how it has seen the run end. */
   mirror(run: Run): void {
-    if (isLaunchState(this.#run.state)) this.#change(run);
-  }
-
-  /** How it ended, as another server of the instance has seen it. */
-  settle(run: Run): void {
-    if (!this.hasEnded) this.#change(run);
+    if (isLaunchState(this.#run.state) || (run.outcome !== null && !this.hasEnded)) this.#change(run);
   }
 
   /** What is found out besides. */
@@ -124,30 +118,27 @@ export class RunRecord {
     if (restorePoint || rolledBack)
       this.#change({ ...(restorePoint && { restorePoint }), ...(rolledBack && { rolledBack }) });
     const { phase, percent, message, time, level } = event;
-    const outcome = outcomeOf(event);
-    if (outcome !== null) {
-      // `usage` is a mistake in how the updater was launched: it has looked at nothing. A fetch changes nothing.
-      const end = outcome === 'usage' ? 'refused' : outcome === 'fetched' ? 'unchanged' : outcome;
-      const isGood = isGoodEnd(end);
-      const told = isGood ? null : parseEnd(message);
-      const { state = message, code = null, advice = null, requiredRelease = null } = told ?? {};
-      const why = isGood ? {} : { code, advice, requiredRelease, cause: this.#error };
-      this.end(end, state, new Date(time), why);
+    const result = runResultSchema.safeParse(fields.result).data ?? this.#earlier.resultOf(event);
+    if (result !== null) {
+      this.end(result, new Date(time));
       return;
     }
-    if (level === 'error' && phase !== 'done') this.#error = message;
     if (level === 'warn') this.warn(message);
     if (phase === 'done') this.#change({ message });
     else this.#advance(phase, percent ?? null, event);
   }
 
   /** The first end stands. */
-  end(outcome: EndState, message: string, at = new Date(), why: Why = {}): void {
+  end({ outcome: word, message, ...why }: KnownResult, at = new Date()): void {
     if (this.hasEnded) return;
+    // `usage` is a mistake in how the updater was launched: it has looked at nothing. A fetch changes nothing.
+    const outcome = word === 'usage' ? 'refused' : word === 'fetched' ? 'unchanged' : word;
     const endedAt = at.toISOString();
     const steps = endLast(this.#run.steps, endedAt);
-    const over = { percent: null, jobs: [], until: null, steps, endedAt };
-    this.#change({ state: outcome, outcome, message, ...over, ...why });
+    const { code = null, detail: cause = null, advice = null, facts } = why;
+    const requiredRelease = runShape.fields.requiredRelease.read(facts?.requiredRelease) ?? null;
+    if (!isGoodEnd(outcome)) this.#change({ code, cause, advice, requiredRelease });
+    this.#change({ state: outcome, outcome, message, percent: null, jobs: [], until: null, steps, endedAt });
   }
 
   /** Forward only: an updater that was started again begins with what it had behind it. */

@@ -6,7 +6,7 @@ import { retry } from '../host/retry.ts';
 import { followRunLog } from './follow-run.ts';
 import { prepareRun, type RunPlan } from './prepare-run.ts';
 import { isLaunchState, type RunRecord } from './run-record.ts';
-import { RunStop, stopOf } from './run-stop.ts';
+import { RunStop } from './run-stop.ts';
 import type { ServerContext } from './server-context.ts';
 
 /** One run that this server prepares, or follows from wherever it found it, until the run has ended. */
@@ -36,10 +36,10 @@ export class RunSession {
       containerId = await prepareRun(this.record, plan, launching);
     } catch (error) {
       // A run that was to stop is cancelled, whatever else has failed: nothing was started.
-      const stop = stopOf(this.#stop.signal.aborted ? this.#stop.signal.reason : error);
-      const { outcome, message, why, cause } = stop;
-      if (outcome === 'failed') settings.log({ level: 'error', message, cause: cause ?? error });
-      this.record.end(outcome, message, new Date(), why);
+      const stop: unknown = this.#stop.signal.aborted ? this.#stop.signal.reason : error;
+      const { result, message, cause } = stop instanceof RunStop ? stop : notStarted(error);
+      if (result.outcome === 'failed') settings.log({ level: 'error', message, cause: cause ?? error });
+      this.record.end(result);
       return null;
     } finally {
       launched.abort();
@@ -136,3 +136,10 @@ export class RunSession {
     await stop();
   }
 }
+
+const notStarted = (error: unknown): RunStop =>
+  new RunStop('failed', 'the updater could not be started; nothing was changed', {
+    code: 'launch-failed',
+    advice: "Check the server's log, then run the update again.",
+    error,
+  });

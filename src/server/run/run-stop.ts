@@ -1,25 +1,16 @@
-import type { Why } from './run-record.ts';
+import type { KnownResult } from './run-record.ts';
 
 /** A run ends before its updater was started. The instance is unchanged. */
 export class RunStop extends Error {
   override readonly name = 'RunStop';
-  readonly outcome: 'refused' | 'failed' | 'cancelled';
-  readonly why: Why;
+  readonly result: KnownResult;
 
-  constructor(outcome: RunStop['outcome'], message: string, why: Why & { error?: unknown } = {}) {
-    const { error, ...told } = why;
+  constructor(
+    outcome: 'refused' | 'failed' | 'cancelled',
+    message: string,
+    { error, ...more }: Partial<KnownResult> & { error?: unknown } = {},
+  ) {
     super(message, { cause: error });
-    this.outcome = outcome;
-    this.why = told;
+    this.result = { ...more, outcome, message };
   }
-}
-
-/** Converts an error that was thrown before the updater was started. */
-export function stopOf(error: unknown): RunStop {
-  if (error instanceof RunStop) return error;
-  return new RunStop('failed', 'the updater could not be started; nothing was changed', {
-    code: 'launch-failed',
-    advice: "Check the server's log, then run the update again.",
-    error,
-  });
 }

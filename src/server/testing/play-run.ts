@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatEnd } from '../../core/progress/end-line.ts';
 import type { ProgressEvent } from '../../core/progress/event.ts';
+import { formatEnd } from '../../core/progress/run-result.ts';
 import { isGoodEnd, type PhaseWord } from '../../wire/codes.ts';
 import { isTooLate } from '../../wire/phase-rows.ts';
 import { isLaunchState, type RunRecord } from '../run/run-record.ts';
@@ -85,11 +85,11 @@ function finish(end: ScriptedEnd, record: RunRecord, stage: Stage): void {
   const message =
     end.message ?? (isGood ? `${outcome} ${from} → ${to}` : `nothing was changed; ${from} is still running`);
   if (phase === null || outcome === 'crashed') {
-    record.end(outcome, message, new Date(), { cause, code, advice });
+    record.end({ outcome, message, detail: cause, code, advice });
     return;
   }
   if (cause !== null) say({ level: 'error', phase, message: cause }, record, stage);
-  const line = isGood ? message : formatEnd({ outcome, code, state: message, advice });
+  const line = isGood ? message : formatEnd({ outcome, code, message, advice });
   say({ level: isGood ? 'info' : 'error', phase: 'done', message: line }, record, stage);
 }
 

@@ -179,7 +179,7 @@ export class ScriptedService implements UpdateService {
     if (!open) return { reason: notRunning };
     if (isTooLate(open.run)) return { reason: tooLateToCancel(open.run, this.product) };
     open.note({ cancelRequestedBy: by });
-    if (isLaunchState(open.run.state)) open.end('cancelled', 'nothing was changed');
+    if (isLaunchState(open.run.state)) open.end({ outcome: 'cancelled', message: 'nothing was changed' });
     return { run: open.run };
   }
 

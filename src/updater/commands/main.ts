@@ -1,7 +1,6 @@
 import { mkdtemp } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { formatEnd } from '../../core/progress/end-line.ts';
 import { exitCodes } from '../../core/progress/outcome.ts';
 import { Engine } from '../../engine/cli/engine.ts';
 import { Notifier } from '../../notify/notifier.ts';
@@ -12,7 +11,7 @@ import { prepareConfig } from '../run/credentials.ts';
 import { engineAddress } from '../run/engine-address.ts';
 import { explain } from '../run/explain.ts';
 import { withGivenSettings } from '../run/given-settings.ts';
-import { reportEnding } from '../run/log/ending.ts';
+import { endingWith, logEnd, reportEnding } from '../run/log/ending.ts';
 import { nothingKnown } from '../run/log/ending-facts.ts';
 import { Log, stdoutSink } from '../run/log/log.ts';
 import type { Command } from '../run/option-table.ts';
@@ -65,12 +64,9 @@ async function main(argv: readonly string[]): Promise<number> {
     if (!(error instanceof UsageError)) throw error;
     const log = new Log(stdoutSink(process.env.SVC_UPDATER_LOG === 'json' ? 'json' : 'line'));
     for (const mistake of error.mistakes) log.error(mistake);
-    log.enter('done');
-    const advice = 'See --help.';
-    log.error(formatEnd({ outcome: 'usage', code: null, state: 'nothing was done', advice }), {
-      outcome: 'usage',
-      advice,
-    });
+    const known = { outcome: 'usage', code: null, message: 'nothing was done', facts: {} } as const;
+    const result = { ...known, detail: log.lastError, advice: 'See --help.' };
+    logEnd(endingWith(result, exitCodes.usage), log);
     return exitCodes.usage;
   }
   return commands[line.command](line);

@@ -10,7 +10,7 @@ import { type FoundInstance, findInstance } from '../compose/inspect/find-instan
 import { maxAttempts } from '../compose/resume/plan-earlier.ts';
 import { endingFacts, nothingYet, type RunSoFar } from '../compose/resume/run-so-far.ts';
 import type { CommandLine } from '../run/command-line.ts';
-import { type Ending, repeatEnding } from '../run/log/ending.ts';
+import { type Ending, logEnd } from '../run/log/ending.ts';
 import { and } from '../run/log/wording.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
 import { runToEnd } from '../run/run-to-end.ts';
@@ -80,7 +80,7 @@ async function onProject(
     ) {
       await dropLock(instance.place.mountedAt, instance.own);
       given.notifier.addresses = [];
-      return repeatEnding({ ...journal.state.ending, exitCode: 0 }, given.log);
+      return logEnd({ ...journal.state.ending, exitCode: 0 }, given.log);
     }
     if (journal === null) requireGivenSettings(given);
   }

@@ -1,7 +1,7 @@
 import { inspectContainers } from '../../engine/api/query.ts';
 import { isUp } from '../../engine/container.ts';
 import { drive } from '../run/drive.ts';
-import { repeatEnding } from '../run/log/ending.ts';
+import { logEnd } from '../run/log/ending.ts';
 import type { EndingFacts } from '../run/log/ending-facts.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
 import { endingOfState, openOf } from '../run/state/run-state.ts';
@@ -55,7 +55,7 @@ export async function settleStack(
   const story = storyOf(ended);
   switch (step.kind) {
     case 'repeat':
-      return { kind: 'ended', ending: repeatEnding({ ...step.ending, exitCode: 0 }, log) };
+      return { kind: 'ended', ending: logEnd({ ...step.ending, exitCode: 0 }, log) };
     case 'set-aside':
       log.warn(
         `${story}; the stack was changed after that, so nothing is undone, and the record of that run is discarded`,

@@ -115,7 +115,7 @@ describe('the endpoints', () => {
     const following = follow(response.body);
     expect(await following.some(2)).toEqual(['retry 1000', 'run run1:0 launching']);
     await following.cancel();
-    service.run.end('updated', 'updated');
+    service.run.end({ outcome: 'updated', message: 'updated' });
     const headersOfEnd = { ...eventStream, 'last-event-id': 'run1:end' };
     expect((await ask('GET', '/progress', { headers: headersOfEnd })).status).toBe(204);
     expect((await ask('GET', '/progress', { headers: { 'last-event-id': 'run1:end' } })).status).toBe(200);
@@ -131,7 +131,7 @@ describe('the endpoints', () => {
     const following = follow(response.body);
     expect(await following.some(3)).toEqual(['retry 1000', 'run run1:1 pull', 'line run1:2 b']);
     await following.cancel();
-    service.run.end('updated', 'updated');
+    service.run.end({ outcome: 'updated', message: 'updated' });
     const where = '/progress?lastEventId=run1:end';
     expect((await ask('GET', where, { headers: eventStream })).status).toBe(204);
     // The header is of the last connection, the address of the first.
@@ -393,7 +393,7 @@ it('the OpenAPI document describes only responses that tests have seen', async (
   expect((await ask('HEAD', '/progress')).status).toBe(404);
   const ended = rig();
   ended.service.run = record();
-  ended.service.run.end('updated', 'updated');
+  ended.service.run.end({ outcome: 'updated', message: 'updated' });
   const headers = { ...eventStream, 'last-event-id': 'run1:end' };
   expect((await ended.ask('HEAD', '/progress', { headers })).status).toBe(204);
   for (const [question, status] of wrong) {

@@ -122,7 +122,7 @@ describe('a stream', () => {
     await expect.poll(() => rig.asked[0]?.signal.aborted).toBe(true);
     expect((await ask()).status).toBe(200);
     expect((await ask()).status).toBe(503);
-    service.run.end('updated', 'updated');
+    service.run.end({ outcome: 'updated', message: 'updated' });
     await Promise.all(streams.slice(1).map((stream) => stream.text()));
     expect((await ask()).status).toBe(200);
   });

@@ -92,7 +92,7 @@ describe('the state of a run', () => {
     const run = record();
     run.add(line('done', 'updated'));
     const { run: ended } = run;
-    run.end('crashed', 'the container is gone');
+    run.end({ outcome: 'crashed', message: 'the container is gone' });
     run.prepare('launching', 'pulling the updater');
     run.add(line('inspect', 'again'));
     run.add(line('done', 'failed: again'));
@@ -107,7 +107,7 @@ it('a resumed run keeps its origin and the steps before its launch', () => {
   run.prepare('preparing', 'dumped');
   run.prepare('launching', 'pulling the updater');
   run.add(line('pull', 'fetching'));
-  run.end('crashed', 'the container is gone');
+  run.end({ outcome: 'crashed', message: 'the container is gone' });
   const again = runAgain({ ...run.run, by: 'anna' });
   expect(again).toMatchObject({ id: 'run1', by: 'anna', outcome: null, downtimeSeconds: null });
   expect(again.steps.map(({ state, endedAt }) => [state, endedAt === null])).toEqual([

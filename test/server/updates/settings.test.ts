@@ -64,7 +64,9 @@ describe('new settings of a release', () => {
     expect(updater()?.spec.Cmd).toEqual(expect.arrayContaining(['--set-file', givenSettingsPath]));
     const [file, ...others] = updater()?.archives ?? [];
     expect([file?.folder, file?.status, others]).toEqual(['/', 'created', []]);
-    const text = JSON.stringify(Object.entries(given ?? {}));
+    const text = Object.entries(given ?? {})
+      .map(([name, value]) => `${name}='${value}'\n`)
+      .join('');
     expect(file?.body.slice(0, 28)).toBe('run/svc-updater-settings.env');
     // Mode, user and group.
     expect(file?.body.slice(100, 124)).toBe('0000600\u00000000000\u00000000000\u0000');

@@ -35,6 +35,13 @@ const readFile = async (text: string, ...args: string[]) => {
   return read(['--set-file', path, ...args]);
 };
 
+/** The text of the file that the server writes. */
+function settingsFile(given: Record<string, string>): string {
+  const archive = settingsArchive(given);
+  const size = Number.parseInt(archive.toString('latin1', 124, 136), 8);
+  return archive.toString('utf8', 512, 512 + size);
+}
+
 describe('given settings', () => {
   it('are those of --set, the last of each name, and none of a variable', async () => {
     const env = { SVC_UPDATER_SET: 'C=3' };
@@ -61,11 +68,23 @@ describe('given settings', () => {
     );
     const odd = { A: `'"\`#`, B: `it's "so" \\` };
     const check = async (given: Record<string, string>) => {
-      const archive = settingsArchive(given);
-      const size = Number.parseInt(archive.toString('latin1', 124, 136), 8);
-      expect(await readFile(archive.toString('utf8', 512, 512 + size))).toEqual({ ...given });
+      expect(await readFile(settingsFile(given))).toEqual({ ...given });
     };
     await fc.assert(fc.asyncProperty(values, check), { numRuns: 200, examples: [[odd]] });
+  });
+
+  it.each<[Record<string, string>, string]>([
+    [{ A: ' "ü" $HOME # `', B: '1' }, "A=' \"ü\" $HOME # `'\nB='1'\n"],
+    ...["it's", 'a\\b', 'a\u2028b', 'a\nb'].map((B): [Record<string, string>, string] => [
+      { A: '1', B },
+      JSON.stringify([
+        ['A', '1'],
+        ['B', B],
+      ]),
+    ]),
+    [JSON.parse('{"__proto__":"1"}'), '[["__proto__","1"]]'],
+  ])('of the server %j are an env file, or JSON if no env file can hold them', (given, text) => {
+    expect(settingsFile(given)).toBe(text);
   });
 
   const long = 'x'.repeat(4097);

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import { removeScratches } from '../../../engine/api/scratch.ts';
 import { drive } from '../../run/drive.ts';
-import { type Ending, endingOf, repeatEnding } from '../../run/log/ending.ts';
+import { type Ending, endingOf, logEnd } from '../../run/log/ending.ts';
 import type { Log } from '../../run/log/log.ts';
 import { and } from '../../run/log/wording.ts';
 import type { RunContext } from '../../run/run-context.ts';
@@ -104,7 +104,7 @@ export async function settleEarlier(
       soFar.earlier = over;
       if (step.afterwards.kind === 'repeat') {
         soFar.journal = journal;
-        return { kind: 'ended', ending: repeatEnding(step.afterwards.ending, log) };
+        return { kind: 'ended', ending: logEnd(step.afterwards.ending, log) };
       }
       if (step.afterwards.kind === 'give-up') {
         // Its end is this run's own: this container repeats it if it is started once more.
@@ -124,7 +124,7 @@ export async function settleEarlier(
       const ending = await restorePoint(work, whyStuck(data));
       if (ending === null) throw new UpdateError('broken', 'the record of the restore point is missing');
       await drive(new ComposeRun(context, journal, { wasKilled: true }), 'rollback', log);
-      return { kind: 'ended', ending: repeatEnding(ending, log) };
+      return { kind: 'ended', ending: logEnd(ending, log) };
     }
     case 'give-up': {
       soFar.journal = journal;

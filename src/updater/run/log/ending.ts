@@ -1,10 +1,10 @@
 import * as z from 'zod/mini';
 import { adviceText } from '../../../core/progress/advice.ts';
 import { composeCommand, shortComposeCommand } from '../../../core/progress/compose-command.ts';
-import { formatEnd, type RunEnd, stateBeforeStep } from '../../../core/progress/end-line.ts';
-import { exitCodes, type Outcome, outcomes } from '../../../core/progress/outcome.ts';
+import { exitCodes, isSuccess, outcomes } from '../../../core/progress/outcome.ts';
 import { mapTexts } from '../../../core/progress/plain-text.ts';
 import { svc } from '../../../core/progress/product.ts';
+import { formatEnd, type RunResult } from '../../../core/progress/run-result.ts';
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
 import { generalAdvice, UpdateError } from '../../../core/progress/update-error.ts';
 import { type EndingFacts, editedSince } from './ending-facts.ts';
@@ -23,14 +23,16 @@ export const endingSchema = z.object({
 /** How a run ended, or is about to. */
 export interface Ending extends z.infer<typeof endingSchema> {}
 
-/** How an unsuccessful run ended. Its fields include its code, the advice and a required intermediate release. */
-interface Failure extends Ending {
-  /** Explanation for the log, before the last line. */
-  lines: readonly string[];
-}
-
-/** Why the run ended, the state of the instance, and what to type next. `cancelledBy` is a signal number. */
-export function endingOf(error: unknown, facts: EndingFacts, log: Log, cancelledBy = 15): Failure {
+/**
+ * How an unsuccessful run ended: the state of the instance, and what to type next. `lines` explain it in the log, before the
+ * last line. `cancelledBy` is a signal number.
+ */
+export function endingOf(
+  error: unknown,
+  facts: EndingFacts,
+  log: Log,
+  cancelledBy = 15,
+): Ending & { lines: readonly string[] } {
   const { touched, project, product = svc, isRollback = false, canRollBack, step, safeServices } = facts;
   const compose = project === null ? 'docker compose' : shortComposeCommand(project);
   const words = {
@@ -39,36 +41,41 @@ export function endingOf(error: unknown, facts: EndingFacts, log: Log, cancelled
     ...(safeServices && { up: `${compose} up -d --no-deps ${safeServices.join(' ')}` }),
     product,
   };
+  const endingFor = (known: Omit<RunResult, 'detail'>, exitCode: number, lines: readonly string[]) => ({
+    ...endingWith({ ...known, detail: lastErrorOf(log, lines) }, exitCode),
+    lines,
+  });
   if (error instanceof Cancelled || error instanceof Interrupted) {
+    const message = nothingChanged(facts);
     const advice = shownAdvice(`Run ${words.command} again when you are ready.`, log);
-    const end = { outcome: 'cancelled', code: null, state: nothingChanged(facts), advice } as const;
-    return failure(end, 128 + cancelledBy);
+    const known = { outcome: 'cancelled', code: null, message, advice, facts: {} } as const;
+    return endingFor(known, 128 + cancelledBy, []);
   }
   if (!(error instanceof UpdateError)) {
     const stands = touched
       ? `some containers may not have been replaced; check them with ${words.compose} ps`
       : 'no container was changed, and the original files are in place';
-    const state = `this is a bug in the updater${step ? `, which crashed in ${step}` : ''}; ${stands}`;
+    const message = `this is a bug in the updater${step ? `, which crashed in ${step}` : ''}; ${stands}`;
     const result = canRollBack
       ? `if the new version has started, this restores ${facts.version} with its data`
       : 'this undoes the update if the new version has not started';
     const again = touched ? `Run ${words.command} again: ${result}. ` : '';
     const advice = shownAdvice(`${again}Please report the lines above.`, log);
-    const end = { outcome: 'crashed', code: null, state, advice } as const;
+    const known = { outcome: 'crashed', code: null, message, advice, facts: {} } as const;
     const lines = [error instanceof Error ? (error.stack ?? error.message) : String(error)];
-    return failure(end, exitCodes.crashed, lines);
+    return endingFor(known, exitCodes.crashed, lines);
   }
   const template = ['broken', 'unhealthy', 'containers-not-restored'].includes(error.code)
     ? adviceWhenBroken(facts, error)
     : error.advice;
   const { outcome, code, requiredRelease } = error;
   const stands = stateAfter(error, facts);
-  const state = requiredRelease === null ? stands : stateBeforeStep(stands, requiredRelease);
+  const message = requiredRelease === null ? stands : `${stands}; ${requiredRelease} must be installed first`;
   const lines = [...error.detail, ...(error.isLogged ? [] : [error.message + sentenceOfCause(error)])];
   const general = adviceText(generalAdvice(code), words);
   const advice = shownAdvice(general, log, adviceText(template, words));
-  const end = { outcome, code, state, advice, ...(requiredRelease !== null && { requiredRelease }) };
-  return failure(end, exitCodes[outcome], lines, error.fields);
+  const known = { ...error.fields, ...(requiredRelease !== null && { requiredRelease }) };
+  return endingFor({ outcome, code, message, advice, facts: known }, exitCodes[outcome], lines);
 }
 
 /** The details of an advice that the mask would hide are useless, so the general advice replaces it. Shown as it is. */
@@ -78,16 +85,16 @@ function shownAdvice(general: string, log: Log, specific = general): string {
   return general;
 }
 
-function failure(end: RunEnd, exitCode: number, lines: readonly string[] = [], given: Fields = {}): Failure {
-  const { outcome, code, advice, requiredRelease } = end;
-  const fields = {
-    ...given,
-    ...(code !== null && { code }),
-    advice,
-    ...(requiredRelease !== undefined && { requiredRelease }),
-  };
-  return { outcome, exitCode, message: formatEnd(end), fields, lines };
+/** The ending with a result: the last line of the log, and its fields. */
+export function endingWith(result: RunResult, exitCode: number): Ending {
+  const { outcome, code, advice, facts } = result;
+  const fields = { ...facts, ...(code !== null && { code }), ...(advice !== null && { advice }), result };
+  return { outcome, exitCode, message: isSuccess(outcome) ? result.message : formatEnd(result), fields };
 }
+
+/** The last error of the log once it has these lines. */
+const lastErrorOf = (log: Log, lines: readonly string[]): string | null =>
+  lines.flatMap((line) => log.masked(line).split(/\r?\n/)).at(-1) ?? log.lastError;
 
 /** The part of an ending that the journal stores. */
 export function keptEnding(log: Log, { outcome, exitCode, message, fields = {} }: Ending): Ending {
@@ -99,30 +106,29 @@ export function keptEnding(log: Log, { outcome, exitCode, message, fields = {} }
 export function reportEnding(error: unknown, log: Log, facts: EndingFacts, cancelledBy?: number): Ending {
   const { lines, ...ending } = endingOf(error, facts, log, cancelledBy);
   for (const line of lines) log.error(line);
-  logEnd(ending, log);
-  return keptEnding(log, ending);
+  return keptEnding(log, logEnd(ending, log));
 }
-
-const good = ['updated', 'unchanged', 'fetched'] as const;
-type GoodOutcome = (typeof good)[number];
 
 /** Logs the last line of a successful run. */
-export function endWell(log: Log, outcome: GoodOutcome, message: string, fields: Fields): Ending {
-  const ending = { outcome, exitCode: exitCodes[outcome], message, fields };
-  logEnd(ending, log);
-  return keptEnding(log, ending);
+export function endWell(
+  log: Log,
+  outcome: 'updated' | 'unchanged' | 'fetched',
+  message: string,
+  facts: Fields,
+): Ending {
+  const result = { outcome, code: null, message, detail: null, advice: null, facts };
+  return keptEnding(log, logEnd(endingWith(result, exitCodes[outcome]), log));
 }
 
-/** Logs the last line again, for a run that this same container has already ended. Returns the ending. */
-export function repeatEnding(ending: Ending, log: Log): Ending {
-  logEnd(ending, log);
-  return ending;
-}
-
-export function logEnd({ outcome, message, fields }: Ending, log: Log): void {
-  const isGood = (good as readonly Outcome[]).includes(outcome);
+/** Logs the last line, also once more for a run that this same container has already ended. Returns the ending. */
+export function logEnd(ending: Ending, log: Log): Ending {
+  const { outcome, message, fields } = ending;
   log.enter('done');
-  log[outcome === 'cancelled' ? 'warn' : isGood ? 'info' : 'error'](message, { outcome, ...fields });
+  log[outcome === 'cancelled' ? 'warn' : isSuccess(outcome) ? 'info' : 'error'](message, {
+    outcome,
+    ...fields,
+  });
+  return ending;
 }
 
 const sentenceOfCause = (error: UpdateError): string => {

@@ -19,6 +19,8 @@ export class Log {
   readonly #lines: string[] = [];
 
   #lastAt = performance.now();
+  /** The last message of level error; null if there is none. */
+  lastError: string | null = null;
 
   constructor(sink: Sink) {
     this.#sinks = [sink, (event) => this.#lines.push(formatLine(event))];
@@ -104,6 +106,7 @@ export class Log {
         ...(percent === undefined ? {} : { percent }),
         message: line,
       };
+      if (level === 'error') this.lastError = line;
       for (const sink of this.#sinks) sink(event, shown);
     }
   }

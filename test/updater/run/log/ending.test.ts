@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { outcomeOf } from '../../../../src/core/progress/outcome.ts';
 import { productOf } from '../../../../src/core/progress/product.ts';
 import { Cancelled } from '../../../../src/core/progress/stops.ts';
 import { type ErrorCode, errorCodes, UpdateError } from '../../../../src/core/progress/update-error.ts';
-import { endWell, repeatEnding, reportEnding } from '../../../../src/updater/run/log/ending.ts';
+import { freshRun, RunRecord } from '../../../../src/server/run/run-record.ts';
+import { endWell, logEnd, reportEnding } from '../../../../src/updater/run/log/ending.ts';
 import type { EndingFacts } from '../../../../src/updater/run/log/ending-facts.ts';
 import { Log } from '../../../../src/updater/run/log/log.ts';
 
@@ -19,10 +19,10 @@ const touched: EndingFacts = { ...known, touched: true };
 
 function ending(error: unknown, facts = known) {
   const lines: string[] = [];
-  let outcome: string | null = null;
-  const log = new Log((event) => {
+  let outcome: unknown = null;
+  const log = new Log((event, fields) => {
     lines.push(event.message);
-    outcome = outcomeOf(event) ?? outcome;
+    outcome = fields.outcome;
   });
   reportEnding(error, log, facts);
   return { lines, outcome, last: lines.at(-1) };
@@ -127,10 +127,34 @@ it('tells programs the same once more, from a journal as well', () => {
     reportEnding(error, log, known),
     endWell(log, 'updated', 'updated v1.4.2 → v1.5.0 in 3 s', { from: 'v1.4.2', to: 'v1.5.0' }),
   ];
-  for (const ending of endings) repeatEnding(JSON.parse(JSON.stringify(ending)), log);
-  expect(fields[0]).toMatchObject({ outcome: 'failed', code: 'rolled-back', rolledBack });
-  expect(fields[1]).toEqual({ outcome: 'updated', from: 'v1.4.2', to: 'v1.5.0' });
+  for (const ending of endings) logEnd(JSON.parse(JSON.stringify(ending)), log);
+  const failed = { outcome: 'failed', code: 'rolled-back', message: 'v1.4.2 runs', detail: 'app died' };
+  const result = { ...failed, facts: { rolledBack } };
+  expect(fields[0]).toMatchObject({ outcome: 'failed', code: 'rolled-back', rolledBack, result });
+  const versions = { from: 'v1.4.2', to: 'v1.5.0' };
+  const message = 'updated v1.4.2 → v1.5.0 in 3 s';
+  const updated = { outcome: 'updated', code: null, message, detail: null, advice: null, facts: versions };
+  expect(fields[1]).toEqual({ outcome: 'updated', ...versions, result: updated });
   expect(fields.slice(2)).toEqual(fields.slice(0, 2));
+});
+
+it.each<[string, unknown]>([
+  ...errorCodes.map((code): [string, unknown] => [code, new UpdateError(code, 'x', { detail: ['y'] })]),
+  ['upgrade-step', new UpdateError('upgrade-step', 'x', { requiredRelease: 'v1.5.0' })],
+  ['logged', new UpdateError('rolled-back', 'x', { isLogged: true, state: 'v1.4.2 runs' })],
+  ['crashed', new TypeError('a bug')],
+  ['cancelled', new Cancelled()],
+])('a server of an earlier release reads the same result from the last line: %s', (_, error) => {
+  const origin = { id: '1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:18.140Z' };
+  const [now, earlier] = [new RunRecord(freshRun(origin)), new RunRecord(freshRun(origin))];
+  const log = new Log((event, fields) => {
+    now.add(event, fields);
+    earlier.add(event);
+  });
+  log.error('an earlier error');
+  reportEnding(error, log, touched);
+  expect(now.run).toEqual(earlier.run);
+  expect(now.run.outcome).not.toBeNull();
 });
 
 it('gives the release that has to come first as a field and in the line, also where it is said once more', () => {
@@ -141,10 +165,16 @@ it('gives the release that has to come first as a field and in the line, also wh
     advice: 'Go there.',
   });
   const ended = reportEnding(error, log, known);
-  repeatEnding(ended, log);
+  logEnd(ended, log);
   const line =
     'refused (upgrade-step): nothing was changed; v1.4.2 is still running; v1.5.0 must be installed first. Next: Go there.';
-  const fields = { outcome: 'refused', code: 'upgrade-step', advice: 'Go there.', requiredRelease: 'v1.5.0' };
+  const result = {
+    ...{ outcome: 'refused', code: 'upgrade-step', detail: 'v2 needs it', advice: 'Go there.' },
+    message: 'nothing was changed; v1.4.2 is still running; v1.5.0 must be installed first',
+    facts: { requiredRelease: 'v1.5.0' },
+  };
+  const { outcome, code, advice } = result;
+  const fields = { outcome, code, advice, requiredRelease: 'v1.5.0', result };
   expect(events).toEqual([
     [line, fields],
     [line, fields],
