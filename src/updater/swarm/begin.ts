@@ -21,7 +21,7 @@ export async function beginStack(
   checkServices(chosen, found, { isOurs: inherits === 'halfway' });
   log.enter('plan');
   const plan = planOf(found);
-  const { from, to } = plan;
+  const { from, targetName: to } = plan;
   soFar.facts = { ...soFar.facts, version: from };
   const planned = await planStack(found, ended, { plan, inherits });
   const { stopFirst, moves, files } = planned;

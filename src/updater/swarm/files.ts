@@ -77,8 +77,11 @@ export async function readStackFiles(
   const project = await readBumpProject({ dir: directory, files: options.stack.files, envFiles: [] }, log);
   const paths = project.composeFiles.map(({ path }) => path);
   const names = paths.map((path) => nameOf(project, path));
-  const wanted = plan.moves.map((move) => ({ ...move, name: shortName(chosen.name, move.service) }));
-  const known = new Set([...plan.moves.flatMap(({ from, to }) => [from, to]), ...left].map(versionOf));
+  const wanted = plan.updates.map(({ service, pin, to }) => ({
+    ...{ service, to, from: pin.referenceText, repository: pin.reference.repository },
+    name: shortName(chosen.name, { name: service }),
+  }));
+  const known = new Set([...wanted.flatMap(({ from, to }) => [from, to]), ...left].map(versionOf));
   const fits = (images: Images) =>
     wanted.every(({ name, from }) => images.get(name) === from) ||
     // Edited already, and not deployed yet.
@@ -113,7 +116,7 @@ export async function readStackFiles(
   throw new UpdateError(
     'stack-file',
     `stack ${chosen.name} was not deployed from ${and(names)}: ` +
-      `${unlike?.service.name} uses ${unlike?.from}, but the files specify ${says ? says : 'no image for it'}`,
+      `${unlike?.service} uses ${unlike?.from}, but the files specify ${says ? says : 'no image for it'}`,
     {
       advice:
         'Mount the right directory and pass its files with --file in the same order as to docker stack deploy -c. If shell variables were used, write their values in the stack file or in .env. To update only the running stack, mount no directory.',
@@ -144,9 +147,9 @@ export async function draftStackFiles(
   const { project } = files;
   const before = await imagesOf(engine, files, project);
   const wanted = new Map(
-    plan.moves.map(({ service, from, to }) => {
-      const digest = from.includes('@') ? `@${digests.get(to)}` : '';
-      return [shortName(chosen.name, service), `${to}${digest}`] as const;
+    plan.updates.map(({ service, pin, to }) => {
+      const digest = pin.reference.digest === null ? '' : `@${digests.get(to)}`;
+      return [shortName(chosen.name, { name: service }), `${to}${digest}`] as const;
     }),
   );
   if (plan.target === null || [...wanted].every(([name, to]) => before.get(name) === to))
@@ -243,11 +246,11 @@ export function deployCommand(stack: string, { project, paths, withEnv, reader }
 }
 
 /** What in the files, or in the head of their owner, still names the old version where no directory is mounted. */
-export const textToChange = ({ moves }: StackPlan): string =>
+export const textToChange = ({ updates }: StackPlan): string =>
   and([
     ...new Set(
-      moves
-        .filter(({ from, to }) => from.replace(/@.*$/, '') !== to)
-        .map(({ from, to }) => `${from} → ${to}`),
+      updates
+        .filter(({ pin, tag }) => pin.tag.text !== tag)
+        .map(({ pin, to }) => `${pin.referenceText} → ${to}`),
     ),
   ]);

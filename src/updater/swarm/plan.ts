@@ -4,6 +4,8 @@ import { compareTold } from '../../core/release/order.ts';
 import { isNumbered } from '../../core/release/pin-tag.ts';
 import { replicasOf, type SwarmNode } from '../../engine/swarm.ts';
 import { askPublished, type PublishedImage } from '../compose/pull/ask-published.ts';
+import { checkPublished } from '../plan/check-published.ts';
+import { tagLookup } from '../plan/tag-lookup.ts';
 import { and } from '../run/log/wording.ts';
 import { type Recalls, recallsOf } from '../run/recalls.ts';
 import { endingOfState } from '../run/state/run-state.ts';
@@ -18,8 +20,7 @@ import { imageSideOf, isActive, type ServiceMove } from './specs.ts';
 import { endsWhenDone, isAlive } from './tasks.ts';
 
 /** All that is decided before anything is changed. */
-export interface PlannedStack {
-  plan: StackPlan;
+export interface PlannedStack extends StackPlan {
   /** Stop all old app tasks before starting new ones: as requested, or because the old app crashes. */
   stopFirst: boolean;
   moves: readonly ServiceMove[];
@@ -28,7 +29,6 @@ export interface PlannedStack {
   files: PlannedFiles | null;
   /** Null without a channel file. */
   recalls: Recalls | null;
-  warnings: readonly string[];
 }
 
 export interface PlannedFiles extends StackFiles {
@@ -50,10 +50,12 @@ export async function planStack(
   const left = before.flatMap((move) => [move.label, writtenImage({ spec: move.before })]);
   const read = directory === null ? null : await readStackFiles(context, directory, { chosen, plan, left });
   const published = new Map<string, PublishedImage>();
-  for (const { to, repository } of plan.moves) {
-    if (!published.has(to)) published.set(to, await askPublished(context, repository, to));
+  await checkPublished(plan, tagLookup(context.engine));
+  for (const { to, pin } of plan.updates) {
+    if (!published.has(to)) published.set(to, await askPublished(context, pin.reference.repository, to));
   }
-  const moves = plan.moves.map(({ service, from, to }, at): ServiceMove => {
+  const moves = [chosen.app, ...chosen.workers].map((service, at): ServiceMove => {
+    const { pin, to } = plan.updates[at] ?? plan.app;
     const { digest = '', platforms = [] } = published.get(to) ?? {};
     const move = before.find(({ id }) => id === service.id);
     const base = move && imageSideOf(move, service.spec) !== null ? move : undefined;
@@ -66,7 +68,7 @@ export async function planStack(
       before: service.spec,
       wanted: base?.wanted ?? service.spec,
       image: `${to}@${digest}`,
-      label: from.includes('@') ? `${to}@${digest}` : to,
+      label: pin.reference.digest === null ? to : `${to}@${digest}`,
       platforms,
     };
   });
@@ -80,6 +82,7 @@ export async function planStack(
   const away = nodesFor(chosen, nodes).filter((node) => !isActive(node));
   const changed = textToChange(plan);
   const warnings = [
+    ...plan.warnings,
     ...(stopFirst && !context.options.stack.stopFirst
       ? [
           `not all tasks of ${chosen.app.name} are running, so all old tasks will be stopped before new tasks start`,
@@ -94,12 +97,12 @@ export async function planStack(
         ]
       : []),
   ];
-  return { plan, stopFirst, moves, published: [...published.values()], files, recalls, warnings };
+  return { ...plan, stopFirst, moves, published: [...published.values()], files, recalls, warnings };
 }
 
 /** Refuses an old version that was started after a newer one and may have changed migrated data. */
 function refuseOlder(
-  { running, from }: StackPlan,
+  { installation: { runningVersion: running }, from }: StackPlan,
   earlier: FoundRecord | null,
   { name: stack, app }: ChosenStack,
 ): void {

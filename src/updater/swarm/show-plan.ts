@@ -29,7 +29,7 @@ export async function showStackPlan(given: FirstContext): Promise<number> {
   const inherits = 'inherits' in step ? step.inherits : 'nothing';
   const plan = planOf(found);
   const { stopFirst, moves, files, warnings } = await planStack(found, earlier, { plan, inherits });
-  log.info(`${plan.from} → ${plan.to}`);
+  log.info(`${plan.from} → ${plan.targetName}`);
   for (const move of moves) {
     log.info(describeMove(chosen.name, move));
     const aside = putAside(move.wanted);

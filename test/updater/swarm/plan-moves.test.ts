@@ -29,8 +29,10 @@ const short = (text: string): string => text.replaceAll(/(@sha256:\w)\w+/g, '$1'
 /** `v1.4.2 → v1.5.0: acme/svc:v1.4.2 → acme/svc:v1.5.0`, or how it is refused. */
 function words(given: Given): string {
   try {
-    const { from, to, moves } = plan(given);
-    return short(`${from} → ${to}: ${moves.map((each) => `${each.from} → ${each.to}`).join(', ')}`);
+    const { from, targetName, updates } = plan(given);
+    return short(
+      `${from} → ${targetName}: ${updates.map(({ pin, to }) => `${pin.referenceText} → ${to}`).join(', ')}`,
+    );
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     return short(`${error.code}: ${error.message}`);
@@ -78,7 +80,7 @@ describe('planMoves', () => {
       { image: 'acme/svc:v1.6.0@sha256:c', label: 'acme/svc:v1.4.2' },
       'downgrade: v1.5.0 is older than the running version v1.6.0',
     ],
-    ['no target', { to: null }, 'no-target: the stack file pins svc_app to v1.4.2'],
+    ['no target', { to: null }, 'no-target: svc_app is pinned to v1.4.2 by image of app in the stack file'],
     [
       'a digest alone',
       { label: 'acme/svc@sha256:a' },
@@ -88,12 +90,14 @@ describe('planMoves', () => {
     [
       'a tag that has no version',
       { image: 'acme/svc:2025-10-15@sha256:a' },
-      'pin-unsupported: svc_app uses the tag 2025-10-15, which is not a version',
+      'pin-unsupported: svc_app is pinned to 2025-10-15 (image of app in the stack file), which is not a version and cannot be compared with v1.5.0',
     ],
   ])('refuses %s', (_, given, said) => expect(words(given)).toBe(said));
 
   it('finds the newest version among specs and tasks', () => {
-    expect(plan({ tasks: running('acme/svc:v1.5.0-alpine@sha256:b') }).running).toBe('1.5.0');
-    expect(plan({ image: 'acme/svc:canary@sha256:a' }).running).toBeNull();
+    expect(plan({ tasks: running('acme/svc:v1.5.0-alpine@sha256:b') }).installation.runningVersion).toBe(
+      '1.5.0',
+    );
+    expect(plan({ image: 'acme/svc:canary@sha256:a' }).installation.runningVersion).toBeNull();
   });
 });

@@ -1,19 +1,20 @@
 import { basename } from 'node:path';
 import { isNumbered } from '../../../core/release/pin-tag.ts';
 import { serviceOf } from '../../../engine/container.ts';
+import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { Log } from '../../run/log/log.ts';
 import { and } from '../../run/log/wording.ts';
 import { fromWord } from '../inspect/describe.ts';
 import { replacedServices } from '../inspect/installation.ts';
 import { excludeAll } from '../inspect/services/check-named.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
-import type { Move, Plan } from './plan.ts';
+import type { Plan } from './plan.ts';
 
 /** Logs the plan in one line. */
 export function describePlan(plan: Plan, log: Log): void {
   const { installation } = plan;
-  const bumps = plan.moves.filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
-  const places = [...new Set(bumps.map((move) => describeBump(move, installation.files.newEnvFile)))];
+  const bumps = plan.updates.filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
+  const places = [...new Set(bumps.map((update) => describeBump(update, installation.files.newEnvFile)))];
   const migrations = migrationsOf(installation);
   const all = replacedServices(installation).map(({ name }) => name);
   const moved = all.filter((name) => !migrations.includes(name));
@@ -61,7 +62,7 @@ export function recallFiles(
 }
 
 /** A floating default is not changed: the variable is set in the env file instead (docs/contract.md 3.4). */
-function describeBump({ pin, tag }: Move, envFile: string): string {
+function describeBump({ pin, tag }: ServiceUpdate, envFile: string): string {
   const { kind, variable, description } = pin.place;
   return kind === 'default' && !isNumbered(pin.tag)
     ? `set ${variable} to ${tag} in ${basename(envFile)}`

@@ -3,6 +3,7 @@ import { upCommand } from '../../../core/progress/compose-command.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Model, ModelService } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
+import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import { and } from '../../run/log/wording.ts';
 import {
   type Installation,
@@ -12,7 +13,6 @@ import {
 } from '../inspect/installation.ts';
 import { findMajorChanges } from '../inspect/services/major-changes.ts';
 import type { Expectation } from '../proof/prove.ts';
-import type { Move } from './plan.ts';
 
 /** The release's files as resolved by compose, and facts about the networks. */
 export interface NewDefinitions {
@@ -30,10 +30,10 @@ export function checkGenerated(
   installation: Installation,
   definitions: NewDefinitions,
   expected: Expectation,
-  moves: readonly Move[],
+  updates: readonly ServiceUpdate[],
 ): string[] {
   const { model } = definitions;
-  for (const { service, tag } of moves) {
+  for (const { service, tag } of updates) {
     const image = model.services[service]?.image ?? 'nothing';
     if (image !== expected.images.get(service) || (parseReference(image)?.tag ?? 'latest') !== tag) {
       throw new UpdateError(

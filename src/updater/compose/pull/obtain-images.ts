@@ -4,11 +4,12 @@ import type { Compose, Model } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/container.ts';
 import { isSameImage, type LocalImage } from '../../../engine/same-image.ts';
+import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { Expectations } from '../../run/expectations.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { ownBuild } from '../facts/own-builds.ts';
 import type { Installation } from '../inspect/installation.ts';
-import type { Move, Plan } from '../plan/plan.ts';
+import type { Plan } from '../plan/plan.ts';
 import { askPublished } from './ask-published.ts';
 import type { EarlyPull } from './early-pull.ts';
 import { failedImages } from './failed-images.ts';
@@ -47,26 +48,28 @@ export async function pullMoves(context: RunContext, plan: Plan, obtaining: Obta
 function asOwnBuild(plan: Plan, error: unknown): unknown {
   const codes: ErrorCode[] = ['pull-unknown', 'pull-denied', 'pull-unreachable'];
   if (!(error instanceof UpdateError) || !codes.includes(error.code)) return error;
-  const all = plan.moves.map(({ to }) => to);
+  const all = plan.updates.map(({ to }) => to);
   const failed = failedImages(all, [...error.detail, error.message], error.code);
-  const own = plan.moves.find(({ service, to }) => plan.unconfirmed.includes(service) && failed.includes(to));
+  const own = plan.updates.find(
+    ({ service, to }) => plan.unconfirmed.includes(service) && failed.includes(to),
+  );
   return own === undefined ? error : ownBuild(plan, own, `its pull failed: ${error.message}`);
 }
 
 async function obtainMoves(
   context: RunContext,
-  { installation, moves, expected }: Plan,
+  { installation, updates, expected }: Plan,
   { deadline, journal, keepTags, begun }: Obtaining,
 ): Promise<Map<string, Image>> {
   const { log, options } = context;
   const { compose, platform, model } = installation;
   const isLoaded = options.proof.archive !== null;
-  const moved = isLoaded ? moves : moves.filter(({ pull }) => pull);
+  const moved = isLoaded ? updates : updates.filter(({ pull }) => pull);
   const wanted = new Map(moved.map(({ service, to }) => [service, to] as const));
-  for (const { service, to, pull } of moves) {
+  for (const { service, to, pull } of updates) {
     if (!pull && !isLoaded) log.info(`${service} has pull_policy: never, so the local image ${to} is used`);
   }
-  const named = new Map(moves.map(({ service, to }) => [service, to] as const));
+  const named = new Map(updates.map(({ service, to }) => [service, to] as const));
   if (expected !== null) requireNamed(named, expected.images);
   const forms = keepTags && !isLoaded ? await formsFor(context, wanted.values()) : new Map<string, string>();
   if (isLoaded) await loadAll(context, wanted, { expected, platform, deadline });
@@ -74,7 +77,7 @@ async function obtainMoves(
     await pullImages(context, compose, inForms(wanted, forms), { deadline, platform, model });
   const images = await requireLocal(
     context.engine,
-    moves.map(({ to }) => to),
+    updates.map(({ to }) => to),
     forms,
   );
   await requireAllProven(context, named, images, { wanted, forms, journal, expected });
@@ -170,7 +173,7 @@ export function withUntagged(
 /** Pulls images that only the new files name, by service. Those of the release are to be proven, too. */
 export async function pullAdded(
   context: RunContext,
-  { installation: { compose, platform }, moves, expected }: Plan,
+  { installation: { compose, platform }, updates, expected }: Plan,
   added: ReadonlyMap<string, string>,
   { journal, keepTags, deadline }: Obtaining,
 ): Promise<Map<string, Image>> {
@@ -188,7 +191,7 @@ export async function pullAdded(
     await loadAll(context, missing, { expected, platform, deadline });
   } else await pullImages(context, compose, inForms(added, forms), { deadline, platform, percent: false });
   const images = await requireLocal(engine, added.values(), forms);
-  const named = new Map([...added].filter(([key, to]) => isProvable(key, to, moves)));
+  const named = new Map([...added].filter(([key, to]) => isProvable(key, to, updates)));
   await requireAllProven(context, named, images, { wanted: added, forms, journal, expected });
   return images;
 }
@@ -201,7 +204,7 @@ export async function mountedImages(
   engine: Engine,
   { services }: Model,
   names: readonly string[],
-  moves: readonly Move[],
+  updates: readonly ServiceUpdate[],
 ): Promise<Map<string, string>> {
   const all = names.flatMap((name) =>
     (services[name]?.volumes ?? []).flatMap(({ type, source = '' }, at) =>
@@ -209,17 +212,17 @@ export async function mountedImages(
     ),
   );
   const local = await localImages(engine, new Map(all).values());
-  const pulled = moves.filter(({ pull }) => pull);
+  const pulled = updates.filter(({ pull }) => pull);
   return new Map(all.filter(([, source]) => !local.has(source) || isOfRelease(source, pulled)));
 }
 
 /** Whether an image, by the key of the service or of its mount, has to be proven. */
-export const isProvable = (key: string, to: string, moves: readonly Move[]): boolean =>
-  serviceOfKey(key) === key ? moves.some(({ service }) => service === key) : isOfRelease(to, moves);
+export const isProvable = (key: string, to: string, updates: readonly ServiceUpdate[]): boolean =>
+  serviceOfKey(key) === key ? updates.some(({ service }) => service === key) : isOfRelease(to, updates);
 
 /** Whether a mounted image has the publisher and the tag of an updated image. */
-const isOfRelease = (source: string, moves: readonly Move[]): boolean =>
-  moves.some(({ to }) => {
+const isOfRelease = (source: string, updates: readonly ServiceUpdate[]): boolean =>
+  updates.some(({ to }) => {
     const [own, moved] = [parseReference(source), parseReference(to)];
     return own && moved && own.tag === moved.tag && isOnePublisher(own, moved);
   });

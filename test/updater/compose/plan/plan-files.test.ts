@@ -98,8 +98,8 @@ describe('planFiles, if a release has other services', () => {
   });
 
   it('updates no worker that the release has dropped, and does not name it as a service that stays', () => {
-    const { moves, references, laterWarnings } = planned(from, { ships: ships({ db: 'postgres:15' }) });
-    expect(moves.map(({ service }) => service)).toEqual(['app']);
+    const { updates, references, laterWarnings } = planned(from, { ships: ships({ db: 'postgres:15' }) });
+    expect(updates.map(({ service }) => service)).toEqual(['app']);
     expect([...references.keys()]).toEqual(['app']);
     expect(laterWarnings).toEqual([]);
   });

@@ -19,8 +19,9 @@ function facts(pins: Pins, to: string | null, versions: readonly (string | undef
     { services: Object.fromEntries(services.map((name) => [name, []])) },
   );
   const plan = planTo(to, from);
-  const moves = plan.moves;
-  const images = new Map(moves.map((move, index) => [move.to, imageOf(move.service, versions[index])]));
+  const images = new Map(
+    plan.updates.map(({ to, service }, index) => [to, imageOf(service, versions[index])]),
+  );
   return preparedPlan(plan, { version: versions[0] ?? null, images });
 }
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { UpdateError } from '../../../../src/core/progress/update-error.ts';
-import { movesOf } from '../../../../src/updater/compose/plan/plan-update.ts';
+import { updatesOf } from '../../../../src/updater/compose/plan/plan-update.ts';
 import { EarlyPull } from '../../../../src/updater/compose/pull/early-pull.ts';
 import { startEarly } from '../../../../src/updater/run/start-early.ts';
 import {
@@ -67,6 +67,6 @@ async function begun(given: Case, fits: Promise<void> = Promise.resolve()): Prom
     model: modelOf(projectFiles(texts), more),
     ...(given.running && { runningVersion: given.running }),
   });
-  early.begin(project, movesOf(project, options.target), fits);
+  early.begin(project, updatesOf(project, options.target), fits);
   return early;
 }

@@ -127,7 +127,7 @@ it('finds the images to pull that services mount: those of the release, and miss
     ...mounts.map((source) => ({ type: 'image', source, target: `/${source}` })),
   ];
   const model = { name: 'svc', services: { app: { volumes }, db: { volumes } } };
-  expect([...(await mountedImages(engine, model, ['app', 'worker'], plan.moves))]).toEqual([
+  expect([...(await mountedImages(engine, model, ['app', 'worker'], plan.updates))]).toEqual([
     ['app.volume1', 'acme/assets:v1.1.0'],
     ['app.volume3', 'other/fonts:v1.1.0'],
   ]);
@@ -140,7 +140,7 @@ it.each([
   ['app', 'acme/svc:v1.1.0', true],
   ['cron', 'acme/svc:v1.1.0', false],
 ])('requires proof for the added image %s, %s: %s', (key, to, expected) => {
-  expect(isProvable(key, to, planTo('v1.1.0', installed(texts)).moves)).toBe(expected);
+  expect(isProvable(key, to, planTo('v1.1.0', installed(texts)).updates)).toBe(expected);
 });
 
 describe('pullAdded', () => {
