@@ -93,7 +93,7 @@ export function target(text: string | null): Target | null {
 export const planTo = (to: string | null, from: Installation): Plan => planOf(from, target(to));
 
 export const planOf = (from: Installation, asked: Target | null): Plan => ({
-  ...planUpdate(from, asked),
+  ...planUpdate(from, { target: asked }),
   expected: null,
   recalls: null,
   given: null,

@@ -12,7 +12,7 @@ import { runStamp } from '../run/state/kept-runs.ts';
 import { wasInterrupted } from '../run/state/was-interrupted.ts';
 import { checkHost } from './facts/check-host.ts';
 import { makePlan } from './facts/make-plan.ts';
-import { describeInstallation, fromWord } from './inspect/describe.ts';
+import { describeInstallation } from './inspect/describe.ts';
 import { type FoundInstance, refuseForeignContainers } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
 import { ComposeRun } from './loop/compose-run.ts';
@@ -76,7 +76,7 @@ export async function planRun(
     containers,
     wasInterrupted: wasInterrupted(earlier, leftovers),
     onRead: (read) => {
-      const updates = updatesOf(read, context.options.target);
+      const updates = updatesOf(read, context.options);
       fits = startEarly(checkSpace(context, read, updates, expected));
       begun?.begin(read, updates, fits);
     },
@@ -98,7 +98,7 @@ export async function planRun(
 async function beginJournal(
   { engine, options, startedAt }: RunContext,
   { instance: { own }, lock }: Locked,
-  { installation, updates }: Plan,
+  { installation, updates, from }: Plan,
   before: { earlier: JournalData | null; leftovers: readonly Container[]; begun: EarlyPull },
 ): Promise<Journal> {
   const { earlier, leftovers, begun } = before;
@@ -113,7 +113,7 @@ async function beginJournal(
     project: installation.project,
     target: options.target?.tag ?? null,
     services: [options.app, ...options.workers],
-    from: fromWord(installation),
+    from,
     tags: await tagsBefore(
       engine,
       updates.flatMap(({ to }) => (isNew.has(to) ? [] : [to])),

@@ -17,6 +17,8 @@ import type { InstalledRelease, ReleasePlan, ServiceUpdate } from './release-pla
 /** The updated services, the app first. */
 export interface PinnedServices {
   services: readonly Pick<ServiceUpdate, 'pin' | 'pull' | 'trustsLabel'>[];
+  /** The running version as shown in messages. */
+  from: string;
   /** The target if none is specified and no release is pinned. */
   defaultTarget: PlannedTarget | null;
   nextTag: (pin: Pin, target: PlannedTarget | null) => NextTag;
@@ -32,6 +34,7 @@ export function planRelease<I extends InstalledRelease>(
   asked: Target | null,
 ): ReleasePlan & { installation: I } {
   const { runningVersion } = installation;
+  const { from } = pinned;
   const prefix = installation.prefix ?? (asked?.kind === 'release' && asked.tag.startsWith('v') ? 'v' : '');
   const target = plannedTarget(installation, pinned, asked, prefix);
   const [app, ...workers] = pinned.services.map((each) => planService(each, pinned, target)) as [
@@ -47,7 +50,7 @@ export function planRelease<I extends InstalledRelease>(
     const message = `${targetName} is older than the running version ${prefix}${runningVersion}`;
     throw new UpdateError('downgrade', message);
   }
-  return { installation, target, targetName, prefix, updates, app, warnings };
+  return { installation, from, target, targetName, prefix, updates, app, warnings };
 }
 
 /** The requested target, written as the product writes it. A pinned release needs a target. */

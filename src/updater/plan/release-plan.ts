@@ -35,6 +35,8 @@ export interface InstalledRelease {
 /** The update of a compose project or a stack, as far as its tags decide it. */
 export interface ReleasePlan {
   installation: InstalledRelease;
+  /** The running version as shown in messages: `v1.4.2`, `canary`. */
+  from: string;
   target: PlannedTarget | null;
   /** The target as shown in messages: `v1.5.0`, `2025.8.4`, `canary`, `latest`. */
   targetName: string;
@@ -58,8 +60,6 @@ export function refuseOlder(
   running: string | null,
 ): void {
   if (!pulled || !running || compareTold(pulled, running) >= 0) return;
-  throw new UpdateError(
-    'downgrade',
-    `${to} points to ${prefix}${pulled}, which is older than the running version ${prefix}${running}`,
-  );
+  const message = `${to} points to ${prefix}${pulled}, which is older than the running version ${prefix}${running}`;
+  throw new UpdateError('downgrade', message);
 }

@@ -3,7 +3,8 @@ import { type Ending, endWell } from '../run/log/ending.ts';
 import { seconds } from '../run/log/wording.ts';
 import { runStamp } from '../run/state/kept-runs.ts';
 import { checkServices } from './choose-stack.ts';
-import { planOf, planStack } from './plan.ts';
+import { planStack } from './plan.ts';
+import { planMoves } from './plan-moves.ts';
 import { type RecordData, StackRecord } from './record.ts';
 import type { StackSoFar, StackStart } from './settle.ts';
 import { StackRun } from './stack-run.ts';
@@ -20,7 +21,7 @@ export async function beginStack(
   const { engine, log, options } = context;
   checkServices(chosen, found, { isOurs: inherits === 'halfway' });
   log.enter('plan');
-  const plan = planOf(found);
+  const plan = planMoves(chosen, found.tasks, options);
   const { from, targetName: to } = plan;
   soFar.facts = { ...soFar.facts, version: from };
   const planned = await planStack(found, ended, { plan, inherits });

@@ -86,13 +86,9 @@ export function refuseUnfit({ options, log }: RunContext): void {
       },
     );
   if (options.data.restorePoint) {
-    throw new UpdateError(
-      'data-unsupported',
-      'restore points are not supported for stacks, because the data may be on any node',
-      {
-        advice: 'Back up the database yourself, then run the update without --restore-point.',
-      },
-    );
+    const message = 'restore points are not supported for stacks, because the data may be on any node';
+    const advice = 'Back up the database yourself, then run the update without --restore-point.';
+    throw new UpdateError('data-unsupported', message, { advice });
   }
   const ignored = {
     'accept-drift': options.acceptDrift,

@@ -1,22 +1,17 @@
 import type { Pin } from '../../core/compose/pin.ts';
 import { parseReference } from '../../core/compose/reference.ts';
 import { trace } from '../../core/compose/traced.ts';
-import type { Product } from '../../core/progress/product.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { compareVersions } from '../../core/release/order.ts';
 import { isNumbered, type PinTag, parsePinTag } from '../../core/release/pin-tag.ts';
 import { retag } from '../../core/release/retag.ts';
-import type { PlannedTarget, Target } from '../../core/release/target.ts';
+import type { PlannedTarget } from '../../core/release/target.ts';
 import { imageOf, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
 import { isOfProduct, planRelease } from '../plan/plan-release.ts';
 import type { ReleasePlan } from '../plan/release-plan.ts';
+import type { UpdateOptions } from '../run/options.ts';
 import { type ChosenStack, shortName, writtenImage } from './choose-stack.ts';
 import { isAlive } from './tasks.ts';
-
-export interface StackPlan extends ReleasePlan {
-  /** The running version as shown in messages: `v1.4.2`, `canary`. */
-  from: string;
-}
 
 /**
  * Plans the new tag of each service; changes nothing. Refusals: those of planRelease, pin-digest.
@@ -24,8 +19,9 @@ export interface StackPlan extends ReleasePlan {
  */
 export function planMoves(
   { app, workers }: Pick<ChosenStack, 'app' | 'workers'>,
-  { target, product, tasks }: { target: Target | null; product: Product; tasks: readonly SwarmTask[] },
-): StackPlan {
+  tasks: readonly SwarmTask[],
+  { target, product }: Pick<UpdateOptions, 'target' | 'product'>,
+): ReleasePlan {
   const pin = pinOf(app);
   const pins = [pin, ...workers.map(pinOf)];
   const images = [
@@ -35,11 +31,7 @@ export function planMoves(
   const versions = images.map(tagOf).flatMap((tag) => (isNumbered(tag) ? [tag.version] : []));
   const runningVersion = versions.sort(compareVersions).at(-1) ?? null;
   const ownPrefix = isNumbered(pin.tag) ? pin.tag.prefix : null;
-  const installation = {
-    product,
-    runningVersion,
-    prefix: isOfProduct(pin, product) ? 'v' : ownPrefix,
-  } as const;
+  const prefix = isOfProduct(pin, product) ? 'v' : ownPrefix;
   const services = pins.map((each) => ({
     pin: each,
     pull: true,
@@ -48,9 +40,10 @@ export function planMoves(
   }));
   const nextTag = ({ tag }: Pin, to: PlannedTarget | null) =>
     to === null ? ({ kind: 'stays' } as const) : retag(tag, to);
-  const plan = planRelease(installation, { services, defaultTarget: null, nextTag }, target);
   const own = tagOf(imageOf(app.spec));
-  return { ...plan, from: isNumbered(own) ? `${plan.prefix}${own.version}` : own.text };
+  const from = isNumbered(own) ? `${prefix ?? ''}${own.version}` : own.text;
+  const pinned = { services, from, defaultTarget: null, nextTag };
+  return planRelease({ product, runningVersion, prefix }, pinned, target);
 }
 
 /** The tag of an image, with a digest or without. */

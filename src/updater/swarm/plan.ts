@@ -5,6 +5,7 @@ import { isNumbered } from '../../core/release/pin-tag.ts';
 import { replicasOf, type SwarmNode } from '../../engine/swarm.ts';
 import { askPublished, type PublishedImage } from '../compose/pull/ask-published.ts';
 import { checkPublished } from '../plan/check-published.ts';
+import type { ReleasePlan } from '../plan/release-plan.ts';
 import { tagLookup } from '../plan/tag-lookup.ts';
 import { and } from '../run/log/wording.ts';
 import { type Recalls, recallsOf } from '../run/recalls.ts';
@@ -14,13 +15,13 @@ import { type ChosenStack, nodesFor, shortName, writtenImage } from './choose-st
 import { draftStackFiles, readStackFiles, type StackFiles, textToChange } from './files.ts';
 import type { FoundStack } from './inspect.ts';
 import type { Inheritance } from './plan-earlier.ts';
-import { planMoves, type StackPlan, tagOf } from './plan-moves.ts';
+import { tagOf } from './plan-moves.ts';
 import type { FoundRecord } from './record.ts';
 import { imageSideOf, isActive, type ServiceMove } from './specs.ts';
 import { endsWhenDone, isAlive } from './tasks.ts';
 
 /** All that is decided before anything is changed. */
-export interface PlannedStack extends StackPlan {
+export interface PlannedStack extends ReleasePlan {
   /** Stop all old app tasks before starting new ones: as requested, or because the old app crashes. */
   stopFirst: boolean;
   moves: readonly ServiceMove[];
@@ -42,7 +43,7 @@ export interface PlannedFiles extends StackFiles {
 export async function planStack(
   { context, chosen, tasks, nodes, directory }: Omit<FoundStack, 'place' | 'own' | 'paths' | 'who'>,
   earlier: FoundRecord | null,
-  { plan, inherits }: { plan: StackPlan; inherits: Inheritance },
+  { plan, inherits }: { plan: ReleasePlan; inherits: Inheritance },
 ): Promise<PlannedStack> {
   refuseOlder(plan, earlier, chosen);
   const recalls = await recallsOf(context);
@@ -102,7 +103,7 @@ export async function planStack(
 
 /** Refuses an old version that was started after a newer one and may have changed migrated data. */
 function refuseOlder(
-  { installation: { runningVersion: running }, from }: StackPlan,
+  { installation: { runningVersion: running }, from }: ReleasePlan,
   earlier: FoundRecord | null,
   { name: stack, app }: ChosenStack,
 ): void {
@@ -112,13 +113,9 @@ function refuseOlder(
   if (!running || (endingOfState(labels.state)?.outcome !== 'updated' && !labels.started)) return;
   const tag = tagOf(data.moves[0]?.image ?? '');
   if (!isNumbered(tag) || compareTold(running, tag.version) >= 0) return;
-  throw new UpdateError(
-    'downgrade',
-    `${data.to} was installed, but ${from} is running again: an old stack file was deployed`,
-    {
-      advice: `Deploy ${data.to} or a newer release manually. If you have restored the data of ${from}, remove the config svc-updater.${stack} instead and run {command} again.`,
-    },
-  );
+  const message = `${data.to} was installed, but ${from} is running again: an old stack file was deployed`;
+  const advice = `Deploy ${data.to} or a newer release manually. If you have restored the data of ${from}, remove the config svc-updater.${stack} instead and run {command} again.`;
+  throw new UpdateError('downgrade', message, { advice });
 }
 
 /** The line of `plan` for a service. */
@@ -132,7 +129,3 @@ export const describeMove = (stack: string, { name, role, wanted, label, image }
 
 const awayWord = ({ name, state, availability }: SwarmNode): string =>
   `${name} (${state === 'ready' ? availability : state})`;
-
-/** The part of the plan that needs no requests. */
-export const planOf = ({ context: { options }, chosen, tasks }: FoundStack): StackPlan =>
-  planMoves(chosen, { target: options.target, product: options.product, tasks });

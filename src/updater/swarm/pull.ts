@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { retag } from '../../core/release/retag.ts';
-import type { PlannedTarget } from '../../core/release/target.ts';
 import { inspectImages } from '../../engine/api/query.ts';
 import { createService, listNodes, listServices, listTasks, removeService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
@@ -12,6 +11,7 @@ import { loginHeaders } from '../../engine/registry-login.ts';
 import { type PublishedImage, pauseAfter } from '../compose/pull/ask-published.ts';
 import { pullTeller, tooSlow } from '../compose/pull/pull-images.ts';
 import { checkPulled } from '../plan/check-pulled.ts';
+import type { RunningApp } from '../plan/check-required-release.ts';
 import { labelledVersion, type ReleasePlan, refuseOlder, type ServiceUpdate } from '../plan/release-plan.ts';
 import { tagLookup } from '../plan/tag-lookup.ts';
 import { breakSilence } from '../run/log/heartbeat.ts';
@@ -48,8 +48,10 @@ export async function checkImages(
   const { runningVersion } = installation;
   const versionOf = (update: ServiceUpdate) => labelledVersion(update, images.get(update.to));
   for (const update of updates) refuseOlder(planned, update, versionOf(update), runningVersion);
-  const nextTag = (required: PlannedTarget) => retag(app.pin.tag, required);
-  const running = { oldestVersion: runningVersion, isInstalled: false, nextTag };
+  const running: RunningApp = {
+    ...{ oldestVersion: runningVersion, isInstalled: false },
+    nextTag: (required) => retag(app.pin.tag, required),
+  };
   return checkPulled(planned, images, { version: versionOf(app), running, lookUp: tagLookup(engine) });
 }
 

@@ -24,7 +24,7 @@ interface Given {
 async function check({ tag, to = 'v1.5.0', version, requires, runs, accepted }: Given): Promise<string> {
   const app = serviceWith(specWith({ image: `acme/svc:${tag}@sha256:a` }));
   const tasks = runs === undefined ? [] : tasksOf(['old running', { image: `acme/svc:${runs}@sha256:e` }]);
-  const plan = planMoves({ app, workers: [] }, { target: target(to), product, tasks });
+  const plan = planMoves({ app, workers: [] }, tasks, { target: target(to), product });
   const recalled = [{ version: 'v1.4.2', why: 'It loses data.' }];
   const recalls = accepted === undefined ? null : { recalled, accepted };
   const labels = {

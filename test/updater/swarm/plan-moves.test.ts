@@ -20,7 +20,7 @@ function plan({ image = 'acme/svc:v1.4.2@sha256:a', label, worker, to = 'v1.5.0'
   const service = (name: string, of: string) =>
     serviceWith(specWith({ name, image: of, ...(name === 'svc_app' && label !== undefined && { label }) }));
   const workers = worker === undefined ? [] : [service('svc_worker', worker)];
-  return planMoves({ app: service('svc_app', image), workers }, { target: target(to), product, tasks });
+  return planMoves({ app: service('svc_app', image), workers }, tasks, { target: target(to), product });
 }
 
 /** With one digit of each digest. */

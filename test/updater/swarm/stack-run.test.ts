@@ -352,10 +352,10 @@ describe('StackRun', () => {
 
 describe('a StackRun that begins', () => {
   const planned: PlannedStack = {
-    ...planMoves(
-      { app: serviceWith(specWith({})), workers: [] },
-      { ...updateOptions(), target: target('v1.5.0'), tasks: [] },
-    ),
+    ...planMoves({ app: serviceWith(specWith({})), workers: [] }, [], {
+      ...updateOptions(),
+      target: target('v1.5.0'),
+    }),
     ...{ stopFirst: false, moves: [], published: [], files: null, recalls: null },
   };
 

@@ -31,7 +31,7 @@ export async function makePlan(
 ): Promise<{ plan: Plan; early: Promise<Model | null> }> {
   const { engine, options, log } = context;
   const plan: Plan = {
-    ...planUpdate(installation, options.target),
+    ...planUpdate(installation, options),
     expected,
     recalls,
     given: await askValues(context),

@@ -39,10 +39,8 @@ function judge(
   const runs = told ?? own;
   const gets = takenPlatform(here, chosen, own);
   if (gets === null) {
-    throw new UpdateError(
-      'pull-platform',
-      `${to} was built for ${here.join(', ')}, but the compose files specify ${chosen} for ${service}`,
-    );
+    const message = `${to} was built for ${here.join(', ')}, but the compose files specify ${chosen} for ${service}`;
+    throw new UpdateError('pull-platform', message);
   }
   if (gets === runs) return [];
   if (chosen !== null) {
@@ -50,11 +48,7 @@ function judge(
       `the platform of ${service} will change from ${runs} to ${gets}, as specified in the compose files`,
     ];
   }
-  throw new UpdateError(
-    'pull-platform',
-    `${service} runs on ${runs}, but ${to} would run on ${gets}, because no compose file specifies a platform`,
-    {
-      advice: `In the compose file, set "platform: ${runs}" for ${service} to keep the platform, or "platform: ${gets}" to change it. Then run {command} again.`,
-    },
-  );
+  const message = `${service} runs on ${runs}, but ${to} would run on ${gets}, because no compose file specifies a platform`;
+  const advice = `In the compose file, set "platform: ${runs}" for ${service} to keep the platform, or "platform: ${gets}" to change it. Then run {command} again.`;
+  throw new UpdateError('pull-platform', message, { advice });
 }

@@ -4,7 +4,6 @@ import { serviceOf } from '../../../engine/container.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { Log } from '../../run/log/log.ts';
 import { and } from '../../run/log/wording.ts';
-import { fromWord } from '../inspect/describe.ts';
 import { replacedServices } from '../inspect/installation.ts';
 import { excludeAll } from '../inspect/services/check-named.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
@@ -31,15 +30,12 @@ export function describePlan(plan: Plan, log: Log): void {
     what.length > 0
       ? [...what, ...run, `recreate ${and(moved)}`]
       : ['pull the image again', ...run, `recreate ${and(moved)} if the image has changed`];
-  const from = fromWord(installation);
-  log.addMaskRules(() => ({ shown: [plan.targetName] }));
-  const way = from === plan.targetName ? from : `${from} → ${plan.targetName}`;
+  const { from, targetName } = plan;
+  log.addMaskRules(() => ({ shown: [targetName] }));
+  const way = from === targetName ? from : `${from} → ${targetName}`;
   log.info(
     `${way}: ${steps.join(', ')}${stay.length > 0 ? `; ${and(stay)} ${stay.length > 1 ? 'are' : 'is'} not updated` : ''}`,
-    {
-      from,
-      to: plan.targetName,
-    },
+    { from, to: targetName },
   );
   for (const warning of plan.warnings) log.warn(warning);
 }
@@ -49,11 +45,11 @@ export function describePlan(plan: Plan, log: Log): void {
  * Only logged if services are specified, which is how third-party products are updated.
  */
 export function recallFiles(
-  { installation, targetName }: Pick<Plan, 'installation' | 'targetName'>,
+  { installation, from, targetName }: Pick<Plan, 'installation' | 'from' | 'targetName'>,
   { servicesNamed, exclude }: { servicesNamed: boolean; exclude: readonly string[] },
   log: Log,
 ): void {
-  const [before, after] = [fromWord(installation), targetName].map((word) => /\d+(?:\.\d+)?/.exec(word)?.[0]);
+  const [before, after] = [from, targetName].map((word) => /\d+(?:\.\d+)?/.exec(word)?.[0]);
   if (!servicesNamed || exclude.includes(excludeAll) || installation.kind === 'generated') return;
   if (before === undefined || after === undefined || before === after) return;
   log.info(

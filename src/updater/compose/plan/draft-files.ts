@@ -91,10 +91,8 @@ function pinOf(draft: ProjectDraft, { kind, app }: Installation, service: string
     // An override may still mention the service, which compose then rejects.
     if (service !== app.name && ['no-app', 'compose-invalid'].includes(error.code)) return null;
     if (error.code !== 'no-app') throw error;
-    throw new UpdateError(
-      'release-file',
-      `the release's compose file has no service ${service}, which is running here`,
-    );
+    const message = `the release's compose file has no service ${service}, which is running here`;
+    throw new UpdateError('release-file', message);
   }
 }
 
@@ -112,12 +110,8 @@ function newDigest(pin: Pin, update: ServiceUpdate, images: ReadonlyMap<string, 
   }
   const [, digest] = own[0] ?? digests[0] ?? [];
   if (digest !== undefined) return { digest };
-  throw new UpdateError(
-    'pin-unsupported',
-    `the engine has no digest for ${update.to}, but ${pin.place.description} pins a digest`,
-    {
-      advice:
-        'Remove @sha256:… from the pin, or use the containerd image store: only that store has digests for loaded images.',
-    },
-  );
+  const message = `the engine has no digest for ${update.to}, but ${pin.place.description} pins a digest`;
+  const advice =
+    'Remove @sha256:… from the pin, or use the containerd image store: only that store has digests for loaded images.';
+  throw new UpdateError('pin-unsupported', message, { advice });
 }

@@ -36,19 +36,15 @@ export function checkGenerated(
   for (const { service, tag } of updates) {
     const image = model.services[service]?.image ?? 'nothing';
     if (image !== expected.images.get(service) || (parseReference(image)?.tag ?? 'latest') !== tag) {
-      throw new UpdateError(
-        'proof-failed',
-        `with the release's compose files, ${service} would run ${image}, not ${tag}`,
-      );
+      const message = `with the release's compose files, ${service} would run ${image}, not ${tag}`;
+      throw new UpdateError('proof-failed', message);
     }
   }
   const changes = sharedChanges(installation, definitions);
   const fatal = changes.filter(({ isFatal }) => isFatal).map(({ what }) => what);
   if (fatal.length > 0) {
-    throw new UpdateError(
-      'shared-definition',
-      `the release changes the definition of ${fatal.join(', ')}, which is in use`,
-    );
+    const message = `the release changes the definition of ${fatal.join(', ')}, which is in use`;
+    throw new UpdateError('shared-definition', message);
   }
   const staying = stayingServices(installation);
   refuseLostNeighbours(installation, model, staying);
@@ -126,9 +122,7 @@ function refuseLostNeighbours(installation: Installation, model: Model, staying:
       return shares(today) && !shares(then);
     });
     if (lost.length === 0) continue;
-    throw new UpdateError(
-      'shared-definition',
-      `the release removes ${name} from the network that it shares with ${and(lost)}`,
-    );
+    const message = `the release removes ${name} from the network that it shares with ${and(lost)}`;
+    throw new UpdateError('shared-definition', message);
   }
 }

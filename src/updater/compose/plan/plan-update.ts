@@ -3,13 +3,15 @@ import { checkAgainstModel } from '../../../core/compose/find-pin.ts';
 import type { Pin } from '../../../core/compose/pin.ts';
 import { countOf, isMajorChange } from '../../../core/release/order.ts';
 import { type NextTag, retag } from '../../../core/release/retag.ts';
-import type { PlannedTarget, Target } from '../../../core/release/target.ts';
+import type { PlannedTarget } from '../../../core/release/target.ts';
 import type { Image } from '../../../engine/container.ts';
 import { versionLabel } from '../../../engine/labels.ts';
 import { runsImage } from '../../../engine/same-image.ts';
 import type { RunningApp } from '../../plan/check-required-release.ts';
 import { planRelease } from '../../plan/plan-release.ts';
 import type { ReleasePlan, ServiceUpdate } from '../../plan/release-plan.ts';
+import type { UpdateOptions } from '../../run/options.ts';
+import { fromWord } from '../inspect/describe.ts';
 import { type InspectedProject, movedServices, releaseFileNames } from '../inspect/installation.ts';
 import { hasOtherLabel, runningVersions } from '../inspect/running-version.ts';
 
@@ -19,7 +21,7 @@ import { hasOtherLabel, runningVersions } from '../inspect/running-version.ts';
  */
 export function planUpdate<I extends InspectedProject>(
   project: I,
-  asked: Target | null,
+  { target }: Pick<UpdateOptions, 'target'>,
 ): ReleasePlan & { installation: I } {
   const { runningVersion, model, kind } = project;
   const services = movedServices(project).map(({ pin, containers }) => ({
@@ -29,20 +31,24 @@ export function planUpdate<I extends InspectedProject>(
   }));
   const isCanary = kind === 'generated' && services.every(({ pin }) => pin.tag.kind === 'canary');
   const defaultTarget = isCanary ? ({ kind: 'canary', tag: 'canary' } as const) : null;
-  const nextTag = (pin: Pin, target: PlannedTarget | null) => {
+  const nextTag = (pin: Pin, to: PlannedTarget | null) => {
     checkAgainstModel(pin, model.services[pin.service]?.image);
-    return nextTagOf(project, pin, target);
+    return nextTagOf(project, pin, to);
   };
-  const plan = planRelease(project, { services, defaultTarget, nextTag }, asked);
+  const pinned = { services, from: fromWord(project), defaultTarget, nextTag };
+  const plan = planRelease(project, pinned, target);
   const version = plan.target?.kind === 'release' ? plan.target.version : null;
   const major = majorWarnings(plan.prefix, runningVersion, version);
   return { ...plan, warnings: [...untrustedLabels(project), ...plan.warnings, ...major] };
 }
 
 /** The planned update of each service, before the plan is made; none if the plan refuses the update. */
-export function updatesOf(project: InspectedProject, asked: Target | null): readonly ServiceUpdate[] {
+export function updatesOf(
+  project: InspectedProject,
+  request: Pick<UpdateOptions, 'target'>,
+): readonly ServiceUpdate[] {
   try {
-    return planUpdate(project, asked).updates;
+    return planUpdate(project, request).updates;
   } catch {
     return [];
   }

@@ -4,12 +4,11 @@ import { runsImage } from '../../../engine/same-image.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import { labelledVersion } from '../../plan/release-plan.ts';
 import { and } from '../../run/log/wording.ts';
-import { fromWord } from '../inspect/describe.ts';
 import type { Plan, PreparedPlan } from './plan.ts';
 
 /** The version before the update; the tag if both images have the same version label, which then does not follow the releases. */
 export const nameFrom = (plan: PreparedPlan): string =>
-  isInherited(plan) ? plan.app.pin.tag.text : fromWord(plan.installation);
+  isInherited(plan) ? plan.app.pin.tag.text : plan.from;
 
 /** Whether the new image of a floating tag still has the version label of the running one. */
 function isInherited({ app, installation, images, version }: PreparedPlan): boolean {

@@ -10,7 +10,7 @@ import {
   mountedImages,
   pullAdded,
   pullHookImages,
-  pullMoves,
+  pullUpdates,
   type TagNotes,
   withUntagged,
 } from './obtain-images.ts';
@@ -35,7 +35,7 @@ export async function pullAndPrepare(
   const deadline = performance.now() + options.limits.pullTimeoutMs;
   // Until all data is saved, nothing on the machine names the new version.
   const keepTags = journal === null || options.data.restorePoint;
-  const pulled = await pullMoves(context, plan, { deadline, journal, keepTags, begun });
+  const pulled = await pullUpdates(context, plan, { deadline, journal, keepTags, begun });
   const backup = journal === null ? `${stateName}/backup` : `${stateName}/backup/${journal.data.run}`;
   const prepared = await prepareFiles(engine, plan, {
     images: pulled,

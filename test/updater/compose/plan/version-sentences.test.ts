@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { fromWord } from '../../../../src/updater/compose/inspect/describe.ts';
 import {
   nameFrom,
   nameReached,
@@ -32,7 +33,7 @@ it.each<[string, string, string, string, string]>([
 ])('names both versions by %s', (_, tag, label, from, reached) => {
   const plan = facts([tag], null, [label]);
   const installation = { ...plan.installation, prefix: 'v' as const, runningVersion: '1.9.1' };
-  const updated = { ...plan, prefix: 'v' as const, installation };
+  const updated = { ...plan, prefix: 'v' as const, installation, from: fromWord(installation) };
   expect([nameFrom(updated), nameReached(updated)]).toEqual([from, reached]);
 });
 

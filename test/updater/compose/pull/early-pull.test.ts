@@ -67,6 +67,6 @@ async function begun(given: Case, fits: Promise<void> = Promise.resolve()): Prom
     model: modelOf(projectFiles(texts), more),
     ...(given.running && { runningVersion: given.running }),
   });
-  early.begin(project, updatesOf(project, options.target), fits);
+  early.begin(project, updatesOf(project, options), fits);
   return early;
 }
