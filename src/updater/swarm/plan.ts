@@ -27,13 +27,9 @@ export interface PlannedStack extends ReleasePlan {
   moves: readonly ServiceMove[];
   published: readonly PublishedImage[];
   /** Null where no directory is mounted. */
-  files: PlannedFiles | null;
+  files: (StackFiles & { draft: ProjectDraft }) | null;
   /** Null without a channel file. */
   recalls: Recalls | null;
-}
-
-export interface PlannedFiles extends StackFiles {
-  draft: ProjectDraft;
 }
 
 /**

@@ -34,7 +34,7 @@ import { takeReleaseFiles } from './release-files.ts';
 /** Compose's model of the new files, asked for while images are pulled; null if the files depend on the images. */
 export async function askModelEarly(plan: Plan): Promise<Model | null> {
   if (needsImages(plan)) return null;
-  const { draft } = draftFiles(plan, { images: new Map(), release: [] });
+  const { draft } = draftFiles(plan);
   return modelOf(plan.installation, draft);
 }
 
@@ -75,7 +75,7 @@ export async function prepareFiles(
     installation.kind === 'generated' && image
       ? await takeReleaseFiles(engine, installation, image, { backup, proven })
       : { texts: [], warnings: [] };
-  const { draft: unsetDraft, expected } = draftFiles(plan, { images, release: taken.texts });
+  const { draft: unsetDraft, expected } = draftFiles(plan, images, taken.texts);
   const { settings, warnings } = newSettings(plan, image);
   const draft = settings.reduce(
     (before, { name, value, words }) =>

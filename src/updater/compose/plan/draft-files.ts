@@ -17,28 +17,22 @@ import type { Plan } from './plan.ts';
 import { isOverride, pinsOf } from './plan-update.ts';
 import type { ReleaseText } from './release-texts.ts';
 
-/** What is known once the images are pulled. */
-export interface PulledFacts {
-  /** Local images by the references of the moves. */
-  images: ReadonlyMap<string, Image>;
-  /** The files that a generated install takes from the release. */
-  release: readonly ReleaseText[];
-}
-
 /** Whether the changes depend on the pulled images. */
 export const needsImages = ({ installation, updates }: Plan): boolean =>
   installation.kind === 'generated' || updates.some(({ pin }) => pin.reference.digest !== null);
 
 /**
  * Computes all file changes without writing them, and what compose must make of the new files.
+ * @param images local images by the references of the plan; @param release the files that a generated install takes from it
  * Refusals: release-file; pin-unsupported, also if there is no new digest for a pinned one.
  */
 export function draftFiles(
   { installation, target, updates }: Plan,
-  pulled: PulledFacts,
+  images: ReadonlyMap<string, Image> = new Map(),
+  release: readonly ReleaseText[] = [],
 ): { draft: ProjectDraft; expected: Expectation } {
   const { kind, files, versionVariable } = installation;
-  const released = pulled.release.reduce(
+  const released = release.reduce(
     (draft, { path, text, description }) => withText(draft, { path, text }, description, 'linkedFiles'),
     draftOf(files),
   );
@@ -50,7 +44,7 @@ export function draftFiles(
       const pin = pinOf(begun, installation, update.service);
       if (pin === null) return [];
       if (kind === 'generated' && !isOverride(installation, pin)) return [];
-      const moved = { pin, tag: update.tag, ...newDigest(pin, update, pulled.images) };
+      const moved = { pin, tag: update.tag, ...newDigest(pin, update, images) };
       const { tag, digest } = pin.reference;
       return moved.tag === (tag ?? 'latest') && (moved.digest ?? null) === digest ? [] : [moved];
     }),
@@ -59,7 +53,7 @@ export function draftFiles(
   const expected: Expectation = {
     images: new Map(
       updates.flatMap((update) => {
-        const reference = expectedReference(draft, installation, update, pulled.images);
+        const reference = expectedReference(draft, installation, update, images);
         return reference === null ? [] : [[update.service, reference] as const];
       }),
     ),

@@ -57,18 +57,8 @@ export function checkGenerated(
 export const stayingServices = (installation: Installation): string[] =>
   [...new Set(otherContainers(installation).map(serviceOf))].sort();
 
-interface SharedChange {
-  /** `network internal` */
-  what: string;
-  /** The update would stop the instance or lose its data. */
-  isFatal: boolean;
-  warning: string;
-}
-
-function sharedChanges(
-  installation: Installation,
-  { model, hashedNetworks }: NewDefinitions,
-): SharedChange[] {
+/** Changes of networks and volumes; a fatal one would stop the instance or lose its data. */
+function sharedChanges(installation: Installation, { model, hashedNetworks }: NewDefinitions) {
   // Without a hash in its label, a network is recreated only after `down`, which also removes unnamed volumes from use.
   const isSafe = findMajorChanges(otherContainers(installation), model).size === 0;
   const hint = (name: string) =>

@@ -36,10 +36,7 @@ function planned(
 ) {
   const plan = planTo(to, from);
   const text = { path: at('compose.yaml'), text: ships ?? '', description: 'the file of the new release' };
-  const { draft, expected } = draftFiles(plan, {
-    images: new Map(),
-    release: ships === undefined ? [] : [text],
-  });
+  const { draft, expected } = draftFiles(plan, new Map(), ships === undefined ? [] : [text]);
   const model = after(modelOf(draft.files));
   return planFiles(plan, { draft, expected, model, hashedNetworks: new Set(), images: new Map(), version });
 }
