@@ -3,7 +3,6 @@ import { UpdateError } from '../../core/progress/update-error.ts';
 import { countOf } from '../../core/release/order.ts';
 import { isNumbered, parsePinTag, suffixOf } from '../../core/release/pin-tag.ts';
 import { formsOf } from '../../core/release/retag.ts';
-import type { ReleaseTarget } from '../../core/release/target.ts';
 import { and } from '../run/log/wording.ts';
 import type { ReleasePlan, ServiceUpdate } from './release-plan.ts';
 import type { TagLookup } from './tag-lookup.ts';
@@ -14,8 +13,8 @@ import type { TagLookup } from './tag-lookup.ts';
  * Refusal: pin-unsupported, with the available tags.
  */
 export async function checkPublished(plan: ReleasePlan, lookUp: TagLookup): Promise<void> {
-  const { target, updates } = plan;
-  if (target?.kind !== 'release') return;
+  const { release, updates } = plan;
+  if (release === null) return;
   // App and worker often use the same image: only the first is reported.
   const byReference = new Map(updates.toReversed().map((update) => [update.to, update] as const));
   for (const update of byReference.values()) {
@@ -25,10 +24,10 @@ export async function checkPublished(plan: ReleasePlan, lookUp: TagLookup): Prom
     const mayBeMissing = parsePinTag(tag).kind === 'part' || /\d/.test(suffixOf(pin.tag));
     const isChecked = tag !== pin.tag.text && mayBeMissing && pull;
     if (!isShort && (!isChecked || (await lookUp(repository, tag)) !== 'none')) continue;
-    const forms = formsOf(pin.tag, target).filter((each) => each !== pin.tag.text);
+    const forms = formsOf(pin.tag, release).filter((each) => each !== pin.tag.text);
     const digests = await Promise.all(forms.map((each) => lookUp(repository, each)));
     const published = forms.filter((_, at) => digests[at] !== null && digests[at] !== 'none');
-    throw isShort ? unclear(plan, update, target, published) : unpublished(plan, update, published);
+    throw isShort ? unclear(plan, update, release.version, published) : unpublished(plan, update, published);
   }
 }
 
@@ -57,17 +56,17 @@ function numbersIn(text: string): number {
 function unclear(
   { targetName }: ReleasePlan,
   { pin }: ServiceUpdate,
-  target: ReleaseTarget,
+  version: string,
   published: readonly string[],
 ): UpdateError {
   const found = published.length > 0 ? `; ${pin.reference.repository} has ${and(published)}` : '';
   const whole = published
     .map(parsePinTag)
-    .find((each) => each.kind === 'release' && each.version !== target.version);
+    .find((each) => each.kind === 'release' && each.version !== version);
   const example =
     whole?.kind === 'release'
       ? `${whole.prefix}${whole.version}`
-      : `${targetName}${'.0'.repeat(Math.max(1, 3 - countOf(target.version)))}`;
+      : `${targetName}${'.0'.repeat(Math.max(1, 3 - countOf(version)))}`;
   const message = `${targetName} does not identify a single release for ${pin.service}, which is pinned to ${pin.tag.text} (${pin.place.description})${found}`;
   const advice = `Specify the full version, such as --target ${example}.`;
   return new UpdateError('pin-unsupported', message, { advice });

@@ -3,7 +3,6 @@ import { UpdateError } from '../../core/progress/update-error.ts';
 import { compareTold, countOf } from '../../core/release/order.ts';
 import { parsePinTag } from '../../core/release/pin-tag.ts';
 import { wholeForms } from '../../core/release/retag.ts';
-import type { ReleaseTarget } from '../../core/release/target.ts';
 import type { Image } from '../../engine/container.ts';
 import { labelledVersion, type ReleasePlan, type ServiceUpdate } from './release-plan.ts';
 import type { TagLookup } from './tag-lookup.ts';
@@ -12,18 +11,17 @@ import type { TagLookup } from './tag-lookup.ts';
  * The services with tags that may point to a release other than the target. A worker's tag such as `edge` is not
  * checked, because the worker may have its own versions.
  */
-export function floatingUpdates({ target, updates, app }: ReleasePlan): ServiceUpdate[] {
-  return target?.kind === 'release' ? updates.filter((update) => mayBeStale(update, app, target)) : [];
-}
+export const floatingUpdates = ({ release, updates, app }: ReleasePlan): ServiceUpdate[] =>
+  release ? updates.filter((update) => mayBeStale(update, app, release.version)) : [];
 
-function mayBeStale(update: ServiceUpdate, app: ServiceUpdate, target: ReleaseTarget): boolean {
+function mayBeStale(update: ServiceUpdate, app: ServiceUpdate, version: string): boolean {
   const tag = parsePinTag(update.tag);
   switch (tag.kind) {
     case 'release':
       return false;
     case 'part':
       // A target with no more numbers than the tag is this tag.
-      return countOf(target.version) > countOf(tag.version);
+      return countOf(version) > countOf(tag.version);
     case 'latest':
     case 'word':
       return true;
@@ -45,15 +43,12 @@ export async function checkStaleTags(
   images: ReadonlyMap<string, Image>,
   lookUp: TagLookup,
 ): Promise<string[]> {
-  const { target, targetName } = plan;
-  if (target?.kind !== 'release') return [];
+  const { targetName } = plan;
   const updates = floatingUpdates(plan);
   // App and worker often come from one image.
   const byReference = new Map(updates.map((update) => [update.to, update]));
   const findings = await Promise.all(
-    [...byReference.values()].map((update) =>
-      compareWithTarget(plan, update, target, { image: images.get(update.to), lookUp }),
-    ),
+    [...byReference.values()].map((update) => compareWithTarget(plan, update, images.get(update.to), lookUp)),
   );
   const [first, ...others] = findings.flatMap((found) => (found?.isStale ? [found.sentence] : []));
   if (first === undefined) return findings.flatMap((found) => found?.sentence ?? []);
@@ -64,21 +59,22 @@ export async function checkStaleTags(
 
 /** A stale tag, or a warning; null if the tag points to the target. */
 async function compareWithTarget(
-  { targetName, prefix }: ReleasePlan,
+  { release, targetName, prefix }: ReleasePlan,
   update: ServiceUpdate,
-  target: ReleaseTarget,
-  { image, lookUp }: { image: Image | undefined; lookUp: TagLookup },
+  image: Image | undefined,
+  lookUp: TagLookup,
 ): Promise<{ isStale: boolean; sentence: string } | null> {
   const { to, tag, pin } = update;
   const version = labelledVersion(update, image);
+  if (image === undefined || release === null) return null;
   // A newer version only causes a warning at the end of the run.
-  if (image === undefined || (version !== null && compareTold(version, target.version) >= 0)) return null;
+  if (version !== null && compareTold(version, release.version) >= 0) return null;
   // The label may be inherited from the base image: then the registry has this image as the target.
   const older = version && `${to} points to ${prefix}${version}, not to ${targetName}`;
   const stale = (otherwise: string) => ({ isStale: true, sentence: older || otherwise });
   const { repository } = pin.reference;
   // The first of these tags that the registry has is the target.
-  for (const name of wholeForms(pin.tag, target)) {
+  for (const name of wholeForms(pin.tag, release)) {
     const published = await lookUp(repository, name);
     const unknown = `${to} does not specify its version, so it is unknown whether ${tag} points to ${targetName}`;
     if (published === null) return { isStale: older !== null, sentence: older ?? unknown };

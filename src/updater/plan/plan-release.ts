@@ -37,20 +37,21 @@ export function planRelease<I extends InstalledRelease>(
   const { from } = pinned;
   const prefix = installation.prefix ?? (asked?.kind === 'release' && asked.tag.startsWith('v') ? 'v' : '');
   const target = plannedTarget(installation, pinned, asked, prefix);
+  const release = target?.kind === 'release' ? target : null;
   const [app, ...workers] = pinned.services.map((each) => planService(each, pinned, target)) as [
     ServiceUpdate,
     ...ServiceUpdate[],
   ];
   const updates = [app, ...workers];
-  const targetName = target?.kind === 'release' ? `${prefix}${target.version}` : (target?.tag ?? app.tag);
+  const targetName = release ? `${prefix}${release.version}` : (target?.tag ?? app.tag);
   const warnings =
     asked?.kind === 'word' ? [] : updates.flatMap((update) => keptTagWarning(update, app, target));
   // Never plan a downgrade: migrations only run forward.
-  if (target?.kind === 'release' && runningVersion && compareTold(target.version, runningVersion) < 0) {
+  if (release && runningVersion && compareTold(release.version, runningVersion) < 0) {
     const message = `${targetName} is older than the running version ${prefix}${runningVersion}`;
     throw new UpdateError('downgrade', message);
   }
-  return { installation, from, target, targetName, prefix, updates, app, warnings };
+  return { installation, from, target, release, targetName, prefix, updates, app, warnings };
 }
 
 /** The requested target, written as the product writes it. A pinned release needs a target. */

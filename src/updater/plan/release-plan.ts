@@ -3,7 +3,7 @@ import type { Product } from '../../core/progress/product.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { compareTold } from '../../core/release/order.ts';
 import { versionOfLabel } from '../../core/release/pin-tag.ts';
-import type { PlannedTarget } from '../../core/release/target.ts';
+import type { PlannedTarget, ReleaseTarget } from '../../core/release/target.ts';
 import type { Image } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
 
@@ -38,6 +38,8 @@ export interface ReleasePlan {
   /** The running version as shown in messages: `v1.4.2`, `canary`. */
   from: string;
   target: PlannedTarget | null;
+  /** The target if it is a release, with which tags, labels and versions are compared. */
+  release: ReleaseTarget | null;
   /** The target as shown in messages: `v1.5.0`, `2025.8.4`, `canary`, `latest`. */
   targetName: string;
   /** The prefix of the product's versions. */

@@ -64,9 +64,7 @@ export function planFiles(whole: Plan, proposal: Proposal): PreparedPlan {
     dumpFirst: [...dumpFirst.values()],
     laterWarnings: [
       // With a floating tag, a new major version is only detected after the pull.
-      ...(plan.target?.kind === 'release'
-        ? []
-        : majorWarnings(plan.prefix, installation.runningVersion, version)),
+      ...(plan.release ? [] : majorWarnings(plan.prefix, installation.runningVersion, version)),
       ...proof.warnings,
       ...dumpFirst.values(),
     ],

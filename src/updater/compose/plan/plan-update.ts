@@ -37,8 +37,7 @@ export function planUpdate<I extends InspectedProject>(
   };
   const pinned = { services, from: fromWord(project), defaultTarget, nextTag };
   const plan = planRelease(project, pinned, target);
-  const version = plan.target?.kind === 'release' ? plan.target.version : null;
-  const major = majorWarnings(plan.prefix, runningVersion, version);
+  const major = majorWarnings(plan.prefix, runningVersion, plan.release?.version ?? null);
   return { ...plan, warnings: [...untrustedLabels(project), ...plan.warnings, ...major] };
 }
 

@@ -42,11 +42,11 @@ export function whatRuns(plan: PreparedPlan, stopped: readonly string[] = []): s
 
 /** Warnings if a tag or label differs from the target, once for each image. */
 export function versionWarnings(plan: PreparedPlan): string[] {
-  const { target, targetName, prefix } = plan;
-  if (target?.kind !== 'release') return [];
+  const { release, targetName, prefix } = plan;
+  if (release === null) return [];
   const isOther = (update: ServiceUpdate) => {
     const version = versionOf(update, plan);
-    return version !== null && compareTold(version, target.version) !== 0;
+    return version !== null && compareTold(version, release.version) !== 0;
   };
   const warning = (update: ServiceUpdate) => {
     const found = versionOf(update, plan) ?? '';
@@ -59,10 +59,8 @@ export function versionWarnings(plan: PreparedPlan): string[] {
 }
 
 /** `checkStaleTags` found the image of a floating tag under the target's tag, so its older label is wrong. */
-const isDisproved = ({ target, app }: Plan, update: ServiceUpdate, version: string): boolean =>
-  (update === app || floats(update)) &&
-  target?.kind === 'release' &&
-  compareTold(version, target.version) < 0;
+const isDisproved = ({ release, app }: Plan, update: ServiceUpdate, version: string): boolean =>
+  (update === app || floats(update)) && release !== null && compareTold(version, release.version) < 0;
 
 const floats = ({ tag }: ServiceUpdate): boolean =>
   ['latest', 'word', 'part'].includes(parsePinTag(tag).kind);
