@@ -51,6 +51,17 @@ describe('checkImages', () => {
       'tag-lags: acme/svc:stable points to v1.4.2, not to v1.5.0',
     ],
     [
+      'it does not tell, and the registry does not respond',
+      { tag: 'stable' },
+      'acme/svc:stable does not specify its version, so it is unknown whether stable points to v1.5.0',
+    ],
+    ['a part of the version leads there', { tag: 'v1', version: 'v1.5.0' }, 'fit'],
+    [
+      'a part lags',
+      { tag: 'v1', version: 'v1.4.2' },
+      'tag-lags: acme/svc:v1 points to v1.4.2, not to v1.5.0',
+    ],
+    [
       'it tells less than the target and what runs',
       { tag: 'stable', to: '4.0.15.2941', version: '4.0.15', runs: '4.0.15.2940' },
       'fit',

@@ -66,6 +66,11 @@ describe('planMoves', () => {
       { image: 'acme/svc:canary@sha256:a', to: null },
       'canary → canary: acme/svc:canary → acme/svc:canary',
     ],
+    [
+      'a part without a target, as in a compose project',
+      { image: 'acme/svc:v1@sha256:a', to: null },
+      'v1 → v1: acme/svc:v1 → acme/svc:v1',
+    ],
   ])('%s', (_, given, said) => expect(words(given)).toBe(said));
 
   it.each<[situation: string, given: Given, said: string]>([
@@ -92,7 +97,25 @@ describe('planMoves', () => {
       { image: 'acme/svc:2025-10-15@sha256:a' },
       'pin-unsupported: svc_app is pinned to 2025-10-15 (image of app in the stack file), which is not a version and cannot be compared with v1.5.0',
     ],
+    [
+      'another variant',
+      { to: 'v1.5.0-alpine' },
+      'pin-unsupported: v1.5.0-alpine is a different variant from v1.4.2, which svc_app is pinned to (image of app in the stack file)',
+    ],
+    [
+      'a target of another tag',
+      { image: 'acme/svc:edge@sha256:a', to: 'stable' },
+      'pin-unsupported: svc_app is pinned to edge (image of app in the stack file), not to stable',
+    ],
   ])('refuses %s', (_, given, said) => expect(words(given)).toBe(said));
+
+  it('advises to deploy the stack file after a manual change', () => {
+    expect(() => plan({ to: 'v1.5.0-alpine' })).toThrow(
+      expect.objectContaining({
+        advice: expect.stringMatching(/set the tag manually, then deploy the stack\.$/),
+      }),
+    );
+  });
 
   it('finds the newest version among specs and tasks', () => {
     expect(plan({ tasks: running('acme/svc:v1.5.0-alpine@sha256:b') }).installation.runningVersion).toBe(
