@@ -29,19 +29,29 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     'run/log': [],
     'run/state': ['run/log'],
     run: ['run/log'],
+    plan: ['run', 'run/log'],
     data: run,
     'compose/proof': [],
     'compose/drift': ['run', 'run/log'],
-    'compose/inspect': [...run, 'compose/drift'],
-    'compose/plan': [...run, 'data', 'compose/inspect', 'compose/proof'],
-    'compose/facts': [...run, 'data', 'compose/drift', 'compose/inspect', 'compose/plan', 'compose/proof'],
-    'compose/pull': ['run', 'run/log', 'compose/facts', 'compose/inspect', 'compose/plan'],
+    'compose/inspect': [...run, 'plan', 'compose/drift'],
+    'compose/plan': [...run, 'plan', 'data', 'compose/inspect', 'compose/proof'],
+    'compose/facts': [
+      ...run,
+      'plan',
+      'data',
+      'compose/drift',
+      'compose/inspect',
+      'compose/plan',
+      'compose/proof',
+    ],
+    'compose/pull': ['run', 'run/log', 'plan', 'compose/facts', 'compose/inspect', 'compose/plan'],
     'compose/replace': [...run, 'data', 'compose/drift', 'compose/pull'],
     'compose/loop': [...run, 'data', 'compose/inspect', 'compose/plan', 'compose/pull', 'compose/replace'],
     'compose/resume': [...run, 'data', 'compose/inspect', 'compose/loop', 'compose/pull', 'compose/replace'],
     'compose/bump': [...run, 'compose/inspect', 'compose/proof'],
     compose: [
       ...run,
+      'plan',
       'data',
       'compose/drift',
       'compose/facts',
@@ -53,7 +63,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
       'compose/resume',
     ],
     report: [...run, 'compose/inspect'],
-    swarm: [...run, 'compose/bump', 'compose/inspect', 'compose/proof', 'compose/pull'],
+    swarm: [...run, 'plan', 'compose/bump', 'compose/inspect', 'compose/proof', 'compose/pull'],
     commands: 'all',
   },
   server: {
@@ -85,6 +95,7 @@ const doors = ['updater/compose/drift', 'updater/swarm'];
 
 /** What decides, from facts that it is given: it asks nobody, and so has nothing to wait for. */
 const deciders = [
+  /^updater\/plan\/(?:release-plan|plan-release|check-required-release)\.ts$/,
   /^updater\/compose\/plan\//,
   /^updater\/compose\/drift\/(?!dry-run|recorder|facts|index)/,
   /^updater\/compose\/inspect\/services\//,
@@ -96,7 +107,7 @@ const deciders = [
   /^updater\/compose\/replace\/rollback\/(?:restore-steps|find-losses)\.ts$/,
   /^updater\/compose\/resume\/(?:plan-earlier|later-change)\.ts$/,
   /^updater\/data\/(?:declare|choose-mounts|judge-rollback)\.ts$/,
-  /^updater\/swarm\/(?:check-image|choose-stack|next-write|plan-earlier|plan-moves|plan-pull|specs|tasks)\.ts$/,
+  /^updater\/swarm\/(?:choose-stack|next-write|plan-earlier|plan-moves|plan-pull|specs|tasks)\.ts$/,
   /^updater\/run\/state\/(?:changeover|run-state|was-interrupted)\.ts$/,
 ];
 

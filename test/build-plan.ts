@@ -14,7 +14,7 @@ import { Notifier } from '../src/notify/notifier.ts';
 import type { Installation } from '../src/updater/compose/inspect/installation.ts';
 import type { Plan, PreparedPlan } from '../src/updater/compose/plan/plan.ts';
 import { planUpdate } from '../src/updater/compose/plan/plan-update.ts';
-import type { JudgedByTags, Published } from '../src/updater/compose/plan/published.ts';
+import type { TagLookup } from '../src/updater/plan/tag-lookup.ts';
 import { Cancellation } from '../src/updater/run/cancellation.ts';
 import { parseCommandLine } from '../src/updater/run/command-line.ts';
 import { type Fields, Log } from '../src/updater/run/log/log.ts';
@@ -93,8 +93,7 @@ export function target(text: string | null): Target | null {
 export const planTo = (to: string | null, from: Installation): Plan => planOf(from, target(to));
 
 export const planOf = (from: Installation, asked: Target | null): Plan => ({
-  installation: from,
-  ...planUpdate(from, asked),
+  ...planUpdate(from, { target: asked }),
   expected: null,
   recalls: null,
   given: null,
@@ -179,15 +178,15 @@ export const engineWith = (answers: Readonly<Record<string, unknown>>): Promise<
     else to.writeHead(404).end('{"message":"no such thing"}');
   });
 
-/** What a judgement comes to, and which tags it asks for, beside a registry that says this of them. */
-export function judgedBeside<T>(
-  say: (tag: string) => RemoteDigest,
-  judge: (published: Published) => JudgedByTags<T>,
-): { result: T; asked: string[] } {
-  const published = new Map<string, RemoteDigest>();
-  for (;;) {
-    const judged = judge(published);
-    if ('result' in judged) return { result: judged.result, asked: [...published.keys()] };
-    for (const { repository, tag } of judged.asks) published.set(`${repository}:${tag}`, say(tag));
-  }
+/** The result of a check beside a registry that has these tags, and the tags that it looks up. */
+export async function checkedBeside<T>(
+  digestOf: (tag: string) => RemoteDigest,
+  check: (lookUp: TagLookup) => Promise<T>,
+): Promise<{ result: T; asked: string[] }> {
+  const asked = new Set<string>();
+  const result = await check(async (repository, tag) => {
+    asked.add(`${repository}:${tag}`);
+    return digestOf(tag);
+  });
+  return { result, asked: [...asked] };
 }

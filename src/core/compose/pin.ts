@@ -19,9 +19,13 @@ export interface Pin {
 export const placesOf = (pins: readonly Pin[]): string =>
   [...new Set(pins.map(({ place }) => place.description))].join(', ');
 
+/** How a tag takes effect that was set manually. */
+export const applyAdvice = ({ place }: Pin): string =>
+  place.kind === 'stack' ? 'then deploy the stack' : 'then run {compose} pull && {up}';
+
 export interface PinPlace {
-  /** Written in the image, in a variable's value, in a variable's default, or not at all. */
-  kind: 'literal' | 'variable' | 'default' | 'absent';
+  /** Written in the image, in a variable's value, in a variable's default, not at all, or only known from a Swarm service. */
+  kind: 'literal' | 'variable' | 'default' | 'absent' | 'stack';
   /** The path of the file. */
   file: string;
   line: number;

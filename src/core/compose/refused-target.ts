@@ -1,8 +1,6 @@
 import { UpdateError } from '../progress/update-error.ts';
 import type { ReleaseTarget } from '../release/target.ts';
-import { type Pin, placesOf } from './pin.ts';
-
-const thenApply = 'then run {compose} pull && {up}';
+import { applyAdvice, type Pin, placesOf } from './pin.ts';
 
 const refused = (message: string, advice: string): UpdateError =>
   new UpdateError('pin-unsupported', message, { advice });
@@ -11,36 +9,29 @@ const refused = (message: string, advice: string): UpdateError =>
 export const isPinnedTo = ({ tag }: Pin, word: string): boolean =>
   tag.text === word || (tag.kind === 'word' && tag.text === `${word}${tag.suffix}`);
 
-export const notPinnedTo = ({ service, tag, place }: Pin, word: string, option = '--target'): UpdateError =>
+export const notPinnedTo = (pin: Pin, word: string, option = '--target'): UpdateError =>
   refused(
-    `${service} is pinned to ${tag.text} (${place.description}), not to ${word}`,
-    `Specify a release with ${option}, or set the tag ${word} manually, ${thenApply}.`,
+    `${pin.service} is pinned to ${pin.tag.text} (${pin.place.description}), not to ${word}`,
+    `Specify a release with ${option}, or set the tag ${word} manually, ${applyAdvice(pin)}.`,
   );
 
 export const noVersion = (pins: readonly Pin[], tag: string): UpdateError =>
   refused(
     `${tag} is not a version and cannot be compared with the running version`,
-    `Set the tag manually (${placesOf(pins)}), ${thenApply}.`,
+    `Set the tag manually (${placesOf(pins)}), ${pins.slice(0, 1).map(applyAdvice)}.`,
   );
 
 /** @param pins of all updated services */
-export const unversionedPin = (
-  { service, tag, place }: Pin,
-  target: ReleaseTarget,
-  pins: readonly Pin[],
-): UpdateError =>
+export const unversionedPin = (pin: Pin, target: ReleaseTarget, pins: readonly Pin[]): UpdateError =>
   refused(
-    `${service} is pinned to ${tag.text} (${place.description}), which is not a version and cannot be compared with ${target.tag}`,
-    `Set the new tag manually (${placesOf(pins)}), ${thenApply}.`,
+    `${pin.service} is pinned to ${pin.tag.text} (${pin.place.description}), which is not a version and cannot be compared with ${target.tag}`,
+    `Set the new tag manually (${placesOf(pins)}), ${applyAdvice(pin)}.`,
   );
 
-export const otherVariant = (
-  { service, tag, place }: Pin,
-  { tag: asked, lead = '', suffix = '' }: ReleaseTarget,
-): UpdateError =>
+export const otherVariant = (pin: Pin, { tag: asked, lead = '', suffix = '' }: ReleaseTarget): UpdateError =>
   refused(
-    `${asked} is a different variant from ${tag.text}, which ${service} is pinned to (${place.description})`,
-    `Specify the release without ${[lead, suffix].filter(Boolean).join(' and ')}: each pin keeps its own variant. To change the variant, set the tag manually, ${thenApply}.`,
+    `${asked} is a different variant from ${pin.tag.text}, which ${pin.service} is pinned to (${pin.place.description})`,
+    `Specify the release without ${[lead, suffix].filter(Boolean).join(' and ')}: each pin keeps its own variant. To change the variant, set the tag manually, ${applyAdvice(pin)}.`,
   );
 
 export const partIsNewer = ({ service, tag, place }: Pin, target: ReleaseTarget): UpdateError =>

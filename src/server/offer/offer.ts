@@ -5,7 +5,6 @@ import {
   newestOn,
   type Release,
   releasesOn,
-  targetFor,
 } from '../../core/release/channel.ts';
 import { isMajorChange } from '../../core/release/order.ts';
 import type { ReleaseFile } from '../../provenance/release-file.ts';
@@ -52,9 +51,7 @@ export type Offer = {
 
 /** The target of an update. */
 export interface Destination {
-  /** Option of the updater: `vX.Y.Z` or `canary`. */
-  target: string;
-  /** The release if known, otherwise the target. */
+  /** The release if known, otherwise `canary`. */
   to: string;
   /** All steps, if `to` is a step of an upgrade path. */
   path?: readonly string[] | undefined;
@@ -185,24 +182,20 @@ const published = ({ version, url, notes, publishedAt }: Release): PublishedRele
 export function destinationOf(named: string | null, known: OfferFacts): Destination | { upToDate: string } {
   if (named === null) {
     const { next, upToDate } = offer(known);
-    return next === null
-      ? { upToDate: upToDate.message }
-      : { target: targetFor(next.version), to: next.version };
+    return next === null ? { upToDate: upToDate.message } : { to: next.version };
   }
-  if (named === 'canary') {
-    return { target: named, to: newestOn('canary', known.releases ?? [])?.version ?? named };
-  }
+  if (named === 'canary') return { to: newestOn('canary', known.releases ?? [])?.version ?? named };
   const { lastRun } = known;
   // After a broken update the running version is unknown. The updater checks and repairs it.
   const isBroken = lastRun?.outcome === 'broken' || lastRun?.outcome === 'crashed';
-  if (isBroken && lastRun.kind === 'update' && named === lastRun.to) return { target: named, to: named };
+  if (isBroken && lastRun.kind === 'update' && named === lastRun.to) return { to: named };
   if (named === known.version) return { upToDate: `${named} is already running` };
   if (channelOf(known.version) !== null && !isAhead(named, known.version)) {
     return {
       upToDate: `${named} is older than the running version ${known.version}; downgrades are not supported`,
     };
   }
-  return { target: named, to: named };
+  return { to: named };
 }
 
 /** The first step of the upgrade path to the given version, otherwise to the newest release. */
@@ -215,7 +208,7 @@ export function firstStepTo(named: string | null, known: OfferFacts): Destinatio
     // The updater may know more than the feed.
     return path.length === 0 ? direct : { upToDate: `no upgrade path to ${goal} is known` };
   }
-  return { target: targetFor(first), to: first, ...(path.length > 1 && { path }) };
+  return { to: first, ...(path.length > 1 && { path }) };
 }
 
 /** Adds the signed content to a target, or returns why it is refused: also if it is recalled. */

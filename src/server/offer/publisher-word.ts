@@ -1,4 +1,4 @@
-import { channelOf, isAhead, type Release } from '../../core/release/channel.ts';
+import { channelOf, isAhead, type Release, targetFor } from '../../core/release/channel.ts';
 import { compareVersions } from '../../core/release/order.ts';
 import {
   type ChannelFile,
@@ -66,10 +66,10 @@ export function without(releases: readonly Release[], left: readonly Listed[]): 
 
 /** Why a target must not be installed; null if it is not recalled. */
 export function recalledReason(
-  { target, to }: { target: string; to: string },
+  { to }: { to: string },
   { recalled }: Pick<PublisherWord, 'recalled'>,
 ): Reason | null {
-  const canary = target === 'canary' ? newestCanary(recalled) : null;
+  const canary = targetFor(to) === 'canary' ? newestCanary(recalled) : null;
   const isOlder = canary !== null && (to === 'canary' || compareVersions(to, canary) <= 0);
   const recall = recallOf({ recalled }, isOlder ? canary : to);
   return (

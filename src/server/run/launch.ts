@@ -1,5 +1,6 @@
 import { parseReference } from '../../core/compose/reference.ts';
 import { archiveEnd, archiveEntry } from '../../core/files/archive-header.ts';
+import { targetFor } from '../../core/release/channel.ts';
 import { givenSettingsPath } from '../../core/release/release-settings.ts';
 import { type Container, isUp } from '../../engine/container.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
@@ -24,7 +25,7 @@ import type { RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
 import type { LaunchContext } from './server-context.ts';
 
-type Launch = Pick<Destination, 'target' | 'proof'> & { home: Home; order: Pick<StartOrder, 'settings'> };
+type Launch = Pick<Destination, 'to' | 'proof'> & { home: Home; order: Pick<StartOrder, 'settings'> };
 
 /** More than any pull of the updater image needs on a working connection. */
 const pullLimitMs = 30 * 60_000;
@@ -36,7 +37,7 @@ const pullLimitMs = 30 * 60_000;
  */
 export async function launch(
   record: RunRecord,
-  { home, target, proof, order: { settings: values } }: Launch,
+  { home, to, proof, order: { settings: values } }: Launch,
   context: LaunchContext,
   mayLaunch: () => Promise<boolean>,
 ): Promise<string | null> {
@@ -48,10 +49,9 @@ export async function launch(
     await endPrefetch(context, home);
     record.prepare('launching', 'starting the updater');
     const setFile = values && Object.keys(values).length > 0 ? ['--set-file', givenSettingsPath] : [];
+    const options = ['--target', targetFor(to), ...(await expectOptions(proof, engine)), ...setFile];
     const command =
-      record.run.kind === 'rollback'
-        ? (['rollback', '--yes'] as const)
-        : (['update', '--target', target, ...(await expectOptions(proof, engine)), ...setFile] as const);
+      record.run.kind === 'rollback' ? (['rollback', '--yes'] as const) : (['update', ...options] as const);
     await clearName(engine, home, settings.containerName);
     const spec = updaterContainer(home, settings, { command, services, origin: record.run });
     if (!(await mayLaunch())) return null;

@@ -98,7 +98,7 @@ export class Prefetcher implements RepeatedCheck {
     const { known, fields } = await offers.now(last);
     const { next, updateAvailable } = fields;
     if (known.checkedAt === null || (next !== null && !updateAvailable)) return null;
-    const found = next && verifiedDestination({ target: targetFor(next.version), to: next.version }, known);
+    const found = next && verifiedDestination({ to: next.version }, known);
     const release = found === null || 'reason' in found ? null : found;
     return { release, checkedAt: known.checkedAt.getTime() };
   }
@@ -106,7 +106,7 @@ export class Prefetcher implements RepeatedCheck {
   /** The replaced container has the number of failures, so it is removed only when the next one can be created. */
   async #launch(
     home: Home,
-    { target, to, proof }: Destination,
+    { to, proof }: Destination,
     { tries, replaced }: { tries: number; replaced: string | undefined },
   ): Promise<void> {
     const { engine, settings, closing } = this.#parts;
@@ -115,7 +115,7 @@ export class Prefetcher implements RepeatedCheck {
     const record = new RunRecord(freshRun(origin));
     await obtainImage(record, { ...this.#parts, signal: closing });
     const services = await chooseUpdatedServices(engine, home, settings);
-    const command = ['fetch', '--target', target, ...(await expectOptions(proof, engine))] as const;
+    const command = ['fetch', '--target', targetFor(to), ...(await expectOptions(proof, engine))] as const;
     const spec = asideContainer('prefetch', home, settings, { command, services, origin });
     const container = { ...spec, Labels: { ...spec.Labels, [triesLabel]: String(tries) } };
     if (replaced !== undefined) await engine.remove(replaced, { force: true });

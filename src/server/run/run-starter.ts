@@ -55,7 +55,7 @@ export class RunStarter {
       const { version } = past.restorePoint;
       if (version !== confirm) return { reason: otherPoint(version, confirm) };
       this.#rollbacks.forget();
-      return { target: version, to: version };
+      return { to: version };
     });
   }
 

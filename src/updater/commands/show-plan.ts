@@ -17,12 +17,12 @@ import type { FoundInstance } from '../compose/inspect/find-instance.ts';
 import { isGenerated } from '../compose/inspect/installation.ts';
 import { settingsLines } from '../compose/inspect/services/choices.ts';
 import { affectedBy } from '../compose/plan/affected.ts';
-import { floatingMoves } from '../compose/plan/check-lag.ts';
 import { needsImages } from '../compose/plan/draft-files.ts';
-import type { Move } from '../compose/plan/plan.ts';
 import { localImages } from '../compose/pull/tags.ts';
 import type { RunSoFar } from '../compose/resume/run-so-far.ts';
 import { judgeData, proposalLine } from '../data/declare.ts';
+import { floatingUpdates } from '../plan/check-stale-tags.ts';
+import type { ServiceUpdate } from '../plan/release-plan.ts';
 import type { CommandLine } from '../run/command-line.ts';
 import { difference } from '../run/log/difference.ts';
 import type { Ending } from '../run/log/ending.ts';
@@ -41,7 +41,7 @@ export async function showPlan(
   line: CommandLine,
 ): Promise<Ending> {
   const { plan, early } = await planUnlocked(context, instance, soFar);
-  const { installation, moves } = plan;
+  const { installation, updates } = plan;
   const { engine, log } = context;
   const proposal = context.options.data.restorePoint
     ? null
@@ -54,15 +54,15 @@ export async function showPlan(
     for (const line of settingsLines([app, ...workers], exclude)) log.info(line);
   }
   for (const warning of affectedBy(plan)) log.warn(warning);
-  for (const { service, to, pull } of moves)
+  for (const { service, to, pull } of updates)
     log.info(`image of ${service}: ${to}${pull ? '' : ' (local image, not pulled)'}`);
 
-  for (const to of new Set(floatingMoves(plan).map((move) => move.to))) {
+  for (const to of new Set(floatingUpdates(plan).map((update) => update.to))) {
     log.info(`whether ${to} points to ${plan.targetName} can only be determined after the image is pulled`);
   }
-  const references = [...new Set(moves.map(({ to }) => to))];
+  const references = [...new Set(updates.map(({ to }) => to))];
   const images = await localImages(engine, references);
-  const absent = moves.filter(({ to }) => !images.has(to));
+  const absent = updates.filter(({ to }) => !images.has(to));
   const missing = [...new Set(absent.map(({ to }) => to))];
   if (missing.length > 0) {
     log.info(
@@ -103,7 +103,7 @@ export async function showPlan(
 }
 
 /** @throws UpdateError pull-unknown if a registry reports that it does not have an image that the update would pull */
-export async function refuseUnpublished(engine: Engine, absent: readonly Move[]): Promise<void> {
+export async function refuseUnpublished(engine: Engine, absent: readonly ServiceUpdate[]): Promise<void> {
   const references = [...new Set(absent.flatMap(({ to, pull }) => (pull ? [to] : [])))];
   const answers = references.map(async (reference) => {
     const { repository = '', tag = null, digest = null } = parseReference(reference) ?? {};

@@ -12,12 +12,12 @@ import { runStamp } from '../run/state/kept-runs.ts';
 import { wasInterrupted } from '../run/state/was-interrupted.ts';
 import { checkHost } from './facts/check-host.ts';
 import { makePlan } from './facts/make-plan.ts';
-import { describeInstallation, fromWord } from './inspect/describe.ts';
+import { describeInstallation } from './inspect/describe.ts';
 import { type FoundInstance, refuseForeignContainers } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
 import { ComposeRun } from './loop/compose-run.ts';
 import type { Plan } from './plan/plan.ts';
-import { movesOf } from './plan/plan-update.ts';
+import { updatesOf } from './plan/plan-update.ts';
 import { checkSpace } from './pull/check-space.ts';
 import { EarlyPull } from './pull/early-pull.ts';
 import { tagsBefore } from './pull/tags.ts';
@@ -41,7 +41,7 @@ export async function beginUpdate(
         "the updater's container has no restart policy: if the updater crashes while services are stopped, the services stay stopped until the next run. Start the updater with --restart on-failure:3 and without --rm",
       );
     // A run that may have nothing to do stops nothing.
-    if (plan.moves.some(({ pin, tag }) => tag !== pin.tag.text)) await checked;
+    if (plan.updates.some(({ pin, tag }) => tag !== pin.tag.text)) await checked;
     const journal = await beginJournal(context, { instance, lock }, plan, before);
     soFar.journal = journal;
     const preparation = { plan, early, checked, begun, earlier, debris: found.debris };
@@ -76,9 +76,9 @@ export async function planRun(
     containers,
     wasInterrupted: wasInterrupted(earlier, leftovers),
     onRead: (read) => {
-      const moves = movesOf(read, context.options.target);
-      fits = startEarly(checkSpace(context, read, moves, expected));
-      begun?.begin(read, moves, fits);
+      const updates = updatesOf(read, context.options);
+      fits = startEarly(checkSpace(context, read, updates, expected));
+      begun?.begin(read, updates, fits);
     },
   });
   soFar.installation = installation;
@@ -98,7 +98,7 @@ export async function planRun(
 async function beginJournal(
   { engine, options, startedAt }: RunContext,
   { instance: { own }, lock }: Locked,
-  { installation, moves }: Plan,
+  { installation, updates, from }: Plan,
   before: { earlier: JournalData | null; leftovers: readonly Container[]; begun: EarlyPull },
 ): Promise<Journal> {
   const { earlier, leftovers, begun } = before;
@@ -113,10 +113,10 @@ async function beginJournal(
     project: installation.project,
     target: options.target?.tag ?? null,
     services: [options.app, ...options.workers],
-    from: fromWord(installation),
+    from,
     tags: await tagsBefore(
       engine,
-      moves.flatMap(({ to }) => (isNew.has(to) ? [] : [to])),
+      updates.flatMap(({ to }) => (isNew.has(to) ? [] : [to])),
     ),
     containers: installation.containers.map((container) => recordOf(container, interrupted)),
   });

@@ -101,10 +101,8 @@ function refuseNotUpdated({ name, app, workers, services }: ChosenStack, { exclu
   );
   if (behind.length === 0) return;
   const names = behind.map((each) => shortName(name, each));
-  throw new UpdateError(
-    'unlisted-services',
-    `services that use the same image as ${shortName(name, app)} but are not selected for the update: ${and(names)}`,
-  );
+  const message = `services that use the same image as ${shortName(name, app)} but are not selected for the update: ${and(names)}`;
+  throw new UpdateError('unlisted-services', message);
 }
 
 /** Further facts from the managers. */
@@ -131,33 +129,21 @@ export function checkServices(
       });
     }
     if (!isOurs && ['updating', 'rollback_started'].includes(service.updateState)) {
-      throw new UpdateError(
-        'stack-busy',
-        `another update of ${service.name} is in progress (${service.updateState})`,
-        {
-          advice: `Wait until the other update finishes (see docker service inspect --pretty ${service.name}), then run {command} again.`,
-        },
-      );
+      const message = `another update of ${service.name} is in progress (${service.updateState})`;
+      const advice = `Wait until the other update finishes (see docker service inspect --pretty ${service.name}), then run {command} again.`;
+      throw new UpdateError('stack-busy', message, { advice });
     }
     const down = used.find(isDown)?.name;
     if (down !== undefined && !isOurs) {
-      throw new UpdateError(
-        'stack-busy',
-        `${service.name} has a task on node ${down}, which is down: the task may still be running`,
-        {
-          advice: `Restart ${down} or remove it with docker node rm --force ${down}, then run {command} again.`,
-        },
-      );
+      const message = `${service.name} has a task on node ${down}, which is down: the task may still be running`;
+      const advice = `Restart ${down} or remove it with docker node rm --force ${down}, then run {command} again.`;
+      throw new UpdateError('stack-busy', message, { advice });
     }
     const paused = used.find(({ availability }) => availability === 'pause')?.name;
     if (paused !== undefined && replicasOf(service.spec) === null) {
-      throw new UpdateError(
-        'stack-busy',
-        `${service.name} is global and has a task on node ${paused}, which is paused: Swarm would not replace this task`,
-        {
-          advice: `If the node should run the app, make it available: docker node update --availability active ${paused}. Otherwise, drain it. Then run {command} again.`,
-        },
-      );
+      const message = `${service.name} is global and has a task on node ${paused}, which is paused: Swarm would not replace this task`;
+      const advice = `If the node should run the app, make it available: docker node update --availability active ${paused}. Otherwise, drain it. Then run {command} again.`;
+      throw new UpdateError('stack-busy', message, { advice });
     }
   }
 }

@@ -17,11 +17,12 @@ import { readBumpProject } from '../compose/bump/find-files.ts';
 import { planBump } from '../compose/bump/plan-bump.ts';
 import { hasComposeHere } from '../compose/inspect/host-look.ts';
 import { castShadow } from '../compose/proof/shadow.ts';
+import type { ReleasePlan } from '../plan/release-plan.ts';
 import { and } from '../run/log/wording.ts';
 import type { UpdateOptions } from '../run/options.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { type ChosenStack, shortName } from './choose-stack.ts';
-import { type StackPlan, tagOf } from './plan-moves.ts';
+import { tagOf } from './plan-moves.ts';
 
 /** The files that a stack is deployed from, proven to be its own. */
 export interface StackFiles {
@@ -52,13 +53,8 @@ export async function stackDirectory(
   }
   const [only = null, ...others] = found;
   if (others.length > 0) {
-    throw new UpdateError(
-      'several-projects',
-      `several mounted directories contain a stack file: ${and(found)}`,
-      {
-        advice: 'Choose one with --dir.',
-      },
-    );
+    const message = `several mounted directories contain a stack file: ${and(found)}`;
+    throw new UpdateError('several-projects', message, { advice: 'Choose one with --dir.' });
   }
   if (only === null && files.length > 0)
     throw new UpdateError('stack-file', `no mounted directory contains ${files[0]}`);
@@ -72,13 +68,16 @@ export async function stackDirectory(
 export async function readStackFiles(
   { engine, options, log }: RunContext,
   directory: string,
-  { chosen, plan, left }: { chosen: ChosenStack; plan: StackPlan; left: readonly string[] },
+  { chosen, plan, left }: { chosen: ChosenStack; plan: ReleasePlan; left: readonly string[] },
 ): Promise<StackFiles> {
   const project = await readBumpProject({ dir: directory, files: options.stack.files, envFiles: [] }, log);
   const paths = project.composeFiles.map(({ path }) => path);
   const names = paths.map((path) => nameOf(project, path));
-  const wanted = plan.moves.map((move) => ({ ...move, name: shortName(chosen.name, move.service) }));
-  const known = new Set([...plan.moves.flatMap(({ from, to }) => [from, to]), ...left].map(versionOf));
+  const wanted = plan.updates.map(({ service, pin, to }) => ({
+    ...{ service, to, from: pin.referenceText, repository: pin.reference.repository },
+    name: shortName(chosen.name, { name: service }),
+  }));
+  const known = new Set([...wanted.flatMap(({ from, to }) => [from, to]), ...left].map(versionOf));
   const fits = (images: Images) =>
     wanted.every(({ name, from }) => images.get(name) === from) ||
     // Edited already, and not deployed yet.
@@ -89,36 +88,30 @@ export async function readStackFiles(
         return parseReference(image)?.repository === repository && known.has(versionOf(image));
       }));
   const alone = withoutEnv(project);
-  const tries: { withEnv: boolean; reader: StackFiles['reader']; images: Images | UpdateError }[] = [];
-  for (const withEnv of [false, true]) {
-    const files = withEnv ? project : alone;
-    if (withEnv && project.envFiles.length === 0) continue;
-    const images = await stackImages(engine, files, paths);
-    tries.push({ withEnv, reader: 'stack', images });
-    if (images instanceof UpdateError) {
-      const read = await composeImages(engine, files, paths).catch((error) => error as UpdateError);
-      tries.push({ withEnv, reader: 'compose', images: read });
+  const errors: unknown[] = [];
+  let readable: Images | null = null;
+  for (const withEnv of project.envFiles.length > 0 ? [false, true] : [false]) {
+    const read = withEnv ? project : alone;
+    for (const reader of ['stack', 'compose'] as const) {
+      try {
+        const images = await readers[reader](engine, read, paths);
+        if (fits(images)) return { directory, project: read, paths, withEnv, reader };
+        readable ??= images;
+        break;
+      } catch (error) {
+        if (!(error instanceof UpdateError)) throw error;
+        errors.push(error);
+      }
     }
   }
-  const right = tries.find(({ images }) => !(images instanceof UpdateError) && fits(images));
-  if (right) {
-    const { withEnv, reader } = right;
-    return { directory, project: withEnv ? project : alone, paths, withEnv, reader };
-  }
-  const readable = tries.find(({ images }) => !(images instanceof UpdateError));
-  if (readable === undefined || readable.images instanceof UpdateError) throw tries[0]?.images;
-  const { images } = readable;
+  if (readable === null) throw errors[0];
+  const images = readable;
   const unlike = wanted.find(({ name, from }) => images.get(name) !== from);
   const says = unlike && images.get(unlike.name);
-  throw new UpdateError(
-    'stack-file',
-    `stack ${chosen.name} was not deployed from ${and(names)}: ` +
-      `${unlike?.service.name} uses ${unlike?.from}, but the files specify ${says ? says : 'no image for it'}`,
-    {
-      advice:
-        'Mount the right directory and pass its files with --file in the same order as to docker stack deploy -c. If shell variables were used, write their values in the stack file or in .env. To update only the running stack, mount no directory.',
-    },
-  );
+  const message = `stack ${chosen.name} was not deployed from ${and(names)}: ${unlike?.service} uses ${unlike?.from}, but the files specify ${says ? says : 'no image for it'}`;
+  const advice =
+    'Mount the right directory and pass its files with --file in the same order as to docker stack deploy -c. If shell variables were used, write their values in the stack file or in .env. To update only the running stack, mount no directory.';
+  throw new UpdateError('stack-file', message, { advice });
 }
 
 function versionOf(image: string): string {
@@ -139,39 +132,29 @@ const withoutEnv = (project: ProjectFiles): ProjectFiles => ({
 export async function draftStackFiles(
   { engine, log }: RunContext,
   files: StackFiles,
-  { chosen, plan, digests }: { chosen: ChosenStack; plan: StackPlan; digests: ReadonlyMap<string, string> },
+  { chosen, plan, digests }: { chosen: ChosenStack; plan: ReleasePlan; digests: ReadonlyMap<string, string> },
 ): Promise<ProjectDraft> {
   const { project } = files;
   const before = await imagesOf(engine, files, project);
   const wanted = new Map(
-    plan.moves.map(({ service, from, to }) => {
-      const digest = from.includes('@') ? `@${digests.get(to)}` : '';
-      return [shortName(chosen.name, service), `${to}${digest}`] as const;
+    plan.updates.map(({ service, pin, to }) => {
+      const digest = pin.reference.digest === null ? '' : `@${digests.get(to)}`;
+      return [shortName(chosen.name, { name: service }), `${to}${digest}`] as const;
     }),
   );
   if (plan.target === null || [...wanted].every(([name, to]) => before.get(name) === to))
     return draftOf(project);
   const [pinned] = [...wanted.values()].filter((to) => to.includes('@'));
   const digest = pinned?.replace(/^.*@/, '') ?? null;
-  const { draft } = await planBump(
-    project,
-    engine,
-    { target: plan.target, services: [...wanted.keys()], digest },
-    log,
-  );
+  const request = { target: plan.target, services: [...wanted.keys()], digest };
+  const { draft } = await planBump(project, engine, request, log);
   const after = await imagesOf(engine, files, draft.files);
   const wrong = [...after].filter(([name, image]) => (wanted.get(name) ?? before.get(name)) !== image);
-  if (wrong.length > 0 || after.size !== before.size) {
-    throw new UpdateError(
-      'proof-failed',
-      'docker stack config does not produce the planned images from the edited files',
-      {
-        detail: wrong.map(([name, image]) => `${name}: ${image}`),
-        advice: 'Change the version in the stack file manually and deploy the stack.',
-      },
-    );
-  }
-  return draft;
+  if (wrong.length === 0 && after.size === before.size) return draft;
+  const message = 'docker stack config does not produce the planned images from the edited files';
+  const detail = wrong.map(([name, image]) => `${name}: ${image}`);
+  const advice = 'Change the version in the stack file manually and deploy the stack.';
+  throw new UpdateError('proof-failed', message, { detail, advice });
 }
 
 async function imagesOf(engine: Engine, { reader, paths }: StackFiles, files: ProjectFiles): Promise<Images> {
@@ -179,29 +162,22 @@ async function imagesOf(engine: Engine, { reader, paths }: StackFiles, files: Pr
   try {
     const root = await castShadow(stage, directoryOf(files), files);
     const shadowed = paths.map((path) => `${root}${path}`);
-    const read = reader === 'stack' ? stackImages : composeImages;
-    const images = await read(engine, files, shadowed);
-    if (images instanceof UpdateError) throw images;
-    return images;
+    return await readers[reader](engine, files, shadowed);
   } finally {
     await rm(stage, { recursive: true, force: true });
   }
 }
 
-/** By `docker stack config`, which needs no engine; an error where it rejects the files. */
-async function stackImages(
-  engine: Engine,
-  files: ProjectFiles,
-  paths: readonly string[],
-): Promise<Images | UpdateError> {
+/** By `docker stack config`, which needs no engine. @throws UpdateError compose-invalid */
+async function stackImages(engine: Engine, files: ProjectFiles, paths: readonly string[]): Promise<Images> {
   const flags = paths.flatMap((path) => ['--compose-file', path]);
   const result = await engine.call(['stack', 'config', ...flags], { env: valuesOf(files) });
   if (result.exitCode !== 0) {
     const lines = result.stderr.trim().split('\n');
-    return new UpdateError('compose-invalid', `docker stack config rejects the file: ${lines.at(-1)}`, {
-      detail: lines.slice(0, -1),
-      advice: 'Correct the file so that docker stack config accepts it, then run {command} again.',
-    });
+    const advice = 'Correct the file so that docker stack config accepts it, then run {command} again.';
+    const detail = lines.slice(0, -1);
+    const message = `docker stack config rejects the file: ${lines.at(-1)}`;
+    throw new UpdateError('compose-invalid', message, { detail, advice });
   }
   const services = object(object(parse(result.stdout)).services);
   return new Map(Object.entries(services).map(([name, each]) => [name, String(object(each).image ?? '')]));
@@ -220,6 +196,8 @@ async function composeImages(engine: Engine, files: ProjectFiles, paths: readonl
   const { services } = await compose.config();
   return new Map(Object.entries(services).map(([name, { image = '' }]) => [name, image]));
 }
+
+const readers = { stack: stackImages, compose: composeImages };
 
 /** The variables that the compose files refer to. No others: they become the environment of the docker command. */
 function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, string> {
@@ -243,11 +221,11 @@ export function deployCommand(stack: string, { project, paths, withEnv, reader }
 }
 
 /** What in the files, or in the head of their owner, still names the old version where no directory is mounted. */
-export const textToChange = ({ moves }: StackPlan): string =>
+export const textToChange = ({ updates }: ReleasePlan): string =>
   and([
     ...new Set(
-      moves
-        .filter(({ from, to }) => from.replace(/@.*$/, '') !== to)
-        .map(({ from, to }) => `${from} → ${to}`),
+      updates
+        .filter(({ pin, tag }) => pin.tag.text !== tag)
+        .map(({ pin, to }) => `${pin.referenceText} → ${to}`),
     ),
   ]);

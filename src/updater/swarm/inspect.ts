@@ -43,11 +43,10 @@ export async function inspectStack(given: FirstContext): Promise<FoundStack> {
   const programs = await programsOf(engine, facts);
   const { version: engineVersion } = await facts;
   const place = await swarmPlace(engine);
-  if (place === null)
-    throw new UpdateError(
-      'not-manager',
-      'this engine is not a Swarm manager, or access to the Swarm API is denied',
-    );
+  if (place === null) {
+    const message = 'this engine is not a Swarm manager, or access to the Swarm API is denied';
+    throw new UpdateError('not-manager', message);
+  }
   const own = await requireOwnContainer(engine);
   const paths = new HostPaths(own.mounts);
   const directory = await stackDirectory(paths, options);
@@ -77,22 +76,15 @@ export async function inspectStack(given: FirstContext): Promise<FoundStack> {
 export function refuseUnfit({ options, log }: RunContext): void {
   const { expect, expectFiles, release, archive } = options.proof;
   // Without a release, the trust file is only for the channel file.
-  if (release !== null || archive !== null || expect.length + expectFiles.length > 0)
-    throw new UpdateError(
-      'not-proven',
-      'stack images cannot be verified, because every node pulls them itself',
-      {
-        advice: 'Verify the release yourself, then update without verification.',
-      },
-    );
+  if (release !== null || archive !== null || expect.length + expectFiles.length > 0) {
+    const message = 'stack images cannot be verified, because every node pulls them itself';
+    const advice = 'Verify the release yourself, then update without verification.';
+    throw new UpdateError('not-proven', message, { advice });
+  }
   if (options.data.restorePoint) {
-    throw new UpdateError(
-      'data-unsupported',
-      'restore points are not supported for stacks, because the data may be on any node',
-      {
-        advice: 'Back up the database yourself, then run the update without --restore-point.',
-      },
-    );
+    const message = 'restore points are not supported for stacks, because the data may be on any node';
+    const advice = 'Back up the database yourself, then run the update without --restore-point.';
+    throw new UpdateError('data-unsupported', message, { advice });
   }
   const ignored = {
     'accept-drift': options.acceptDrift,
@@ -108,11 +100,10 @@ export function refuseUnfit({ options, log }: RunContext): void {
  * The services, their tasks and the nodes as they are now. Looked at once more when the record of the run before has ended,
  * or is this run's: what was seen before that may be of its middle.
  */
-export async function lookAtStack({
-  engine,
-  log,
-  options,
-}: RunContext): Promise<Pick<FoundStack, 'chosen' | 'tasks' | 'nodes'>> {
+export async function lookAtStack(
+  context: RunContext,
+): Promise<Pick<FoundStack, 'chosen' | 'tasks' | 'nodes'>> {
+  const { engine, log, options } = context;
   const services = await listServices(engine, { label: [swarmLabels.stack] });
   const chosen = chooseStack(services, options);
   log.addMaskRules(() => maskRulesOfServices(chosen.services));

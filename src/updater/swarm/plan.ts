@@ -4,6 +4,9 @@ import { compareTold } from '../../core/release/order.ts';
 import { isNumbered } from '../../core/release/pin-tag.ts';
 import { replicasOf, type SwarmNode } from '../../engine/swarm.ts';
 import { askPublished, type PublishedImage } from '../compose/pull/ask-published.ts';
+import { checkPublished } from '../plan/check-published.ts';
+import type { ReleasePlan } from '../plan/release-plan.ts';
+import { tagLookup } from '../plan/tag-lookup.ts';
 import { and } from '../run/log/wording.ts';
 import { type Recalls, recallsOf } from '../run/recalls.ts';
 import { endingOfState } from '../run/state/run-state.ts';
@@ -12,27 +15,21 @@ import { type ChosenStack, nodesFor, shortName, writtenImage } from './choose-st
 import { draftStackFiles, readStackFiles, type StackFiles, textToChange } from './files.ts';
 import type { FoundStack } from './inspect.ts';
 import type { Inheritance } from './plan-earlier.ts';
-import { planMoves, type StackPlan, tagOf } from './plan-moves.ts';
+import { tagOf } from './plan-moves.ts';
 import type { FoundRecord } from './record.ts';
 import { imageSideOf, isActive, type ServiceMove } from './specs.ts';
 import { endsWhenDone, isAlive } from './tasks.ts';
 
 /** All that is decided before anything is changed. */
-export interface PlannedStack {
-  plan: StackPlan;
+export interface PlannedStack extends ReleasePlan {
   /** Stop all old app tasks before starting new ones: as requested, or because the old app crashes. */
   stopFirst: boolean;
   moves: readonly ServiceMove[];
   published: readonly PublishedImage[];
   /** Null where no directory is mounted. */
-  files: PlannedFiles | null;
+  files: (StackFiles & { draft: ProjectDraft }) | null;
   /** Null without a channel file. */
   recalls: Recalls | null;
-  warnings: readonly string[];
-}
-
-export interface PlannedFiles extends StackFiles {
-  draft: ProjectDraft;
 }
 
 /**
@@ -42,7 +39,7 @@ export interface PlannedFiles extends StackFiles {
 export async function planStack(
   { context, chosen, tasks, nodes, directory }: Omit<FoundStack, 'place' | 'own' | 'paths' | 'who'>,
   earlier: FoundRecord | null,
-  { plan, inherits }: { plan: StackPlan; inherits: Inheritance },
+  { plan, inherits }: { plan: ReleasePlan; inherits: Inheritance },
 ): Promise<PlannedStack> {
   refuseOlder(plan, earlier, chosen);
   const recalls = await recallsOf(context);
@@ -50,10 +47,12 @@ export async function planStack(
   const left = before.flatMap((move) => [move.label, writtenImage({ spec: move.before })]);
   const read = directory === null ? null : await readStackFiles(context, directory, { chosen, plan, left });
   const published = new Map<string, PublishedImage>();
-  for (const { to, repository } of plan.moves) {
-    if (!published.has(to)) published.set(to, await askPublished(context, repository, to));
+  await checkPublished(plan, tagLookup(context.engine));
+  for (const { to, pin } of plan.updates) {
+    if (!published.has(to)) published.set(to, await askPublished(context, pin.reference.repository, to));
   }
-  const moves = plan.moves.map(({ service, from, to }, at): ServiceMove => {
+  const moves = [chosen.app, ...chosen.workers].map((service, at): ServiceMove => {
+    const { pin, to } = plan.updates[at] ?? plan.app;
     const { digest = '', platforms = [] } = published.get(to) ?? {};
     const move = before.find(({ id }) => id === service.id);
     const base = move && imageSideOf(move, service.spec) !== null ? move : undefined;
@@ -66,7 +65,7 @@ export async function planStack(
       before: service.spec,
       wanted: base?.wanted ?? service.spec,
       image: `${to}@${digest}`,
-      label: from.includes('@') ? `${to}@${digest}` : to,
+      label: pin.reference.digest === null ? to : `${to}@${digest}`,
       platforms,
     };
   });
@@ -80,6 +79,7 @@ export async function planStack(
   const away = nodesFor(chosen, nodes).filter((node) => !isActive(node));
   const changed = textToChange(plan);
   const warnings = [
+    ...plan.warnings,
     ...(stopFirst && !context.options.stack.stopFirst
       ? [
           `not all tasks of ${chosen.app.name} are running, so all old tasks will be stopped before new tasks start`,
@@ -94,12 +94,12 @@ export async function planStack(
         ]
       : []),
   ];
-  return { plan, stopFirst, moves, published: [...published.values()], files, recalls, warnings };
+  return { ...plan, stopFirst, moves, published: [...published.values()], files, recalls, warnings };
 }
 
 /** Refuses an old version that was started after a newer one and may have changed migrated data. */
 function refuseOlder(
-  { running, from }: StackPlan,
+  { installation: { runningVersion: running }, from }: ReleasePlan,
   earlier: FoundRecord | null,
   { name: stack, app }: ChosenStack,
 ): void {
@@ -109,13 +109,9 @@ function refuseOlder(
   if (!running || (endingOfState(labels.state)?.outcome !== 'updated' && !labels.started)) return;
   const tag = tagOf(data.moves[0]?.image ?? '');
   if (!isNumbered(tag) || compareTold(running, tag.version) >= 0) return;
-  throw new UpdateError(
-    'downgrade',
-    `${data.to} was installed, but ${from} is running again: an old stack file was deployed`,
-    {
-      advice: `Deploy ${data.to} or a newer release manually. If you have restored the data of ${from}, remove the config svc-updater.${stack} instead and run {command} again.`,
-    },
-  );
+  const message = `${data.to} was installed, but ${from} is running again: an old stack file was deployed`;
+  const advice = `Deploy ${data.to} or a newer release manually. If you have restored the data of ${from}, remove the config svc-updater.${stack} instead and run {command} again.`;
+  throw new UpdateError('downgrade', message, { advice });
 }
 
 /** The line of `plan` for a service. */
@@ -129,7 +125,3 @@ export const describeMove = (stack: string, { name, role, wanted, label, image }
 
 const awayWord = ({ name, state, availability }: SwarmNode): string =>
   `${name} (${state === 'ready' ? availability : state})`;
-
-/** The part of the plan that needs no requests. */
-export const planOf = ({ context: { options }, chosen, tasks }: FoundStack): StackPlan =>
-  planMoves(chosen, { target: options.target, product: options.product, tasks });

@@ -1,5 +1,6 @@
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { waitUntil } from '../../core/progress/wait.ts';
+import { retag } from '../../core/release/retag.ts';
 import { inspectImages } from '../../engine/api/query.ts';
 import { createService, listNodes, listServices, listTasks, removeService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
@@ -9,17 +10,20 @@ import { pullImage } from '../../engine/pull-image.ts';
 import { loginHeaders } from '../../engine/registry-login.ts';
 import { type PublishedImage, pauseAfter } from '../compose/pull/ask-published.ts';
 import { pullTeller, tooSlow } from '../compose/pull/pull-images.ts';
+import { checkPulled } from '../plan/check-pulled.ts';
+import type { RunningApp } from '../plan/check-required-release.ts';
+import { labelledVersion, type ReleasePlan, refuseOlder, type ServiceUpdate } from '../plan/release-plan.ts';
+import { tagLookup } from '../plan/tag-lookup.ts';
 import { breakSilence } from '../run/log/heartbeat.ts';
 import { and, seconds } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
-import { checkImage } from './check-image.ts';
 import type { PlannedStack } from './plan.ts';
 import { type PullService, pullLabel, pullServices, pullState } from './plan-pull.ts';
 import type { RecordData } from './record.ts';
 
 const lookMs = 500;
 
-/** All images of an update, on all nodes; nothing else is touched. @throws UpdateError pull-…, and those of checkImage */
+/** All images of an update, on all nodes; nothing else is touched. @throws UpdateError pull-…, and those of checkImages */
 export async function pullStack(
   context: RunContext,
   planned: PlannedStack,
@@ -30,8 +34,25 @@ export async function pullStack(
   const deadline = performance.now() + options.limits.pullTimeoutMs;
   const images = new Map<string, Image>();
   for (const each of published) images.set(each.reference, await pullHere(context, each, deadline));
-  for (const warning of checkImage(planned, images, options.product)) log.warn(warning);
+  for (const warning of await checkImages(context, planned, images)) log.warn(warning);
   await pullEverywhere(context, data, published, deadline);
+}
+
+/** Checks the release in the pulled images. Returns warnings. Refusals: downgrade, and those of checkPulled. */
+export async function checkImages(
+  { engine }: Pick<RunContext, 'engine'>,
+  planned: ReleasePlan & Pick<PlannedStack, 'recalls'>,
+  images: ReadonlyMap<string, Image>,
+): Promise<string[]> {
+  const { app, updates, installation } = planned;
+  const { runningVersion } = installation;
+  const versionOf = (update: ServiceUpdate) => labelledVersion(update, images.get(update.to));
+  for (const update of updates) refuseOlder(planned, update, versionOf(update), runningVersion);
+  const running: RunningApp = {
+    ...{ oldestVersion: runningVersion, isInstalled: false },
+    nextTag: (required) => retag(app.pin.tag, required),
+  };
+  return checkPulled(planned, images, { version: versionOf(app), running, lookUp: tagLookup(engine) });
 }
 
 /** This node pulls, so that percent can be told, and what only an image tells be read. @throws UpdateError pull-… */

@@ -114,13 +114,9 @@ export async function readRecord(engine: Engine, stack: string): Promise<FoundRe
   const found = await lookForRecord(engine, stack);
   if (found === null || 'labels' in found) return found;
   const { config, mistake } = found;
-  throw new UpdateError(
-    'stack-busy',
-    `the config ${config.name} is the record of another update, which this updater version cannot read (${mistake})`,
-    {
-      advice: `${otherFormat(config.data, 2) ? 'Finish that update with the version of the updater that started it' : 'Make sure that no updater is running'}, remove the config (docker config rm ${config.name}), then run {command} again.`,
-    },
-  );
+  const message = `the config ${config.name} is the record of another update, which this updater version cannot read (${mistake})`;
+  const advice = `${otherFormat(config.data, 2) ? 'Finish that update with the version of the updater that started it' : 'Make sure that no updater is running'}, remove the config (docker config rm ${config.name}), then run {command} again.`;
+  throw new UpdateError('stack-busy', message, { advice });
 }
 
 /** A later run completes it, and starts over. */
@@ -175,11 +171,9 @@ export class StackRecord {
     const text = JSON.stringify(data);
     const size = Buffer.byteLength(text);
     if (size > maxBytes) {
-      throw new UpdateError(
-        'stack-unsupported',
-        `the update record of ${data.stack} needs ${size} bytes, but a Swarm config can hold only ${maxBytes} bytes`,
-        { advice: "Update the stack's services manually." },
-      );
+      const message = `the update record of ${data.stack} needs ${size} bytes, but a Swarm config can hold only ${maxBytes} bytes`;
+      const advice = "Update the stack's services manually.";
+      throw new UpdateError('stack-unsupported', message, { advice });
     }
     const labels: RecordLabels = {
       ...{ ...who, run: data.run, started: false, beat: 0, state: { at: 'pulling' } },

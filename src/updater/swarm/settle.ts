@@ -47,8 +47,7 @@ export async function settleStack(
   soFar.facts = { ...soFar.facts, services: [chosen.app, ...chosen.workers].map(({ name }) => name) };
   const settled = (left: Partial<StackStart> = {}) =>
     ({ kind: 'settled', left: { found, ended, inherits: 'nothing', ...left } }) as const;
-  const asked = { holder: who.holder, target: options.target?.tag ?? null, services: chosen.services };
-  const step = planEarlierStack(ended, asked);
+  const step = planEarlierStack(ended, { holder: who.holder, services: chosen.services }, options);
   if (ended === null || step.kind === 'none') return settled();
   const { data, labels } = ended;
   log.addMaskRules(() => maskRulesOfMoves(data.moves));

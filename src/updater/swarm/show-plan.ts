@@ -5,8 +5,9 @@ import { and } from '../run/log/wording.ts';
 import type { FirstContext } from '../run/run-context.ts';
 import { checkServices, nodesFor } from './choose-stack.ts';
 import { inspectStack } from './inspect.ts';
-import { describeMove, planOf, planStack } from './plan.ts';
+import { describeMove, planStack } from './plan.ts';
 import { planEarlierStack } from './plan-earlier.ts';
+import { planMoves } from './plan-moves.ts';
 import { phaseOf, readRecord } from './record.ts';
 import { isActive, isSideBySide, putAside } from './specs.ts';
 
@@ -14,7 +15,7 @@ import { isActive, isSideBySide, putAside } from './specs.ts';
 export async function showStackPlan(given: FirstContext): Promise<number> {
   const found = await inspectStack(given);
   const { context, chosen, nodes } = found;
-  const { log, engine, options } = context;
+  const { log, engine } = context;
   const earlier = await readRecord(engine, chosen.name);
   const isOpen = earlier !== null && earlier.labels.state.at !== 'ended';
   if (isOpen)
@@ -23,13 +24,13 @@ export async function showStackPlan(given: FirstContext): Promise<number> {
     );
   checkServices(chosen, found, { isOurs: isOpen });
   log.enter('plan');
-  const { holder } = found.who;
-  const asked = { holder, target: options.target?.tag ?? null, services: chosen.services };
-  const step = planEarlierStack(earlier, asked);
+  const own = { holder: found.who.holder, services: chosen.services };
+  const step = planEarlierStack(earlier, own, context.options);
   const inherits = 'inherits' in step ? step.inherits : 'nothing';
-  const plan = planOf(found);
+  const plan = planMoves(chosen, found.tasks, context.options);
+  const { from, targetName } = plan;
   const { stopFirst, moves, files, warnings } = await planStack(found, earlier, { plan, inherits });
-  log.info(`${plan.from} → ${plan.to}`);
+  log.info(`${from} → ${targetName}`);
   for (const move of moves) {
     log.info(describeMove(chosen.name, move));
     const aside = putAside(move.wanted);

@@ -37,13 +37,9 @@ export async function isWellNow(
       (move) => !isWell(move, tasks, nodes) || crashed.some(({ service }) => service === move.id),
     );
     if (ill) {
-      throw new UpdateError(
-        'unhealthy',
-        `${ill.name} already has the new image, but not all of its tasks are running`,
-        {
-          advice: `Check the output of docker service ps --no-trunc ${ill.name} and docker service logs ${ill.name}.`,
-        },
-      );
+      const message = `${ill.name} already has the new image, but not all of its tasks are running`;
+      const advice = `Check the output of docker service ps --no-trunc ${ill.name} and docker service logs ${ill.name}.`;
+      throw new UpdateError('unhealthy', message, { advice });
     }
     return isLate || undefined;
   };

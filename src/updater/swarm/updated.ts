@@ -14,13 +14,13 @@ export function endUpdatedStack(
   planned: PlannedStack | null,
 ): Ending {
   const { stack, from, to, moves } = data;
-  const { files, plan } = planned ?? {};
+  const { files } = planned ?? {};
   const next =
     files && (files.withEnv || files.reader === 'compose')
       ? `to deploy these files later, run ${deployCommand(stack, files)}`
       : files || data.files.length > 0
         ? `to check it, run docker stack services ${stack}`
-        : `the stack file still specifies ${from}: before the next deployment, change ${plan ? textToChange(plan) : 'the images'} in that file, or ${from} will start on migrated data`;
+        : `the stack file still specifies ${from}: before the next deployment, change ${planned ? textToChange(planned) : 'the images'} in that file, or ${from} will start on migrated data`;
   const took = seconds(performance.now() - beganAt);
   const message = `updated ${from} → ${to} in ${took}: ${versionsSentence({ stack, to, moves })}; ${next}`;
   return endWell(log, 'updated', message, {

@@ -10,7 +10,7 @@ import { and } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { pruneBackups } from '../run/state/kept-runs.ts';
 import { backupsOf, openStateDirectory, refuseForeignState } from '../run/state/state-directory.ts';
-import type { PlannedFiles } from './plan.ts';
+import type { PlannedStack } from './plan.ts';
 import type { RecordData } from './record.ts';
 
 export const hashesOf = ({ changes }: ProjectDraft): RecordData['files'] =>
@@ -23,7 +23,7 @@ export const hashesOf = ({ changes }: ProjectDraft): RecordData['files'] =>
 /** The phase `write`: all files, or none. @throws UpdateError file-changed, write-failed, rights-lost */
 export async function writeFiles(
   { log }: Pick<RunContext, 'log'>,
-  { project, directory, draft: { changes } }: PlannedFiles,
+  { project, directory, draft: { changes } }: NonNullable<PlannedStack['files']>,
   { paths, run }: { paths: HostPaths; run: string },
 ): Promise<void> {
   for (const warning of await checkTargets(

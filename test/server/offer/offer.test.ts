@@ -111,7 +111,7 @@ describe('a release that is not rolled out to this instance', () => {
   });
 
   it('can be named', () => {
-    expect(destinationOf('v1.5.0', held('v1.4.2'))).toEqual({ target: 'v1.5.0', to: 'v1.5.0' });
+    expect(destinationOf('v1.5.0', held('v1.4.2'))).toEqual({ to: 'v1.5.0' });
   });
 
   it('is no reason where it would not be offered either', () => {
@@ -132,13 +132,13 @@ it('a channel whose releases are all recalled has none that is available', () =>
 describe('an explicit target', () => {
   const given = known('v1.5.0', 'stable', ['v1.6.0', 'v1.7.0-canary.3']);
   it.each<[string, OfferFacts, object]>([
-    ['v1.6.0', given, { target: 'v1.6.0', to: 'v1.6.0' }],
-    ['v1.9.9', given, { target: 'v1.9.9', to: 'v1.9.9' }],
-    ['canary', given, { target: 'canary', to: 'v1.7.0-canary.3' }],
-    ['canary', known('v1.5.0', 'stable', []), { target: 'canary', to: 'canary' }],
+    ['v1.6.0', given, { to: 'v1.6.0' }],
+    ['v1.9.9', given, { to: 'v1.9.9' }],
+    ['canary', given, { to: 'v1.7.0-canary.3' }],
+    ['canary', known('v1.5.0', 'stable', []), { to: 'canary' }],
     ['v1.5.0', given, { upToDate: 'v1.5.0 is already running' }],
     ['v1.4.0', given, { upToDate: expect.stringContaining('downgrades are not supported') }],
-    ['v1.4.0', known('main', 'stable', []), { target: 'v1.4.0', to: 'v1.4.0' }],
+    ['v1.4.0', known('main', 'stable', []), { to: 'v1.4.0' }],
   ])('%s', (named, from, goal) => {
     expect(destinationOf(named, from)).toEqual(goal);
   });
@@ -190,7 +190,7 @@ describe('required intermediate releases', () => {
     expect(told.next).toEqual(next === null ? null : { version: next, major, ...unknown });
     expect(told.upToDate?.code).toBe(next === null ? 'upgrade-step' : undefined);
     const upToDate = expect.stringContaining('must be installed before');
-    expect(destinationOf(null, given)).toEqual(next === null ? { upToDate } : { target: next, to: next });
+    expect(destinationOf(null, given)).toEqual(next === null ? { upToDate } : { to: next });
   });
 
   it('are limited in number', () => {
@@ -205,9 +205,8 @@ describe('required intermediate releases', () => {
     const list = feed('v3.0.0-canary.9<v2.8.0', 'v2.9.0-canary.1', 'v2.8.0', 'v2.7.0');
     const given = { ...facts('v2.6.0', list), channel: 'canary' as const };
     expect(offer(given).next?.version).toBe('v2.8.0');
-    expect(destinationOf(null, given)).toEqual({ target: 'v2.8.0', to: 'v2.8.0' });
+    expect(destinationOf(null, given)).toEqual({ to: 'v2.8.0' });
     expect(destinationOf(null, { ...given, version: 'v2.8.0' })).toEqual({
-      target: 'canary',
       to: 'v3.0.0-canary.9',
     });
   });

@@ -86,17 +86,17 @@ describe('releases without some versions', () => {
 });
 
 describe('a target', () => {
-  it.each<[string, string, string[], string | null]>([
-    // target, release, recalled, refused for
-    ['v1.5.0', 'v1.5.0', ['v1.5.0'], 'v1.5.0'],
-    ['v1.5.0', 'v1.5.0', ['v1.4.0', 'v1.6.0-canary.3'], null],
-    ['canary', 'v1.6.0-canary.3', ['v1.6.0-canary.3'], 'v1.6.0-canary.3'],
+  it.each<[string, string[], string | null]>([
+    // release, recalled, refused for
+    ['v1.5.0', ['v1.5.0'], 'v1.5.0'],
+    ['v1.5.0', ['v1.4.0', 'v1.6.0-canary.3'], null],
+    ['v1.6.0-canary.3', ['v1.6.0-canary.3'], 'v1.6.0-canary.3'],
     // The tag leads to a build that the feed does not have yet, or no longer.
-    ['canary', 'v1.6.0-canary.3', ['v1.6.0-canary.4'], 'v1.6.0-canary.4'],
-    ['canary', 'canary', ['v1.6.0-canary.2', 'v1.6.0-canary.4'], 'v1.6.0-canary.4'],
-    ['canary', 'v1.6.0-canary.5', ['v1.6.0-canary.4', 'v1.5.0'], null],
-  ])('%s (%s) with a recall of %j: refused for %s', (target, to, versions, refused) => {
-    const reason = recalledReason({ target, to }, { recalled: recallsOf(...versions) });
+    ['v1.6.0-canary.3', ['v1.6.0-canary.4'], 'v1.6.0-canary.4'],
+    ['canary', ['v1.6.0-canary.2', 'v1.6.0-canary.4'], 'v1.6.0-canary.4'],
+    ['v1.6.0-canary.5', ['v1.6.0-canary.4', 'v1.5.0'], null],
+  ])('%s with a recall of %j: refused for %s', (to, versions, refused) => {
+    const reason = recalledReason({ to }, { recalled: recallsOf(...versions) });
     expect(reason).toEqual(
       refused && {
         code: 'recalled',
@@ -109,7 +109,7 @@ describe('a target', () => {
   it('is refused with the address of more information', () => {
     const [recall] = recallsOf('v1.5.0');
     const recalled = recall ? [{ ...recall, url: 'https://svc.test/recall' }] : [];
-    expect(recalledReason({ target: 'v1.5.0', to: 'v1.5.0' }, { recalled })?.advice).toBe(
+    expect(recalledReason({ to: 'v1.5.0' }, { recalled })?.advice).toBe(
       'Wait until a newer release is available. See https://svc.test/recall',
     );
   });

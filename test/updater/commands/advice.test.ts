@@ -3,11 +3,18 @@ import { findPin } from '../../../src/core/compose/find-pin.ts';
 import { UpdateError } from '../../../src/core/progress/update-error.ts';
 import { versionLabel } from '../../../src/engine/labels.ts';
 import { checkNamed } from '../../../src/updater/compose/inspect/services/check-named.ts';
-import { checkLag } from '../../../src/updater/compose/plan/check-lag.ts';
-import { checkPublished } from '../../../src/updater/compose/plan/check-published.ts';
-import { checkStepping } from '../../../src/updater/compose/plan/stepping.ts';
+import { runningApp } from '../../../src/updater/compose/plan/plan-update.ts';
+import { checkPublished } from '../../../src/updater/plan/check-published.ts';
+import { checkPulled } from '../../../src/updater/plan/check-pulled.ts';
 import { container, image, installation } from '../../build.ts';
-import { composeText, judgedBeside, modelOf, planOf, projectFiles, updateOptions } from '../../build-plan.ts';
+import {
+  checkedBeside,
+  composeText,
+  modelOf,
+  planOf,
+  projectFiles,
+  updateOptions,
+} from '../../build-plan.ts';
 
 // Every advice is followed to the letter. Then the same command succeeds, or it is refused for another reason.
 
@@ -21,7 +28,7 @@ interface Situation {
 }
 
 /** The refusal of a command, up to the pull; null if it may continue. */
-function refusalOf({ images, args, tags = {}, requires }: Situation): UpdateError | null {
+async function refusalOf({ images, args, tags = {}, requires }: Situation): Promise<UpdateError | null> {
   const options = updateOptions(...args.split(' '));
   const files = projectFiles({ 'compose.yaml': composeText(images) });
   const model = modelOf(files);
@@ -41,12 +48,12 @@ function refusalOf({ images, args, tags = {}, requires }: Situation): UpdateErro
     const install = installation(files, model, facts);
     const plan = planOf(install, options.target);
     const asked = (tag: string) => (tags[tag] === undefined ? 'none' : { digest: tags[tag] });
-    judgedBeside(asked, (published) => checkPublished(plan, published));
+    await checkedBeside(asked, (lookUp) => checkPublished(plan, lookUp));
     const digests = [`acme/app@${tags[plan.app.tag]}`];
     const labels = requires === undefined ? {} : { 'svc.release-requires': requires };
     const pulled = new Map([[plan.app.to, image('sha256:new', { digests, labels })]]);
-    judgedBeside(asked, (published) => checkLag(plan, pulled, published));
-    checkStepping(plan, pulled);
+    const running = runningApp(plan.installation, pulled.get(plan.app.to));
+    await checkedBeside(asked, (lookUp) => checkPulled(plan, pulled, { version: null, running, lookUp }));
     return null;
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
@@ -192,8 +199,8 @@ it.each<[name: string, code: string, count: number, situation: Situation]>([
       tags: { latest: 'sha256:b', '2.0.0': 'sha256:b' },
     },
   ],
-])('the advice works for %s', (_, code, count, situation) => {
-  const refusal = refusalOf(situation);
+])('the advice works for %s', async (_, code, count, situation) => {
+  const refusal = await refusalOf(situation);
   expect(refusal).toMatchObject({ code, outcome: 'refused' });
   const { advice = '', message = '' } = refusal ?? {};
   const applied = ways.flatMap(([form, follow]) => {
@@ -202,7 +209,7 @@ it.each<[name: string, code: string, count: number, situation: Situation]>([
   });
   expect(applied, advice).toHaveLength(count);
   for (const next of applied) {
-    const again = refusalOf(next);
+    const again = await refusalOf(next);
     expect(`${again?.code}: ${again?.message}`, `${advice}\n${JSON.stringify(next)}`).not.toBe(
       `${code}: ${message}`,
     );

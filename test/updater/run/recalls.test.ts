@@ -138,7 +138,7 @@ describe('an update to a recalled release', () => {
     const app = serviceWith(specWith({ image: 'acme/svc:v1.3.0' }));
     const chosen = { name: 'svc', app, workers: [], services: [app] };
     const { target, product } = context.options;
-    const plan = planMoves(chosen, { target, product, tasks: [] });
+    const plan = planMoves(chosen, [], { target, product });
     const found = { context, chosen, tasks: [], nodes: [], directory: null };
     await expect(planStack(found, null, { plan, inherits: 'nothing' })).rejects.toMatchObject({ message });
   });

@@ -49,7 +49,7 @@ async function read({ app, worker, to = 'v1.7.0', text, env = '', left = [] }: S
     ...{ name: 'svc', app: service('svc_app', app), workers: [service('svc_worker', worker)], services: [] },
   };
   const options = updateOptions('--target', to);
-  const plan = planMoves(chosen, { target: target(to), product: options.product, tasks: [] });
+  const plan = planMoves(chosen, [], { target: target(to), product: options.product });
   const { context } = runContext(await engineThat((_, answer) => answer.writeHead(404).end()), options);
   return readStackFiles(context, folder, { chosen, plan, left });
 }

@@ -8,7 +8,7 @@ import { planMoves } from '../../../src/updater/swarm/plan-moves.ts';
 import { type FoundRecord, rollingBack } from '../../../src/updater/swarm/record.ts';
 import { type ServiceMove, specOf } from '../../../src/updater/swarm/specs.ts';
 import { ending } from '../../build.ts';
-import { engineWith, runContext, target } from '../../build-plan.ts';
+import { engineWith, runContext, target as targetOf } from '../../build-plan.ts';
 import { moveOf, serviceWith, specWith } from '../../build-stack.ts';
 
 const plain = [moveOf('app'), moveOf('worker')];
@@ -69,7 +69,7 @@ const stepAfter = (given: Given) => {
     serviceWith(app),
     ...(gone ? [] : moves.slice(1).map(({ before }) => serviceWith(before))),
   ];
-  return planEarlierStack(earlier(given), { holder: 'this', target, services });
+  return planEarlierStack(earlier(given), { holder: 'this', services }, { target: targetOf(target) });
 };
 
 const words = (given: Given): string => {
@@ -82,7 +82,9 @@ const moving = specOf(moveOf('app'), 'moving', { replicas: 2, forced: 0, held: 0
 
 describe('planEarlier', () => {
   it('does nothing if there was no earlier run', () => {
-    expect(planEarlierStack(null, { holder: 'this', target: null, services: [] })).toEqual({ kind: 'none' });
+    expect(planEarlierStack(null, { holder: 'this', services: [] }, { target: null })).toEqual({
+      kind: 'none',
+    });
   });
 
   it.each<[situation: string, given: Given, step: string]>([
@@ -142,7 +144,7 @@ describe('planStack', () => {
     const chosen = { name: 'svc', app: serviceWith(specWith(), { id }), workers: [], services: [] };
     const { context } = runContext(await engineWith({}));
     const found = { context, chosen, tasks: [], nodes: [], directory: null };
-    const plan = planMoves(chosen, { ...context.options, target: target('v1.6.0'), tasks: [] });
+    const plan = planMoves(chosen, [], { ...context.options, target: targetOf('v1.6.0') });
     return planStack(found, earlier(given), { plan, inherits: 'nothing' }).then(
       () => 'planned',
       ({ code, message }) => `${code}: ${message}`,

@@ -20,7 +20,7 @@ function plan({ image = 'acme/svc:v1.4.2@sha256:a', label, worker, to = 'v1.5.0'
   const service = (name: string, of: string) =>
     serviceWith(specWith({ name, image: of, ...(name === 'svc_app' && label !== undefined && { label }) }));
   const workers = worker === undefined ? [] : [service('svc_worker', worker)];
-  return planMoves({ app: service('svc_app', image), workers }, { target: target(to), product, tasks });
+  return planMoves({ app: service('svc_app', image), workers }, tasks, { target: target(to), product });
 }
 
 /** With one digit of each digest. */
@@ -29,8 +29,10 @@ const short = (text: string): string => text.replaceAll(/(@sha256:\w)\w+/g, '$1'
 /** `v1.4.2 → v1.5.0: acme/svc:v1.4.2 → acme/svc:v1.5.0`, or how it is refused. */
 function words(given: Given): string {
   try {
-    const { from, to, moves } = plan(given);
-    return short(`${from} → ${to}: ${moves.map((each) => `${each.from} → ${each.to}`).join(', ')}`);
+    const { from, targetName, updates } = plan(given);
+    return short(
+      `${from} → ${targetName}: ${updates.map(({ pin, to }) => `${pin.referenceText} → ${to}`).join(', ')}`,
+    );
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     return short(`${error.code}: ${error.message}`);
@@ -64,6 +66,11 @@ describe('planMoves', () => {
       { image: 'acme/svc:canary@sha256:a', to: null },
       'canary → canary: acme/svc:canary → acme/svc:canary',
     ],
+    [
+      'a part without a target, as in a compose project',
+      { image: 'acme/svc:v1@sha256:a', to: null },
+      'v1 → v1: acme/svc:v1 → acme/svc:v1',
+    ],
   ])('%s', (_, given, said) => expect(words(given)).toBe(said));
 
   it.each<[situation: string, given: Given, said: string]>([
@@ -78,7 +85,7 @@ describe('planMoves', () => {
       { image: 'acme/svc:v1.6.0@sha256:c', label: 'acme/svc:v1.4.2' },
       'downgrade: v1.5.0 is older than the running version v1.6.0',
     ],
-    ['no target', { to: null }, 'no-target: the stack file pins svc_app to v1.4.2'],
+    ['no target', { to: null }, 'no-target: svc_app is pinned to v1.4.2 by image of app in the stack file'],
     [
       'a digest alone',
       { label: 'acme/svc@sha256:a' },
@@ -88,12 +95,32 @@ describe('planMoves', () => {
     [
       'a tag that has no version',
       { image: 'acme/svc:2025-10-15@sha256:a' },
-      'pin-unsupported: svc_app uses the tag 2025-10-15, which is not a version',
+      'pin-unsupported: svc_app is pinned to 2025-10-15 (image of app in the stack file), which is not a version and cannot be compared with v1.5.0',
+    ],
+    [
+      'another variant',
+      { to: 'v1.5.0-alpine' },
+      'pin-unsupported: v1.5.0-alpine is a different variant from v1.4.2, which svc_app is pinned to (image of app in the stack file)',
+    ],
+    [
+      'a target of another tag',
+      { image: 'acme/svc:edge@sha256:a', to: 'stable' },
+      'pin-unsupported: svc_app is pinned to edge (image of app in the stack file), not to stable',
     ],
   ])('refuses %s', (_, given, said) => expect(words(given)).toBe(said));
 
+  it('advises to deploy the stack file after a manual change', () => {
+    expect(() => plan({ to: 'v1.5.0-alpine' })).toThrow(
+      expect.objectContaining({
+        advice: expect.stringMatching(/set the tag manually, then deploy the stack\.$/),
+      }),
+    );
+  });
+
   it('finds the newest version among specs and tasks', () => {
-    expect(plan({ tasks: running('acme/svc:v1.5.0-alpine@sha256:b') }).running).toBe('1.5.0');
-    expect(plan({ image: 'acme/svc:canary@sha256:a' }).running).toBeNull();
+    expect(plan({ tasks: running('acme/svc:v1.5.0-alpine@sha256:b') }).installation.runningVersion).toBe(
+      '1.5.0',
+    );
+    expect(plan({ image: 'acme/svc:canary@sha256:a' }).installation.runningVersion).toBeNull();
   });
 });

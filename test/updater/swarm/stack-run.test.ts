@@ -5,11 +5,21 @@ import { type Json, object } from '../../../src/engine/json.ts';
 import { imageOf, labelsOf, replicasOf } from '../../../src/engine/swarm.ts';
 import { drive, runToGoal } from '../../../src/updater/run/drive.ts';
 import type { PlannedStack } from '../../../src/updater/swarm/plan.ts';
+import { planMoves } from '../../../src/updater/swarm/plan-moves.ts';
 import { type RecordData, rollingBack, StackRecord } from '../../../src/updater/swarm/record.ts';
 import type { ServiceMove } from '../../../src/updater/swarm/specs.ts';
 import { StackRun } from '../../../src/updater/swarm/stack-run.ts';
-import { engineThat, runContext, updateOptions } from '../../build-plan.ts';
-import { moveOf, newImage, nodes, nodeWith, specWith, type TaskWord, tasksOf } from '../../build-stack.ts';
+import { engineThat, runContext, target, updateOptions } from '../../build-plan.ts';
+import {
+  moveOf,
+  newImage,
+  nodes,
+  nodeWith,
+  serviceWith,
+  specWith,
+  type TaskWord,
+  tasksOf,
+} from '../../build-stack.ts';
 import { type SwarmDouble, swarmDouble } from './swarm-double.ts';
 
 const workerMove = (replicas = 2): ServiceMove =>
@@ -342,8 +352,11 @@ describe('StackRun', () => {
 
 describe('a StackRun that begins', () => {
   const planned: PlannedStack = {
-    plan: { from: 'v1.4.2', to: 'v1.5.0', running: '1.4.2', target: null, moves: [] },
-    ...{ stopFirst: false, moves: [], published: [], files: null, recalls: null, warnings: [] },
+    ...planMoves({ app: serviceWith(specWith({})), workers: [] }, [], {
+      ...updateOptions(),
+      target: target('v1.5.0'),
+    }),
+    ...{ stopFirst: false, moves: [], published: [], files: null, recalls: null },
   };
 
   it('pulls, then writes the files, without a look at the services', async () => {

@@ -21,10 +21,10 @@ import type { BumpOptions } from '../../run/options.ts';
 import { modelWith, type StandIns } from '../proof/proposed-model.ts';
 import { type Expectation, prove, refuseUnproven, substitutionsOf, variablePlaces } from '../proof/prove.ts';
 
-type BumpedPins = Pick<BumpOptions, 'services' | 'target' | 'digest'>;
+type BumpRequest = Pick<BumpOptions, 'services' | 'target' | 'digest'>;
 
 /** Plans and checks all file changes without writing them. */
-export async function planBump(project: ProjectFiles, engine: Engine, options: BumpedPins, log: Log) {
+export async function planBump(project: ProjectFiles, engine: Engine, options: BumpRequest, log: Log) {
   const compose = new Compose(engine, {
     name: '',
     directory: directoryOf(project),
@@ -110,7 +110,7 @@ async function givenFiles(files: ProjectFiles, model: Promise<Model>): Promise<P
 async function proposeEdits(
   files: ProjectFiles,
   model: (files: ProjectFiles, changed: readonly string[]) => Promise<Model>,
-  options: BumpedPins,
+  options: BumpRequest,
   log: Log,
 ) {
   const pins = options.services.map((service) => findPin(files, service));
@@ -125,7 +125,7 @@ async function proposeEdits(
   return { draft, edits, pins, moves, after };
 }
 
-function bumpMoves(pins: readonly Pin[], options: BumpedPins, log: Log): PinMove[] {
+function bumpMoves(pins: readonly Pin[], options: BumpRequest, log: Log): PinMove[] {
   const { target, digest } = options;
   const moves = pins.flatMap((pin): PinMove[] => {
     const tag = bumpedTag(pin, target);

@@ -56,32 +56,27 @@ export function describePoint(
   name: string,
 ): string[] {
   const { mounts, services, inMemory, excluded, directory } = point;
-  const saved = mounts.map(
-    (mount) =>
-      `${mount.where} (${size(mount.bytes)}${mount.excluded.length > 0 ? `, without ${mount.excluded.map((path) => JSON.stringify(path)).join(', ')}` : ''})`,
-  );
+  const saved = mounts.map(({ where, bytes, excluded }) => {
+    const without = excluded.map((path) => JSON.stringify(path)).join(', ');
+    return `${where} (${size(bytes)}${without && `, without ${without}`})`;
+  });
   const left = [...excluded, ...outside.map((host) => `the database on ${host}`)];
+  const listed = (names: readonly string[], sentence: string, after = '') =>
+    names.length > 0 ? [`${sentence}: ${and(names)}${after}`] : [];
+  const downtime = `${[name, ...services].join(', ')} will be unavailable for ${estimateWords(seconds)}`;
   return [
     `the restore point will contain ${and(saved) || 'no data, because no covered service has a writable mount'}`,
-    ...(left.length > 0
-      ? [`excluded from the restore point and therefore not restored by a rollback: ${and(left)}`]
-      : []),
+    ...listed(left, 'excluded from the restore point and therefore not restored by a rollback'),
     ...(notSaved.length > 0 ? [`not in the restore point: ${notSaved.join(', ')}`] : []),
-    ...(services.length > 0
-      ? [`services that will be stopped while the data is saved, then started again: ${and(services)}`]
-      : []),
-    ...(inMemory.length > 0
-      ? [`services that keep data only in memory and are restarted after a rollback: ${and(inMemory)}`]
-      : []),
-    ...(mounts.length > 0
-      ? [`${[name, ...services].join(', ')} will be unavailable for ${estimateWords(seconds)}`]
-      : []),
+    ...listed(services, 'services that will be stopped while the data is saved, then started again'),
+    ...listed(inMemory, 'services that keep data only in memory and are restarted after a rollback'),
+    ...(mounts.length > 0 ? [downtime] : []),
     `the restore point needs ${size(needed)}; ${size(free)} is free in ${directory}`,
-    ...(users.length > 0
-      ? [
-          `these running containers will not be updated and will lose their connection to the data services: ${and(users)}; a rollback discards everything they write to the data after it is saved`,
-        ]
-      : []),
+    ...listed(
+      users,
+      'these running containers will not be updated and will lose their connection to the data services',
+      '; a rollback discards everything they write to the data after it is saved',
+    ),
   ];
 }
 

@@ -1,5 +1,7 @@
 import { checkTargets } from '../../../core/files/check-targets.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
+import { checkPublished } from '../../plan/check-published.ts';
+import { tagLookup } from '../../plan/tag-lookup.ts';
 import { askValues } from '../../run/ask-values.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
@@ -7,13 +9,11 @@ import { checkDrift } from '../drift/index.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { replacedServices } from '../inspect/installation.ts';
 import { candidateFiles } from '../plan/candidate-files.ts';
-import { checkPublished } from '../plan/check-published.ts';
 import { describePlan, recallFiles } from '../plan/describe.ts';
 import { goneImages } from '../plan/gone-images.ts';
 import { refuseMissing } from '../plan/new-services.ts';
 import type { Plan } from '../plan/plan.ts';
 import { planUpdate } from '../plan/plan-update.ts';
-import { askRegistry } from './ask-registry.ts';
 import { newSettings } from './new-settings.ts';
 import { checkOwnBuilds } from './own-builds.ts';
 import { planPoint } from './plan-point.ts';
@@ -31,8 +31,7 @@ export async function makePlan(
 ): Promise<{ plan: Plan; early: Promise<Model | null> }> {
   const { engine, options, log } = context;
   const plan: Plan = {
-    installation,
-    ...planUpdate(installation, options.target),
+    ...planUpdate(installation, options),
     expected,
     recalls,
     given: await askValues(context),
@@ -42,9 +41,7 @@ export async function makePlan(
   newSettings(plan);
   refuseMissing(installation);
   const early = startEarly(askModelEarly(plan));
-  await askRegistry(options.proof.archive === null ? engine : null, (published) =>
-    checkPublished(plan, published),
-  );
+  await checkPublished(plan, tagLookup(options.proof.archive === null ? engine : null));
   const unconfirmed = await checkOwnBuilds(context, plan);
   await checkDrift(
     context,
@@ -52,7 +49,7 @@ export async function makePlan(
     {
       ownId: instance.own.id,
       accepted: options.acceptDrift,
-      planned: new Map(plan.moves.map(({ service, to }) => [service, to])),
+      planned: new Map(plan.updates.map(({ service, to }) => [service, to])),
     },
   );
   const untold = await checkTargets(candidateFiles(plan), installation.paths);

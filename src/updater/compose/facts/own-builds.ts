@@ -3,9 +3,10 @@ import { UpdateError } from '../../../core/progress/update-error.ts';
 import { inspectImages } from '../../../engine/api/query.ts';
 import { remoteDigest } from '../../../engine/api/remote-digest.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
+import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { movedServices } from '../inspect/installation.ts';
-import type { Move, Plan } from '../plan/plan.ts';
+import type { Plan } from '../plan/plan.ts';
 
 /**
  * Refuses to replace an image that the owner built by one of the registry (docs/contract.md 3.26). Returns the services
@@ -14,15 +15,15 @@ import type { Move, Plan } from '../plan/plan.ts';
  */
 export async function checkOwnBuilds(
   { engine, options, log }: RunContext,
-  plan: Pick<Plan, 'installation' | 'moves'>,
+  plan: Pick<Plan, 'installation' | 'updates'>,
 ): Promise<string[]> {
   const unconfirmed: string[] = [];
-  for (const move of plan.moves) {
-    const { service, to, pull } = move;
+  for (const update of plan.updates) {
+    const { service, to, pull } = update;
     if (options.acceptOwnBuild || !pull || plan.installation.model.services[service]?.build === undefined)
       continue;
-    const found = options.proof.archive === null ? await findPublished(engine, plan, move) : null;
-    if (found === 'none') throw ownBuild(plan, move, 'the registry does not have the running image');
+    const found = options.proof.archive === null ? await findPublished(engine, plan, update) : null;
+    if (found === 'none') throw ownBuild(plan, update, 'the registry does not have the running image');
     if (found !== null) continue;
     unconfirmed.push(service);
     log.warn(
@@ -36,7 +37,7 @@ export async function checkOwnBuilds(
 async function findPublished(
   engine: Engine,
   { installation }: Pick<Plan, 'installation'>,
-  { service, pin }: Move,
+  { service, pin }: ServiceUpdate,
 ): Promise<'all' | 'none' | null> {
   const facts = movedServices(installation).find(({ name }) => name === service);
   const ids = [...new Set(facts?.containers.map(({ imageId }) => imageId))];
@@ -54,11 +55,11 @@ async function findPublished(
 
 /** The refusal, with the commands that keep the owner's build. */
 export function ownBuild(
-  { moves }: Pick<Plan, 'moves'>,
-  { service, pin, to }: Move,
+  { updates }: Pick<Plan, 'updates'>,
+  { service, pin, to }: ServiceUpdate,
   why: string,
 ): UpdateError {
-  const all = moves.map((move) => move.service).join(' ');
+  const all = updates.map((update) => update.service).join(' ');
   return new UpdateError('own-build', `${service} has "build:" in the compose files, and ${why}`, {
     advice: `To update your own build, change its Dockerfile or build arguments to the new release, set the new tag (${placesOf([pin])}), then run {compose} build ${service} && {compose} up -d --no-deps ${all}. To install ${to} from the registry instead, or if the image is not your own build, but was loaded from an archive or is no longer in the registry, use --accept-own-build.`,
   });

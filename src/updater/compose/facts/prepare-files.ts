@@ -5,30 +5,28 @@ import { setVariableEdit } from '../../../core/compose/env-file.ts';
 import { nameOf, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import { checkTargets } from '../../../core/files/check-targets.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { parsePinTag } from '../../../core/release/pin-tag.ts';
 import { listNetworks } from '../../../engine/api/query.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/container.ts';
+import { checkPulled } from '../../plan/check-pulled.ts';
+import { tagLookup } from '../../plan/tag-lookup.ts';
 import type { Log } from '../../run/log/log.ts';
 import { maskRulesOfModel } from '../../run/log/mask-rules.ts';
 import { and } from '../../run/log/wording.ts';
-import { checkRecalled } from '../../run/recalls.ts';
 import { releaseGains } from '../drift/index.ts';
 import { type Installation, releaseFileNames, replacedServices } from '../inspect/installation.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
-import { checkLag } from '../plan/check-lag.ts';
 import { checkPlatforms } from '../plan/check-platforms.ts';
 import { draftFiles, needsImages } from '../plan/draft-files.ts';
 import { emptyVariables, missingVariables, refuseUnsetSecrets } from '../plan/needed-variables.ts';
 import type { Plan, PreparedPlan } from '../plan/plan.ts';
 import { planFiles, pulledVersion } from '../plan/plan-files.ts';
+import { runningApp } from '../plan/plan-update.ts';
 import { labelWarnings } from '../plan/release-label.ts';
 import type { ReleaseText } from '../plan/release-texts.ts';
-import { checkStepping } from '../plan/stepping.ts';
 import { modelWith } from '../proof/proposed-model.ts';
 import { proveSettings } from '../proof/prove-settings.ts';
-import { askRegistry } from './ask-registry.ts';
 import { newSettings } from './new-settings.ts';
 import { warnOthers } from './other-projects.ts';
 import { takeReleaseFiles } from './release-files.ts';
@@ -36,7 +34,7 @@ import { takeReleaseFiles } from './release-files.ts';
 /** Compose's model of the new files, asked for while images are pulled; null if the files depend on the images. */
 export async function askModelEarly(plan: Plan): Promise<Model | null> {
   if (needsImages(plan)) return null;
-  const { draft } = draftFiles(plan, { images: new Map(), release: [] });
+  const { draft } = draftFiles(plan);
   return modelOf(plan.installation, draft);
 }
 
@@ -67,19 +65,17 @@ export async function prepareFiles(
   const { installation } = plan;
   const { images, backup, early, proven, log } = pulled;
   const version = pulledVersion(plan, images);
-  // A release tag was checked before the pull.
-  const isTold = parsePinTag(plan.app.tag).kind === 'release';
-  const recalled = isTold ? [] : checkRecalled(plan.recalls, version);
-  const unlike = pulled.skipLag
-    ? []
-    : await askRegistry(engine, (published) => checkLag(plan, images, published));
-  const steps = checkStepping(plan, images);
   const image = images.get(plan.app.to);
+  const lookUp = pulled.skipLag ? null : tagLookup(engine);
+  const checked = await checkPulled(plan, images, {
+    ...{ version, lookUp },
+    running: runningApp(installation, image),
+  });
   const taken =
     installation.kind === 'generated' && image
       ? await takeReleaseFiles(engine, installation, image, { backup, proven })
       : { texts: [], warnings: [] };
-  const { draft: unsetDraft, expected } = draftFiles(plan, { images, release: taken.texts });
+  const { draft: unsetDraft, expected } = draftFiles(plan, images, taken.texts);
   const { settings, warnings } = newSettings(plan, image);
   const draft = settings.reduce(
     (before, { name, value, words }) =>
@@ -108,11 +104,9 @@ export async function prepareFiles(
   const gains =
     installation.kind === 'generated' ? await releaseGains(engine, { ...installation, services }, model) : [];
   const laterWarnings = [
-    ...recalled,
+    ...checked,
     ...warnings,
-    ...unlike,
     ...platforms,
-    ...steps,
     ...labelWarnings(plan, image),
     ...taken.warnings,
     ...gains,

@@ -67,10 +67,8 @@ async function readReleaseFiles(
     for (const name of names) {
       const file = await readContainerFile(engine, container, `${from}/${name}`, maxBytes);
       if (file === 'missing') {
-        throw new UpdateError(
-          'release-file',
-          `the release has no ${name} in ${from}, but this installation uses that file`,
-        );
+        const message = `the release has no ${name} in ${from}, but this installation uses that file`;
+        throw new UpdateError('release-file', message);
       }
       texts.set(name, releaseText(file, name, product));
     }

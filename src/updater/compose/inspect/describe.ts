@@ -5,7 +5,12 @@ import { type Container, isUp } from '../../../engine/container.ts';
 import { quoted } from '../../../engine/health-check.ts';
 import type { Log } from '../../run/log/log.ts';
 import { and } from '../../run/log/wording.ts';
-import { type Installation, movedServices, type ServiceFacts } from './installation.ts';
+import {
+  type InspectedProject,
+  type Installation,
+  movedServices,
+  type ServiceFacts,
+} from './installation.ts';
 import { migrationsOf } from './services/migrations.ts';
 
 /** Logs the running version, its pin, and stopped and unhealthy containers. */
@@ -63,7 +68,7 @@ function describeReplicas({ name, containers }: ServiceFacts, left: readonly Con
 }
 
 /** `v1.4.2`, or the tag if it is partial or the version is unknown. */
-export const fromWord = ({ runningVersion, prefix, app }: Installation): string => {
+export const fromWord = ({ runningVersion, prefix, app }: InspectedProject): string => {
   const reference = parseReference(app.containers[0]?.imageReference ?? '');
   const tag = parsePinTag(reference?.tag ?? 'latest');
   if (runningVersion && !(tag.kind === 'part' && tag.version === runningVersion))

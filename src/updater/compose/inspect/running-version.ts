@@ -5,6 +5,7 @@ import { compareTold, compareVersions } from '../../../core/release/order.ts';
 import { isNumbered, type PinTag, parsePinTag, versionOfLabel } from '../../../core/release/pin-tag.ts';
 import type { Container } from '../../../engine/container.ts';
 import { versionLabel } from '../../../engine/labels.ts';
+import { isOfProduct } from '../../plan/plan-release.ts';
 
 /** The versions that containers run, `1.4.2`, the oldest first: by a release tag of the image, else by its label. */
 export function runningVersions(containers: readonly Container[]): string[] {
@@ -34,10 +35,6 @@ export function newestRunning(containers: readonly Container[]): string | null {
   const parts = containers.map(tagOf).flatMap((tag) => (tag.kind === 'part' ? [tag.version] : []));
   return runningVersions(containers).at(-1) ?? parts.sort(compareVersions).at(-1) ?? null;
 }
-
-/** Of the product that this updater is made for: it writes its versions with a `v`, whatever its labels say. */
-export const isOfProduct = ({ reference }: Pin, { name }: Product): boolean =>
-  reference.repository.split('/').at(-1) === name;
 
 /** What a product writes before its versions: as its tags do, else as its label does. Null where nothing tells. */
 export function versionPrefix(pin: Pin, containers: readonly Container[], product: Product): 'v' | '' | null {

@@ -39,12 +39,12 @@ export function affectedBy(plan: Plan): string[] {
 }
 
 /** Warns that the next `docker compose up` uses other files, such as a new override file. */
-function filesOfNextUp({ installation, moves }: Plan): string[] {
+function filesOfNextUp({ installation, updates }: Plan): string[] {
   const { files, nextFiles } = installation;
   if (nextFiles.length === 0) return [];
   const names = (list: readonly TextFile[]) => and(list.map(({ path }) => nameOf(files, path)));
   const next = { ...files, composeFiles: nextFiles };
-  const images = moves.flatMap(({ service, pin }) => {
+  const images = updates.flatMap(({ service, pin }) => {
     const found = pinOrNull(next, service);
     const isOther = found !== null && !isOnePin(found, pin);
     return isOther

@@ -4,10 +4,10 @@ import { releaseFileNames } from '../inspect/installation.ts';
 import type { Plan } from './plan.ts';
 
 /** Files that the update may write, as far as this is known before the pull. */
-export function candidateFiles({ installation, moves }: Plan): string[] {
+export function candidateFiles({ installation, updates }: Plan): string[] {
   const { files, kind, project } = installation;
   const candidates = new Set<string>();
-  for (const { pin, tag } of moves) {
+  for (const { pin, tag } of updates) {
     if (pin.reference.digest === null && tag === (pin.reference.tag ?? 'latest')) continue;
     const setsVariable = pin.place.kind === 'default' && !isNumbered(pin.tag);
     candidates.add(setsVariable ? (files.envFiles.at(-1)?.path ?? files.newEnvFile) : pin.place.file);

@@ -2,8 +2,9 @@ import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import { type Image, serviceOf } from '../../../engine/container.ts';
 import { readPlatform, takenPlatform } from '../../../engine/platform.ts';
+import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { Installation } from '../inspect/installation.ts';
-import type { Move, Plan } from './plan.ts';
+import type { Plan } from './plan.ts';
 
 /**
  * Compares the platforms of the images with the compose files, or with the running containers. Compose pulls images
@@ -13,19 +14,19 @@ import type { Move, Plan } from './plan.ts';
  * @throws UpdateError pull-platform
  */
 export function checkPlatforms(
-  { installation, moves }: Plan,
+  { installation, updates }: Plan,
   model: Model,
   images: ReadonlyMap<string, Image>,
 ): string[] {
-  return moves.flatMap((move) => {
-    const chosen = model.services[move.service]?.platform;
-    return judge(installation, move, chosen ? readPlatform(chosen) : null, images.get(move.to));
+  return updates.flatMap((update) => {
+    const chosen = model.services[update.service]?.platform;
+    return judge(installation, update, chosen ? readPlatform(chosen) : null, images.get(update.to));
   });
 }
 
 function judge(
   { platform: own, imagesInUse, containers }: Installation,
-  { service, to }: Move,
+  { service, to }: ServiceUpdate,
   chosen: string | null,
   image: Image | undefined,
 ): string[] {
@@ -38,10 +39,8 @@ function judge(
   const runs = told ?? own;
   const gets = takenPlatform(here, chosen, own);
   if (gets === null) {
-    throw new UpdateError(
-      'pull-platform',
-      `${to} was built for ${here.join(', ')}, but the compose files specify ${chosen} for ${service}`,
-    );
+    const message = `${to} was built for ${here.join(', ')}, but the compose files specify ${chosen} for ${service}`;
+    throw new UpdateError('pull-platform', message);
   }
   if (gets === runs) return [];
   if (chosen !== null) {
@@ -49,11 +48,7 @@ function judge(
       `the platform of ${service} will change from ${runs} to ${gets}, as specified in the compose files`,
     ];
   }
-  throw new UpdateError(
-    'pull-platform',
-    `${service} runs on ${runs}, but ${to} would run on ${gets}, because no compose file specifies a platform`,
-    {
-      advice: `In the compose file, set "platform: ${runs}" for ${service} to keep the platform, or "platform: ${gets}" to change it. Then run {command} again.`,
-    },
-  );
+  const message = `${service} runs on ${runs}, but ${to} would run on ${gets}, because no compose file specifies a platform`;
+  const advice = `In the compose file, set "platform: ${runs}" for ${service} to keep the platform, or "platform: ${gets}" to change it. Then run {command} again.`;
+  throw new UpdateError('pull-platform', message, { advice });
 }

@@ -1,19 +1,19 @@
 import { basename } from 'node:path';
 import { isNumbered } from '../../../core/release/pin-tag.ts';
 import { serviceOf } from '../../../engine/container.ts';
+import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { Log } from '../../run/log/log.ts';
 import { and } from '../../run/log/wording.ts';
-import { fromWord } from '../inspect/describe.ts';
 import { replacedServices } from '../inspect/installation.ts';
 import { excludeAll } from '../inspect/services/check-named.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
-import type { Move, Plan } from './plan.ts';
+import type { Plan } from './plan.ts';
 
 /** Logs the plan in one line. */
 export function describePlan(plan: Plan, log: Log): void {
   const { installation } = plan;
-  const bumps = plan.moves.filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
-  const places = [...new Set(bumps.map((move) => describeBump(move, installation.files.newEnvFile)))];
+  const bumps = plan.updates.filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
+  const places = [...new Set(bumps.map((update) => describeBump(update, installation.files.newEnvFile)))];
   const migrations = migrationsOf(installation);
   const all = replacedServices(installation).map(({ name }) => name);
   const moved = all.filter((name) => !migrations.includes(name));
@@ -30,15 +30,12 @@ export function describePlan(plan: Plan, log: Log): void {
     what.length > 0
       ? [...what, ...run, `recreate ${and(moved)}`]
       : ['pull the image again', ...run, `recreate ${and(moved)} if the image has changed`];
-  const from = fromWord(installation);
-  log.addMaskRules(() => ({ shown: [plan.targetName] }));
-  const way = from === plan.targetName ? from : `${from} → ${plan.targetName}`;
+  const { from, targetName } = plan;
+  log.addMaskRules(() => ({ shown: [targetName] }));
+  const way = from === targetName ? from : `${from} → ${targetName}`;
   log.info(
     `${way}: ${steps.join(', ')}${stay.length > 0 ? `; ${and(stay)} ${stay.length > 1 ? 'are' : 'is'} not updated` : ''}`,
-    {
-      from,
-      to: plan.targetName,
-    },
+    { from, to: targetName },
   );
   for (const warning of plan.warnings) log.warn(warning);
 }
@@ -48,11 +45,11 @@ export function describePlan(plan: Plan, log: Log): void {
  * Only logged if services are specified, which is how third-party products are updated.
  */
 export function recallFiles(
-  { installation, targetName }: Pick<Plan, 'installation' | 'targetName'>,
+  { installation, from, targetName }: Pick<Plan, 'installation' | 'from' | 'targetName'>,
   { servicesNamed, exclude }: { servicesNamed: boolean; exclude: readonly string[] },
   log: Log,
 ): void {
-  const [before, after] = [fromWord(installation), targetName].map((word) => /\d+(?:\.\d+)?/.exec(word)?.[0]);
+  const [before, after] = [from, targetName].map((word) => /\d+(?:\.\d+)?/.exec(word)?.[0]);
   if (!servicesNamed || exclude.includes(excludeAll) || installation.kind === 'generated') return;
   if (before === undefined || after === undefined || before === after) return;
   log.info(
@@ -61,7 +58,7 @@ export function recallFiles(
 }
 
 /** A floating default is not changed: the variable is set in the env file instead (docs/contract.md 3.4). */
-function describeBump({ pin, tag }: Move, envFile: string): string {
+function describeBump({ pin, tag }: ServiceUpdate, envFile: string): string {
   const { kind, variable, description } = pin.place;
   return kind === 'default' && !isNumbered(pin.tag)
     ? `set ${variable} to ${tag} in ${basename(envFile)}`

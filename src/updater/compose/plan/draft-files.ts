@@ -10,34 +10,29 @@ import type { Pin } from '../../../core/compose/pin.ts';
 import { movedReference, pinEdits } from '../../../core/compose/pin-edits.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Image } from '../../../engine/container.ts';
+import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { type Expectation, substitutionsOf, variablePlaces } from '../proof/prove.ts';
-import type { Move, Plan } from './plan.ts';
+import type { Plan } from './plan.ts';
 import { isOverride, pinsOf } from './plan-update.ts';
 import type { ReleaseText } from './release-texts.ts';
 
-/** What is known once the images are pulled. */
-export interface PulledFacts {
-  /** Local images by the references of the moves. */
-  images: ReadonlyMap<string, Image>;
-  /** The files that a generated install takes from the release. */
-  release: readonly ReleaseText[];
-}
-
 /** Whether the changes depend on the pulled images. */
-export const needsImages = ({ installation, moves }: Plan): boolean =>
-  installation.kind === 'generated' || moves.some(({ pin }) => pin.reference.digest !== null);
+export const needsImages = ({ installation, updates }: Plan): boolean =>
+  installation.kind === 'generated' || updates.some(({ pin }) => pin.reference.digest !== null);
 
 /**
  * Computes all file changes without writing them, and what compose must make of the new files.
+ * @param images local images by the references of the plan; @param release the files that a generated install takes from it
  * Refusals: release-file; pin-unsupported, also if there is no new digest for a pinned one.
  */
 export function draftFiles(
-  { installation, target, moves }: Plan,
-  pulled: PulledFacts,
+  { installation, target, updates }: Plan,
+  images: ReadonlyMap<string, Image> = new Map(),
+  release: readonly ReleaseText[] = [],
 ): { draft: ProjectDraft; expected: Expectation } {
   const { kind, files, versionVariable } = installation;
-  const released = pulled.release.reduce(
+  const released = release.reduce(
     (draft, { path, text, description }) => withText(draft, { path, text }, description, 'linkedFiles'),
     draftOf(files),
   );
@@ -45,11 +40,11 @@ export function draftFiles(
     kind === 'generated' && target ? withVariable(released, versionVariable, target.tag) : released;
   const edits = pinEdits(
     begun.files,
-    moves.flatMap((move) => {
-      const pin = pinOf(begun, installation, move.service);
+    updates.flatMap((update) => {
+      const pin = pinOf(begun, installation, update.service);
       if (pin === null) return [];
       if (kind === 'generated' && !isOverride(installation, pin)) return [];
-      const moved = { pin, tag: move.tag, ...newDigest(pin, move, pulled.images) };
+      const moved = { pin, tag: update.tag, ...newDigest(pin, update, images) };
       const { tag, digest } = pin.reference;
       return moved.tag === (tag ?? 'latest') && (moved.digest ?? null) === digest ? [] : [moved];
     }),
@@ -57,9 +52,9 @@ export function draftFiles(
   const draft = withEdits(begun, edits);
   const expected: Expectation = {
     images: new Map(
-      moves.flatMap((move) => {
-        const reference = expectedReference(draft, installation, move, pulled.images);
-        return reference === null ? [] : [[move.service, reference] as const];
+      updates.flatMap((update) => {
+        const reference = expectedReference(draft, installation, update, images);
+        return reference === null ? [] : [[update.service, reference] as const];
       }),
     ),
     substitutions: substitutionsOf(draft.files, edits),
@@ -73,12 +68,12 @@ export function draftFiles(
 function expectedReference(
   draft: ProjectDraft,
   installation: Installation,
-  move: Move,
+  update: ServiceUpdate,
   images: ReadonlyMap<string, Image>,
 ): string | null {
   if (installation.kind === 'generated')
-    return pinOf(draft, installation, move.service)?.referenceText ?? null;
-  return movedReference({ ...move, ...newDigest(move.pin, move, images) });
+    return pinOf(draft, installation, update.service)?.referenceText ?? null;
+  return movedReference({ ...update, ...newDigest(update.pin, update, images) });
 }
 
 /** The pin in the new files; null if the release no longer has the service. Refusal: release-file, if that is the app. */
@@ -90,33 +85,27 @@ function pinOf(draft: ProjectDraft, { kind, app }: Installation, service: string
     // An override may still mention the service, which compose then rejects.
     if (service !== app.name && ['no-app', 'compose-invalid'].includes(error.code)) return null;
     if (error.code !== 'no-app') throw error;
-    throw new UpdateError(
-      'release-file',
-      `the release's compose file has no service ${service}, which is running here`,
-    );
+    const message = `the release's compose file has no service ${service}, which is running here`;
+    throw new UpdateError('release-file', message);
   }
 }
 
 /** The digest of the new release, if the pin has a digest. */
-function newDigest(pin: Pin, move: Move, images: ReadonlyMap<string, Image>): { digest?: string } {
+function newDigest(pin: Pin, update: ServiceUpdate, images: ReadonlyMap<string, Image>): { digest?: string } {
   if (pin.reference.digest === null) return {};
-  const image = images.get(move.to);
+  const image = images.get(update.to);
   const digests = image?.digests.map((text) => text.split('@')) ?? [];
   const { repository } = pin.reference;
   const own = digests.filter(([name]) => name === repository || name?.endsWith(`/${repository}`));
   if (image?.isUnclear && own.length > 1) {
-    const message = `Podman has ${own.length} digests for ${move.to} and does not report which one belongs to the tag`;
+    const message = `Podman has ${own.length} digests for ${update.to} and does not report which one belongs to the tag`;
     const advice = 'Set the new tag and its digest manually, or remove @sha256:… from the pin.';
     throw new UpdateError('pin-unsupported', message, { advice });
   }
   const [, digest] = own[0] ?? digests[0] ?? [];
   if (digest !== undefined) return { digest };
-  throw new UpdateError(
-    'pin-unsupported',
-    `the engine has no digest for ${move.to}, but ${pin.place.description} pins a digest`,
-    {
-      advice:
-        'Remove @sha256:… from the pin, or use the containerd image store: only that store has digests for loaded images.',
-    },
-  );
+  const message = `the engine has no digest for ${update.to}, but ${pin.place.description} pins a digest`;
+  const advice =
+    'Remove @sha256:… from the pin, or use the containerd image store: only that store has digests for loaded images.';
+  throw new UpdateError('pin-unsupported', message, { advice });
 }

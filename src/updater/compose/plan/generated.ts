@@ -3,6 +3,7 @@ import { upCommand } from '../../../core/progress/compose-command.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Model, ModelService } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
+import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import { and } from '../../run/log/wording.ts';
 import {
   type Installation,
@@ -12,7 +13,6 @@ import {
 } from '../inspect/installation.ts';
 import { findMajorChanges } from '../inspect/services/major-changes.ts';
 import type { Expectation } from '../proof/prove.ts';
-import type { Move } from './plan.ts';
 
 /** The release's files as resolved by compose, and facts about the networks. */
 export interface NewDefinitions {
@@ -30,25 +30,21 @@ export function checkGenerated(
   installation: Installation,
   definitions: NewDefinitions,
   expected: Expectation,
-  moves: readonly Move[],
+  updates: readonly ServiceUpdate[],
 ): string[] {
   const { model } = definitions;
-  for (const { service, tag } of moves) {
+  for (const { service, tag } of updates) {
     const image = model.services[service]?.image ?? 'nothing';
     if (image !== expected.images.get(service) || (parseReference(image)?.tag ?? 'latest') !== tag) {
-      throw new UpdateError(
-        'proof-failed',
-        `with the release's compose files, ${service} would run ${image}, not ${tag}`,
-      );
+      const message = `with the release's compose files, ${service} would run ${image}, not ${tag}`;
+      throw new UpdateError('proof-failed', message);
     }
   }
   const changes = sharedChanges(installation, definitions);
   const fatal = changes.filter(({ isFatal }) => isFatal).map(({ what }) => what);
   if (fatal.length > 0) {
-    throw new UpdateError(
-      'shared-definition',
-      `the release changes the definition of ${fatal.join(', ')}, which is in use`,
-    );
+    const message = `the release changes the definition of ${fatal.join(', ')}, which is in use`;
+    throw new UpdateError('shared-definition', message);
   }
   const staying = stayingServices(installation);
   refuseLostNeighbours(installation, model, staying);
@@ -61,18 +57,8 @@ export function checkGenerated(
 export const stayingServices = (installation: Installation): string[] =>
   [...new Set(otherContainers(installation).map(serviceOf))].sort();
 
-interface SharedChange {
-  /** `network internal` */
-  what: string;
-  /** The update would stop the instance or lose its data. */
-  isFatal: boolean;
-  warning: string;
-}
-
-function sharedChanges(
-  installation: Installation,
-  { model, hashedNetworks }: NewDefinitions,
-): SharedChange[] {
+/** Changes of networks and volumes; a fatal one would stop the instance or lose its data. */
+function sharedChanges(installation: Installation, { model, hashedNetworks }: NewDefinitions) {
   // Without a hash in its label, a network is recreated only after `down`, which also removes unnamed volumes from use.
   const isSafe = findMajorChanges(otherContainers(installation), model).size === 0;
   const hint = (name: string) =>
@@ -126,9 +112,7 @@ function refuseLostNeighbours(installation: Installation, model: Model, staying:
       return shares(today) && !shares(then);
     });
     if (lost.length === 0) continue;
-    throw new UpdateError(
-      'shared-definition',
-      `the release removes ${name} from the network that it shares with ${and(lost)}`,
-    );
+    const message = `the release removes ${name} from the network that it shares with ${and(lost)}`;
+    throw new UpdateError('shared-definition', message);
   }
 }

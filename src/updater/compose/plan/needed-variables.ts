@@ -37,11 +37,9 @@ export function refuseUnsetSecrets(installation: Installation, draft: ProjectDra
   );
   const unset = [...new Set(names)].filter((name) => variables(name) === null);
   if (unset.length === 0) return;
-  throw new UpdateError(
-    'missing-variable',
-    `no file sets ${and(unset)}, which a secret in the release uses`,
-    { advice: `${linesToAdd(installation, unset)}, then run {command} again.` },
-  );
+  const message = `no file sets ${and(unset)}, which a secret in the release uses`;
+  const advice = `${linesToAdd(installation, unset)}, then run {command} again.`;
+  throw new UpdateError('missing-variable', message, { advice });
 }
 
 /** Unset variables without a default that the release's files use for the first time. */

@@ -1,10 +1,9 @@
 import type { ProjectDraft } from '../../../core/compose/draft.ts';
 import { servicesReading } from '../../../core/compose/layers.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
-import { compareTold, isMajorChange } from '../../../core/release/order.ts';
 import { versionOfLabel } from '../../../core/release/pin-tag.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import type { Image } from '../../../engine/container.ts';
+import { labelledVersion, refuseOlder, type ServiceUpdate } from '../../plan/release-plan.ts';
 import {
   awaitedEnds,
   type Installation,
@@ -16,8 +15,8 @@ import { migrationsOf } from '../inspect/services/migrations.ts';
 import { type Expectation, prove, refuseUnproven } from '../proof/prove.ts';
 import { checkGenerated, type NewDefinitions, stayingServices } from './generated.ts';
 import { missingServices } from './new-services.ts';
-import type { Move, Plan, PreparedPlan } from './plan.ts';
-import { labelledVersion, majorAdvice } from './plan-update.ts';
+import type { Plan, PreparedPlan } from './plan.ts';
+import { majorWarnings } from './plan-update.ts';
 
 /** The new files, and compose's model of them. */
 interface Proposal extends NewDefinitions {
@@ -40,7 +39,7 @@ export function planFiles(whole: Plan, proposal: Proposal): PreparedPlan {
   const { installation } = whole;
   const { draft, expected, model, images, version } = proposal;
   // The containers of services that a release no longer has are removed.
-  const plan = { ...whole, moves: whole.moves.filter(({ service }) => service in model.services) };
+  const plan = { ...whole, updates: whole.updates.filter(({ service }) => service in model.services) };
   const proof = draft.changes.length > 0 ? proven(plan, proposal) : { alsoMoved: [], warnings: [] };
   const before = missingServices(installation, installation.model);
   const needed = missingServices(installation, model).filter((name) => !before.includes(name));
@@ -64,7 +63,8 @@ export function planFiles(whole: Plan, proposal: Proposal): PreparedPlan {
     version,
     dumpFirst: [...dumpFirst.values()],
     laterWarnings: [
-      ...floatingMajorWarnings(plan, installation.runningVersion, version),
+      // With a floating tag, a new major version is only detected after the pull.
+      ...(plan.release ? [] : majorWarnings(plan.prefix, installation.runningVersion, version)),
       ...proof.warnings,
       ...dumpFirst.values(),
     ],
@@ -77,13 +77,13 @@ export function planFiles(whole: Plan, proposal: Proposal): PreparedPlan {
 }
 
 function proven(
-  { installation, moves }: Plan,
+  { installation, updates }: Plan,
   { expected, unset, ...definitions }: Proposal,
 ): { alsoMoved: string[]; warnings: string[] } {
   const proof = prove(installation.model, unset ?? definitions.model, expected);
   const { alsoMoved } = proof;
   if (installation.kind === 'generated') {
-    return { alsoMoved, warnings: checkGenerated(installation, definitions, expected, moves) };
+    return { alsoMoved, warnings: checkGenerated(installation, definitions, expected, updates) };
   }
   refuseUnproven(proof, expected);
   return { alsoMoved, warnings: [] };
@@ -103,10 +103,8 @@ function changedServices(installation: Installation, { draft, model }: Proposal)
 }
 
 /** The version label of the pulled app image, `1.5.0`; null if it has none. Refusal: downgrade. */
-export function pulledVersion(
-  { installation, app, prefix }: Plan,
-  images: ReadonlyMap<string, Image>,
-): string | null {
+export function pulledVersion(plan: Plan, images: ReadonlyMap<string, Image>): string | null {
+  const { installation, app } = plan;
   const image = images.get(app.to);
   const used = installation.imagesInUse.get(installation.app.containers[0]?.imageId ?? '');
   const label = labelledVersion(app, image);
@@ -115,25 +113,14 @@ export function pulledVersion(
     installation.runningVersion || label
       ? [installation.runningVersion, label]
       : [ownVariable(app, used), ownVariable(app, image)];
-  if (pulled && running && compareTold(pulled, running) < 0) {
-    throw new UpdateError(
-      'downgrade',
-      `${app.to} points to ${prefix}${pulled}, which is older than the running version ${prefix}${running}`,
-    );
-  }
+  refuseOlder(plan, app, pulled ?? null, running ?? null);
   return label;
 }
 
 /** Official images state their version in a variable instead of a label, such as `NEXTCLOUD_VERSION`. */
-function ownVariable({ pin }: Move, image: Image | undefined): string | null {
+function ownVariable({ pin }: ServiceUpdate, image: Image | undefined): string | null {
   const name = pin.reference.repository.replace(/^.*\//, '').replaceAll(/\W/g, '_');
   return versionOfLabel(image?.env.get(`${name.toUpperCase()}_VERSION`));
-}
-
-/** With a floating tag, a new major version is only detected after the pull. */
-function floatingMajorWarnings(plan: Plan, from: string | null, to: string | null): string[] {
-  if (plan.target?.kind === 'release' || !from || !to) return [];
-  return isMajorChange(from, to) ? [majorAdvice(plan.prefix, from, to)] : [];
 }
 
 /** A follower that shares the pin is also updated: it is recreated with the service that it follows. */

@@ -1,41 +1,15 @@
 import type { Change } from '../../../core/compose/draft.ts';
-import type { Pin } from '../../../core/compose/pin.ts';
-import type { PlannedTarget } from '../../../core/release/target.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import type { Image } from '../../../engine/container.ts';
 import type { PlannedPoint } from '../../data/survey-point.ts';
+import type { ReleasePlan } from '../../plan/release-plan.ts';
 import type { Expectations } from '../../run/expectations.ts';
 import type { Recalls } from '../../run/recalls.ts';
 import type { Installation } from '../inspect/installation.ts';
 
-/** The planned update of one service. */
-export interface Move {
-  service: string;
-  pin: Pin;
-  /** The new tag; the old tag if it is floating and only pulled again. */
-  tag: string;
-  /** The image to pull, always by tag: the new digest is only known after the pull. */
-  to: string;
-  /** False for `pull_policy: never`: the local image is used. */
-  pull: boolean;
-  /** False if the label of the running image contradicts its tag. */
-  trustsLabel: boolean;
-  /** The target has too few numbers for this pin, so it is refused with the tags in the registry. */
-  isShort?: true;
-}
-
 /** An update as it is known before the pull: `plan` prints it, and `update` carries it out. Plain data, never changed. */
-export interface Plan {
+export interface Plan extends ReleasePlan {
   installation: Installation;
-  target: PlannedTarget | null;
-  /** The target as shown in messages: `v1.5.0`, `2025.8.4`, `canary`, `latest`. */
-  targetName: string;
-  /** The prefix of the product's versions. */
-  prefix: 'v' | '';
-  /** What is pulled: the planned update of each service, the app first. */
-  moves: readonly Move[];
-  app: Move;
-  warnings: readonly string[];
   /** The digests that images and files must have; null if nothing is verified. */
   expected: Expectations | null;
   /** The recalled releases; null without a channel file. */

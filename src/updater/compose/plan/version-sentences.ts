@@ -1,14 +1,14 @@
 import { compareTold } from '../../../core/release/order.ts';
 import { isNumbered, parsePinTag } from '../../../core/release/pin-tag.ts';
 import { runsImage } from '../../../engine/same-image.ts';
+import type { ServiceUpdate } from '../../plan/release-plan.ts';
+import { labelledVersion } from '../../plan/release-plan.ts';
 import { and } from '../../run/log/wording.ts';
-import { fromWord } from '../inspect/describe.ts';
-import type { Move, Plan, PreparedPlan } from './plan.ts';
-import { labelledVersion } from './plan-update.ts';
+import type { Plan, PreparedPlan } from './plan.ts';
 
 /** The version before the update; the tag if both images have the same version label, which then does not follow the releases. */
 export const nameFrom = (plan: PreparedPlan): string =>
-  isInherited(plan) ? plan.app.pin.tag.text : fromWord(plan.installation);
+  isInherited(plan) ? plan.app.pin.tag.text : plan.from;
 
 /** Whether the new image of a floating tag still has the version label of the running one. */
 function isInherited({ app, installation, images, version }: PreparedPlan): boolean {
@@ -25,49 +25,50 @@ function isInherited({ app, installation, images, version }: PreparedPlan): bool
 /** The version of the app after the update; for a floating tag, with the version of its image. */
 export const nameReached = (plan: PreparedPlan): string => reachedBy(plan, plan.app, plan.version);
 
-function reachedBy(plan: PreparedPlan, move: Move, version: string | null): string {
+function reachedBy(plan: PreparedPlan, update: ServiceUpdate, version: string | null): string {
   const { targetName, prefix } = plan;
-  if (parsePinTag(move.tag).kind === 'release') return targetName;
+  if (parsePinTag(update.tag).kind === 'release') return targetName;
   const isWrong =
-    version === null || isDisproved(plan, move, version) || (move === plan.app && isInherited(plan));
-  return !isWrong ? `${move.tag} (${prefix}${version})` : move.tag;
+    version === null || isDisproved(plan, update, version) || (update === plan.app && isInherited(plan));
+  return !isWrong ? `${update.tag} (${prefix}${version})` : update.tag;
 }
 
 /** The version of each service after the update. Services that remain stopped are omitted. */
 export function whatRuns(plan: PreparedPlan, stopped: readonly string[] = []): string {
-  const moves = plan.moves.filter(({ service }) => !stopped.includes(service));
-  const word = (move: Move) => reachedBy(plan, move, versionOf(move, plan));
-  return [...Map.groupBy(moves, word)].map(runs).join(', ');
+  const updates = plan.updates.filter(({ service }) => !stopped.includes(service));
+  const word = (update: ServiceUpdate) => reachedBy(plan, update, versionOf(update, plan));
+  return [...Map.groupBy(updates, word)].map(runs).join(', ');
 }
 
 /** Warnings if a tag or label differs from the target, once for each image. */
 export function versionWarnings(plan: PreparedPlan): string[] {
-  const { target, targetName, prefix } = plan;
-  if (target?.kind !== 'release') return [];
-  const isOther = (move: Move) => {
-    const version = versionOf(move, plan);
-    return version !== null && compareTold(version, target.version) !== 0;
+  const { release, targetName, prefix } = plan;
+  if (release === null) return [];
+  const isOther = (update: ServiceUpdate) => {
+    const version = versionOf(update, plan);
+    return version !== null && compareTold(version, release.version) !== 0;
   };
-  const warning = (move: Move) => {
-    const found = versionOf(move, plan) ?? '';
+  const warning = (update: ServiceUpdate) => {
+    const found = versionOf(update, plan) ?? '';
     const version = `${prefix}${found}`;
-    return floats(move) && !isDisproved(plan, move, found)
-      ? `${move.tag}, which is now ${version}, not ${targetName}`
-      : `${move.to}, whose label specifies ${version}, not ${targetName}`;
+    return floats(update) && !isDisproved(plan, update, found)
+      ? `${update.tag}, which is now ${version}, not ${targetName}`
+      : `${update.to}, whose label specifies ${version}, not ${targetName}`;
   };
-  return [...Map.groupBy(plan.moves.filter(isOther), warning)].map(runs);
+  return [...Map.groupBy(plan.updates.filter(isOther), warning)].map(runs);
 }
 
-/** `checkLag` found the image of a floating tag under the target's tag, so its older label is wrong. */
-const isDisproved = ({ target, app }: Plan, move: Move, version: string): boolean =>
-  (move === app || floats(move)) && target?.kind === 'release' && compareTold(version, target.version) < 0;
+/** `checkStaleTags` found the image of a floating tag under the target's tag, so its older label is wrong. */
+const isDisproved = ({ release, app }: Plan, update: ServiceUpdate, version: string): boolean =>
+  (update === app || floats(update)) && release !== null && compareTold(version, release.version) < 0;
 
-const floats = ({ tag }: Move): boolean => ['latest', 'word', 'part'].includes(parsePinTag(tag).kind);
+const floats = ({ tag }: ServiceUpdate): boolean =>
+  ['latest', 'word', 'part'].includes(parsePinTag(tag).kind);
 
-const runs = ([what, moves]: [string, Move[]]): string =>
-  `${and(moves.map(({ service }) => service))} ${moves.length > 1 ? 'run' : 'runs'} ${what}`;
+const runs = ([what, updates]: [string, ServiceUpdate[]]): string =>
+  `${and(updates.map(({ service }) => service))} ${updates.length > 1 ? 'run' : 'runs'} ${what}`;
 
-function versionOf(move: Move, { references, images }: PreparedPlan): string | null {
-  const { service: name, to } = move;
-  return labelledVersion(move, images.get(references.get(name) ?? to) ?? images.get(to));
+function versionOf(update: ServiceUpdate, { references, images }: PreparedPlan): string | null {
+  const { service: name, to } = update;
+  return labelledVersion(update, images.get(references.get(name) ?? to) ?? images.get(to));
 }

@@ -2,22 +2,22 @@ import { statfs } from 'node:fs/promises';
 import { parseReference } from '../../../core/compose/reference.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { serviceOf } from '../../../engine/container.ts';
+import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { Expectations } from '../../run/expectations.ts';
 import { size } from '../../run/log/wording.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { InspectedProject } from '../inspect/installation.ts';
-import type { Move } from '../plan/plan.ts';
 import { localImages } from './tags.ts';
 
 /** Refuses a pull that does not fit on the engine's disk (docs/contract.md 2.28). @throws UpdateError no-space */
 export async function checkSpace(
   { engine, options }: Pick<RunContext, 'engine' | 'options'>,
   { containers }: InspectedProject,
-  moves: readonly Move[],
+  updates: readonly ServiceUpdate[],
   expected: Expectations | null,
 ): Promise<void> {
   if (options.proof.archive !== null) return;
-  const pulled = moves.filter(({ pull }) => pull);
+  const pulled = updates.filter(({ pull }) => pull);
   const idNow = (service: string) => containers.find((each) => serviceOf(each) === service)?.imageId;
   const ids = pulled.flatMap(({ service }) => idNow(service) ?? []);
   const [images, { bavail, bsize }] = await Promise.all([
@@ -41,7 +41,7 @@ export async function checkSpace(
  * @param layers bytes by digest, by service or repository
  */
 export function neededBytes(
-  images: readonly Pick<Move, 'service' | 'to'>[],
+  images: readonly Pick<ServiceUpdate, 'service' | 'to'>[],
   layers: Expectations['layers'],
   sizeNow: (service: string) => number,
 ): number {

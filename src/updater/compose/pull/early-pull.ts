@@ -1,8 +1,8 @@
 import { Cancelled } from '../../../core/progress/stops.ts';
+import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import type { InspectedProject } from '../inspect/installation.ts';
-import type { Move } from '../plan/plan.ts';
 import { type PullLog, pullImages } from './pull-images.ts';
 import { localImages, removeNames } from './tags.ts';
 
@@ -25,9 +25,9 @@ export class EarlyPull {
   }
 
   /** Begins it, where what is known by now is enough. What forbids the update is told by whoever plans it. @param fits `checkSpace` */
-  begin(project: InspectedProject, moves: readonly Move[], fits: Promise<void>): void {
+  begin(project: InspectedProject, updates: readonly ServiceUpdate[], fits: Promise<void>): void {
     const { engine, options } = this.#context;
-    this.#wanted = wantedOf(moves, this.#context);
+    this.#wanted = wantedOf(updates, this.#context);
     if (this.#wanted.size === 0) return;
     const own = engine.until(this.#stop.signal);
     const deadline = performance.now() + options.limits.pullTimeoutMs;
@@ -73,10 +73,10 @@ export class EarlyPull {
 }
 
 /** Empty where a tag stays, is left to what is local, or may not be one at all; where room has to be left for a restore point; and out of an archive. */
-function wantedOf(moves: readonly Move[], { options }: RunContext): References {
+function wantedOf(updates: readonly ServiceUpdate[], { options }: RunContext): References {
   if (options.data.restorePoint || options.proof.archive !== null) return new Map();
-  const isNew = moves.every(({ pin, tag, pull }) => pull && tag !== pin.tag.text);
-  return new Map(isNew ? moves.map(({ service, to }) => [service, to]) : []);
+  const isNew = updates.every(({ pin, tag, pull }) => pull && tag !== pin.tag.text);
+  return new Map(isNew ? updates.map(({ service, to }) => [service, to]) : []);
 }
 
 /** Keeps what a pull says until the run has come to it. */

@@ -4,11 +4,12 @@ import type { Compose, Model } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/container.ts';
 import { isSameImage, type LocalImage } from '../../../engine/same-image.ts';
+import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { Expectations } from '../../run/expectations.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { ownBuild } from '../facts/own-builds.ts';
 import type { Installation } from '../inspect/installation.ts';
-import type { Move, Plan } from '../plan/plan.ts';
+import type { Plan } from '../plan/plan.ts';
 import { askPublished } from './ask-published.ts';
 import type { EarlyPull } from './early-pull.ts';
 import { failedImages } from './failed-images.ts';
@@ -34,68 +35,70 @@ interface Obtaining {
   begun?: EarlyPull | undefined;
 }
 
+const referencesOf = (updates: readonly ServiceUpdate[]): ReadonlyMap<string, string> =>
+  new Map(updates.map(({ service, to }) => [service, to] as const));
+
 /** The images of the plan by reference, all of them local. */
-export async function pullMoves(context: RunContext, plan: Plan, obtaining: Obtaining) {
+export async function pullUpdates(context: RunContext, plan: Plan, obtaining: Obtaining) {
+  const { updates, expected, unconfirmed } = plan;
+  const isLoaded = context.options.proof.archive !== null;
+  for (const { service, to, pull } of updates) {
+    if (!pull && !isLoaded)
+      context.log.info(`${service} has pull_policy: never, so the local image ${to} is used`);
+  }
+  const named = referencesOf(updates);
+  if (expected !== null) requireNamed(named, expected.images);
+  const wanted = referencesOf(updates.filter(({ pull }) => pull || isLoaded));
   try {
-    return await obtainMoves(context, plan, obtaining);
+    return await obtain(context, plan, { wanted, named, percent: true }, obtaining);
   } catch (error) {
-    throw asOwnBuild(plan, error);
+    const codes: ErrorCode[] = ['pull-unknown', 'pull-denied', 'pull-unreachable'];
+    if (!(error instanceof UpdateError) || !codes.includes(error.code)) throw error;
+    const failed = failedImages(named.values(), [...error.detail, error.message], error.code);
+    // No registry has an own build under an own name.
+    const own = updates.find(({ service, to }) => unconfirmed.includes(service) && failed.includes(to));
+    throw own === undefined ? error : ownBuild(plan, own, `its pull failed: ${error.message}`);
   }
 }
 
-/** An own build under an own name is in no registry. */
-function asOwnBuild(plan: Plan, error: unknown): unknown {
-  const codes: ErrorCode[] = ['pull-unknown', 'pull-denied', 'pull-unreachable'];
-  if (!(error instanceof UpdateError) || !codes.includes(error.code)) return error;
-  const all = plan.moves.map(({ to }) => to);
-  const failed = failedImages(all, [...error.detail, error.message], error.code);
-  const own = plan.moves.find(({ service, to }) => plan.unconfirmed.includes(service) && failed.includes(to));
-  return own === undefined ? error : ownBuild(plan, own, `its pull failed: ${error.message}`);
+/** Pulls images that only the new files name, by service. Those of the release are also verified. */
+export async function pullAdded(
+  context: RunContext,
+  plan: Plan,
+  added: ReadonlyMap<string, string>,
+  obtaining: Obtaining,
+): Promise<Map<string, Image>> {
+  if (added.size === 0) return new Map();
+  const { journal } = obtaining;
+  const tags = await tagsBefore(context.engine, added.values());
+  await journal?.write({ tags: [...journal.data.tags, ...tags] });
+  const named = new Map([...added].filter(([key, to]) => isProvable(key, to, plan.updates)));
+  return obtain(context, plan, { wanted: added, named, percent: false }, obtaining);
 }
 
-async function obtainMoves(
+/**
+ * Pulls images, or loads them from the archive. If one is not verified, the names that images have got by the pull are removed.
+ * @param images by service: those that are pulled, and those that are verified @throws UpdateError pull-…, not-proven
+ */
+async function obtain(
   context: RunContext,
-  { installation, moves, expected }: Plan,
+  { installation: { compose, platform, model }, expected }: Plan,
+  {
+    wanted,
+    named,
+    percent,
+  }: { wanted: ReadonlyMap<string, string>; named: ReadonlyMap<string, string>; percent: boolean },
   { deadline, journal, keepTags, begun }: Obtaining,
 ): Promise<Map<string, Image>> {
-  const { log, options } = context;
-  const { compose, platform, model } = installation;
+  const { engine, log, options } = context;
   const isLoaded = options.proof.archive !== null;
-  const moved = isLoaded ? moves : moves.filter(({ pull }) => pull);
-  const wanted = new Map(moved.map(({ service, to }) => [service, to] as const));
-  for (const { service, to, pull } of moves) {
-    if (!pull && !isLoaded) log.info(`${service} has pull_policy: never, so the local image ${to} is used`);
-  }
-  const named = new Map(moves.map(({ service, to }) => [service, to] as const));
-  if (expected !== null) requireNamed(named, expected.images);
   const forms = keepTags && !isLoaded ? await formsFor(context, wanted.values()) : new Map<string, string>();
   if (isLoaded) await loadAll(context, wanted, { expected, platform, deadline });
   else if (wanted.size > 0 && !(await begun?.has(wanted, log)))
-    await pullImages(context, compose, inForms(wanted, forms), { deadline, platform, model });
-  const images = await requireLocal(
-    context.engine,
-    moves.map(({ to }) => to),
-    forms,
-  );
-  await requireAllProven(context, named, images, { wanted, forms, journal, expected });
-  return images;
-}
-
-/** Else the names that images have got by the pull are gone again: nobody is to find them. @throws UpdateError not-proven */
-async function requireAllProven(
-  { engine }: RunContext,
-  named: ReadonlyMap<string, string>,
-  images: ReadonlyMap<string, Image>,
-  pull: Pick<Obtaining, 'journal'> & {
-    expected: Plan['expected'];
-    wanted: ReadonlyMap<string, string>;
-    forms: ReadonlyMap<string, string>;
-  },
-): Promise<void> {
-  const { wanted, forms, journal, expected } = pull;
-  if (expected === null) return;
+    await pullImages(context, compose, inForms(wanted, forms), { deadline, platform, model, percent });
+  const images = await requireLocal(engine, [...named.values(), ...wanted.values()], forms);
   try {
-    requireProven(named, images, expected);
+    if (expected !== null) requireProven(named, images, expected);
   } catch (error) {
     const before = new Set([
       ...forms.keys(),
@@ -105,33 +108,29 @@ async function requireAllProven(
     await removeNames(engine, added);
     throw error;
   }
+  return images;
 }
 
-/** Out of the archive; what it has not is to be here. @throws UpdateError not-proven, pull-… */
+/** Loads images from the archive; others must exist locally. @throws UpdateError not-proven, pull-… */
 async function loadAll(
   context: RunContext,
   wanted: ReadonlyMap<string, string>,
   { expected, ...how }: { expected: Expectations | null; platform: string; deadline: number },
 ): Promise<void> {
   const archive = context.options.proof.archive ?? '';
-  if (expected === null)
-    throw new UpdateError(
-      'not-proven',
-      `${archive} cannot be verified, because its expected contents are not specified`,
-    );
-  const loaded = await loadImages(context, wanted, { from: archive, expected, ...how });
-  const others = [...wanted].filter(([, reference]) => !loaded.has(reference));
-  const local = await localImages(
-    context.engine,
-    others.map(([, reference]) => reference),
-  );
-  for (const [service, reference] of others) {
-    if (local.has(reference)) continue;
-    throw new UpdateError(
-      'pull-unknown',
-      `the image ${reference} used by ${serviceOfKey(service)} is neither in ${archive} nor on this machine`,
-      { advice: 'Load the image with docker load or pull it once, then run {command} again.' },
-    );
+  if (expected === null) {
+    const message = `${archive} cannot be verified, because its expected contents are not specified`;
+    throw new UpdateError('not-proven', message);
+  }
+  const local = await localImages(context.engine, wanted.values());
+  const isHere = (reference: string) => local.has(reference) && parseReference(reference)?.digest !== null;
+  const missing = new Map([...wanted].filter(([, reference]) => !isHere(reference)));
+  const loaded = await loadImages(context, missing, { from: archive, expected, ...how });
+  for (const [service, reference] of missing) {
+    if (loaded.has(reference) || local.has(reference)) continue;
+    const message = `the image ${reference} used by ${serviceOfKey(service)} is neither in ${archive} nor on this machine`;
+    const advice = 'Load the image with docker load or pull it once, then run {command} again.';
+    throw new UpdateError('pull-unknown', message, { advice });
   }
 }
 
@@ -167,32 +166,6 @@ export function withUntagged(
   return all;
 }
 
-/** Pulls images that only the new files name, by service. Those of the release are to be proven, too. */
-export async function pullAdded(
-  context: RunContext,
-  { installation: { compose, platform }, moves, expected }: Plan,
-  added: ReadonlyMap<string, string>,
-  { journal, keepTags, deadline }: Obtaining,
-): Promise<Map<string, Image>> {
-  if (added.size === 0) return new Map();
-  const { engine, options } = context;
-  const forms =
-    keepTags && options.proof.archive === null
-      ? await formsFor(context, added.values())
-      : new Map<string, string>();
-  await journal?.write({ tags: [...journal.data.tags, ...(await tagsBefore(engine, added.values()))] });
-  if (options.proof.archive !== null) {
-    const local = await localImages(engine, added.values());
-    const isHere = (reference: string) => local.has(reference) && parseReference(reference)?.digest !== null;
-    const missing = new Map([...added].filter(([, reference]) => !isHere(reference)));
-    await loadAll(context, missing, { expected, platform, deadline });
-  } else await pullImages(context, compose, inForms(added, forms), { deadline, platform, percent: false });
-  const images = await requireLocal(engine, added.values(), forms);
-  const named = new Map([...added].filter(([key, to]) => isProvable(key, to, moves)));
-  await requireAllProven(context, named, images, { wanted: added, forms, journal, expected });
-  return images;
-}
-
 /**
  * Images that services mount (`type: image`), by names of their own: those of the release, and those that are not here.
  * Compose pulls the images of services alone, and `up` would miss them.
@@ -201,7 +174,7 @@ export async function mountedImages(
   engine: Engine,
   { services }: Model,
   names: readonly string[],
-  moves: readonly Move[],
+  updates: readonly ServiceUpdate[],
 ): Promise<Map<string, string>> {
   const all = names.flatMap((name) =>
     (services[name]?.volumes ?? []).flatMap(({ type, source = '' }, at) =>
@@ -209,17 +182,17 @@ export async function mountedImages(
     ),
   );
   const local = await localImages(engine, new Map(all).values());
-  const pulled = moves.filter(({ pull }) => pull);
+  const pulled = updates.filter(({ pull }) => pull);
   return new Map(all.filter(([, source]) => !local.has(source) || isOfRelease(source, pulled)));
 }
 
 /** Whether an image, by the key of the service or of its mount, has to be proven. */
-export const isProvable = (key: string, to: string, moves: readonly Move[]): boolean =>
-  serviceOfKey(key) === key ? moves.some(({ service }) => service === key) : isOfRelease(to, moves);
+export const isProvable = (key: string, to: string, updates: readonly ServiceUpdate[]): boolean =>
+  serviceOfKey(key) === key ? updates.some(({ service }) => service === key) : isOfRelease(to, updates);
 
 /** Whether a mounted image has the publisher and the tag of an updated image. */
-const isOfRelease = (source: string, moves: readonly Move[]): boolean =>
-  moves.some(({ to }) => {
+const isOfRelease = (source: string, updates: readonly ServiceUpdate[]): boolean =>
+  updates.some(({ to }) => {
     const [own, moved] = [parseReference(source), parseReference(to)];
     return own && moved && own.tag === moved.tag && isOnePublisher(own, moved);
   });
@@ -265,10 +238,8 @@ export async function pullWhatIsGone(
   await pullImages({ engine, log }, compose, new Map([[service, reference]]), { deadline, percent: false });
   const images = await requireLocal(engine, [reference]);
   if (!isSameImage(wanted, images.get(reference))) {
-    throw new UpdateError(
-      'recreate-failed',
-      `${reference} now points to a different image than the one that was checked`,
-    );
+    const message = `${reference} now points to a different image than the one that was checked`;
+    throw new UpdateError('recreate-failed', message);
   }
   return true;
 }

@@ -10,7 +10,7 @@ import {
   mountedImages,
   pullAdded,
   pullHookImages,
-  pullMoves,
+  pullUpdates,
   type TagNotes,
   withUntagged,
 } from './obtain-images.ts';
@@ -29,13 +29,13 @@ export async function pullAndPrepare(
   plan: Plan,
   { early, journal, begun }: BeforePull,
 ): Promise<PreparedPlan> {
-  const { installation, moves, expected } = plan;
+  const { installation, updates, expected } = plan;
   const { engine, options, log } = context;
   log.enter('pull');
   const deadline = performance.now() + options.limits.pullTimeoutMs;
   // Until all data is saved, nothing on the machine names the new version.
   const keepTags = journal === null || options.data.restorePoint;
-  const pulled = await pullMoves(context, plan, { deadline, journal, keepTags, begun });
+  const pulled = await pullUpdates(context, plan, { deadline, journal, keepTags, begun });
   const backup = journal === null ? `${stateName}/backup` : `${stateName}/backup/${journal.data.run}`;
   const prepared = await prepareFiles(engine, plan, {
     images: pulled,
@@ -48,7 +48,7 @@ export async function pullAndPrepare(
   const { references, model } = prepared;
   const images = withUntagged(pulled, references.values());
   const names = [...references.keys(), ...installation.followers.map(({ name }) => name)];
-  const mounted = await mountedImages(engine, model, names, moves);
+  const mounted = await mountedImages(engine, model, names, updates);
   const added = new Map([...references, ...mounted].filter(([, reference]) => !images.has(reference)));
   const more = await pullAdded(context, plan, added, { journal, keepTags, deadline });
   await pullHookImages(context, installation, model, { names, deadline });

@@ -17,27 +17,23 @@ export function requireProven(
   for (const [service, to] of named) {
     const proven = provenOf(service, to, expected);
     const image = images.get(to);
-    if (image === undefined || !isProven(image, proven)) {
-      const is = image?.digests.map((digest) => digest.slice(digest.indexOf('@') + 1))[0] ?? image?.id;
-      const verified = [...proven].join(' or ');
-      throw new UpdateError(
-        'not-proven',
-        is === undefined
-          ? `the image ${to} used by ${serviceOfKey(service)} is missing; the verified image is ${verified}`
-          : `the image ${to} used by ${serviceOfKey(service)} is ${is} instead of the verified ${verified}`,
-      );
-    }
+    if (image !== undefined && isProven(image, proven)) continue;
+    const is = image?.digests.map((digest) => digest.slice(digest.indexOf('@') + 1))[0] ?? image?.id;
+    const verified = [...proven].join(' or ');
+    const state =
+      is === undefined
+        ? `missing; the verified image is ${verified}`
+        : `${is} instead of the verified ${verified}`;
+    throw new UpdateError('not-proven', `the image ${to} used by ${serviceOfKey(service)} is ${state}`);
   }
 }
 
 /** @param named references by service @throws UpdateError not-proven where nothing is said of one */
 export function requireNamed(named: ReadonlyMap<string, string>, expected: Expectations['images']): void {
   for (const [service, to] of named) {
-    if (provenOf(service, to, expected).size === 0)
-      throw new UpdateError(
-        'not-proven',
-        `the image ${to} used by ${serviceOfKey(service)} is not part of a verified release`,
-      );
+    if (provenOf(service, to, expected).size > 0) continue;
+    const message = `the image ${to} used by ${serviceOfKey(service)} is not part of a verified release`;
+    throw new UpdateError('not-proven', message);
   }
 }
 

@@ -77,7 +77,7 @@ interface RecallParts {
   kind?: Installation['kind'];
 }
 
-it.each<[string, string | null, string, RecallParts, boolean]>([
+it.each<[string, string, string, RecallParts, boolean]>([
   ['a minor version', '1.0.0', 'v1.1.0', {}, true],
   ['a month', '2025.10.2', '2025.12.1', {}, true],
   ['a patch', '1.0.0', 'v1.0.1', {}, false],
@@ -89,11 +89,8 @@ it.each<[string, string | null, string, RecallParts, boolean]>([
   (_, from, targetName, changes, isSaid) => {
     const { log, lines } = rememberingLog();
     const { named: servicesNamed = true, exclude = [], kind = 'user-written' } = changes;
-    const installation = installed(
-      { 'compose.yaml': composeText({ app: 'acme/svc' }) },
-      { runningVersion: from, kind },
-    );
-    recallFiles({ installation, targetName }, { servicesNamed, exclude }, log);
+    const installation = installed({ 'compose.yaml': composeText({ app: 'acme/svc' }) }, { kind });
+    recallFiles({ installation, from, targetName }, { servicesNamed, exclude }, log);
     const said = `info: if ${targetName} comes with a new compose file, compare it with yours: the update changes only the versions in your file`;
     expect(lines).toEqual(isSaid ? [said] : []);
   },

@@ -4,15 +4,15 @@ import { describe, expect, it } from 'vitest';
 import type { ProjectFiles } from '../../../../src/core/compose/project-files.ts';
 import type { Image } from '../../../../src/engine/container.ts';
 import type { Installation } from '../../../../src/updater/compose/inspect/installation.ts';
-import {
-  draftFiles,
-  needsImages,
-  type PulledFacts,
-} from '../../../../src/updater/compose/plan/draft-files.ts';
+import { draftFiles, needsImages } from '../../../../src/updater/compose/plan/draft-files.ts';
 import type { ReleaseText } from '../../../../src/updater/compose/plan/release-texts.ts';
 import { at, composeText, generated, imageOf, installed, planTo } from '../../../build-plan.ts';
 
 const digest = { old: `sha256:${'a'.repeat(64)}`, new: `sha256:${'b'.repeat(64)}` };
+interface PulledFacts {
+  images: ReadonlyMap<string, Image>;
+  release: readonly ReleaseText[];
+}
 const nothing: PulledFacts = { images: new Map(), release: [] };
 type Texts = Record<string, string>;
 
@@ -20,7 +20,7 @@ const app = (reference: string) => composeText({ app: reference });
 
 /** The changed texts by name, and what each service must end with. */
 function drafted(from: Installation, to: string | null, pulled: PulledFacts = nothing) {
-  const { draft, expected } = draftFiles(planTo(to, from), pulled);
+  const { draft, expected } = draftFiles(planTo(to, from), pulled.images, pulled.release);
   const after = Object.fromEntries(draft.changes.map(({ path, after }) => [relative(at(''), path), after]));
   return { after, references: Object.fromEntries(expected.images) };
 }
@@ -148,7 +148,8 @@ describe('draftFiles of a generated install', () => {
     const from = install({ 'compose.yaml': own, '.env': 'SVC_VERSION=v1.0.0' });
     const { files } = draftFiles(
       planTo('v1.1.0', from),
-      release(ships(main), ships(next, 'compose.cluster.yaml')),
+      new Map(),
+      release(ships(main), ships(next, 'compose.cluster.yaml')).release,
     ).draft;
     expect(files.linkedFiles?.map(({ path }) => path)).toEqual([at('compose.cluster.yaml')]);
     expect(files.envFiles.map(({ path }) => path)).toEqual([at('.env')]);

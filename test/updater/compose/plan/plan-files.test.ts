@@ -36,10 +36,7 @@ function planned(
 ) {
   const plan = planTo(to, from);
   const text = { path: at('compose.yaml'), text: ships ?? '', description: 'the file of the new release' };
-  const { draft, expected } = draftFiles(plan, {
-    images: new Map(),
-    release: ships === undefined ? [] : [text],
-  });
+  const { draft, expected } = draftFiles(plan, new Map(), ships === undefined ? [] : [text]);
   const model = after(modelOf(draft.files));
   return planFiles(plan, { draft, expected, model, hashedNetworks: new Set(), images: new Map(), version });
 }
@@ -98,8 +95,8 @@ describe('planFiles, if a release has other services', () => {
   });
 
   it('updates no worker that the release has dropped, and does not name it as a service that stays', () => {
-    const { moves, references, laterWarnings } = planned(from, { ships: ships({ db: 'postgres:15' }) });
-    expect(moves.map(({ service }) => service)).toEqual(['app']);
+    const { updates, references, laterWarnings } = planned(from, { ships: ships({ db: 'postgres:15' }) });
+    expect(updates.map(({ service }) => service)).toEqual(['app']);
     expect([...references.keys()]).toEqual(['app']);
     expect(laterWarnings).toEqual([]);
   });

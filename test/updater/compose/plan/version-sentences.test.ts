@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { fromWord } from '../../../../src/updater/compose/inspect/describe.ts';
 import {
   nameFrom,
   nameReached,
@@ -19,8 +20,9 @@ function facts(pins: Pins, to: string | null, versions: readonly (string | undef
     { services: Object.fromEntries(services.map((name) => [name, []])) },
   );
   const plan = planTo(to, from);
-  const moves = plan.moves;
-  const images = new Map(moves.map((move, index) => [move.to, imageOf(move.service, versions[index])]));
+  const images = new Map(
+    plan.updates.map(({ to, service }, index) => [to, imageOf(service, versions[index])]),
+  );
   return preparedPlan(plan, { version: versions[0] ?? null, images });
 }
 
@@ -31,7 +33,7 @@ it.each<[string, string, string, string, string]>([
 ])('names both versions by %s', (_, tag, label, from, reached) => {
   const plan = facts([tag], null, [label]);
   const installation = { ...plan.installation, prefix: 'v' as const, runningVersion: '1.9.1' };
-  const updated = { ...plan, prefix: 'v' as const, installation };
+  const updated = { ...plan, prefix: 'v' as const, installation, from: fromWord(installation) };
   expect([nameFrom(updated), nameReached(updated)]).toEqual([from, reached]);
 });
 

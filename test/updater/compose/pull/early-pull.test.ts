@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { Cancelled } from '../../../../src/core/progress/stops.ts';
 import { UpdateError } from '../../../../src/core/progress/update-error.ts';
-import { movesOf } from '../../../../src/updater/compose/plan/plan-update.ts';
+import { updatesOf } from '../../../../src/updater/compose/plan/plan-update.ts';
 import { EarlyPull } from '../../../../src/updater/compose/pull/early-pull.ts';
 import { startEarly } from '../../../../src/updater/run/start-early.ts';
 import {
@@ -95,6 +95,6 @@ async function begun(given: Case, fits: Promise<void> = Promise.resolve()): Prom
     model: modelOf(projectFiles(texts), more),
     ...(given.running && { runningVersion: given.running }),
   });
-  early.begin(project, movesOf(project, options.target), fits);
+  early.begin(project, updatesOf(project, options), fits);
   return early;
 }

@@ -7,7 +7,7 @@ import {
   isProvable,
   mountedImages,
   pullAdded,
-  pullMoves,
+  pullUpdates,
   withUntagged,
 } from '../../../../src/updater/compose/pull/obtain-images.ts';
 import { pullAndPrepare } from '../../../../src/updater/compose/pull/pull-and-prepare.ts';
@@ -50,7 +50,7 @@ async function pullFor(kept: readonly string[], here: readonly string[]) {
   const from = installed(texts, { model: modelOf(projectFiles(texts), more) });
   const { context: doors, lines } = runContext(await local(...here));
   // A deadline that has passed: whatever is to be pulled ends there, and says what it was.
-  const images = await pullMoves(doors, planTo('v1.1.0', from), {
+  const images = await pullUpdates(doors, planTo('v1.1.0', from), {
     ...{ deadline: 0, keepTags: false },
     journal: new Journal({ state: '/nonexistent', restore: async () => {} }, journalData()),
   }).then(
@@ -60,7 +60,7 @@ async function pullFor(kept: readonly string[], here: readonly string[]) {
   return { images, lines };
 }
 
-describe('pullMoves', () => {
+describe('pullUpdates', () => {
   const [app, worker] = ['acme/svc:v1.1.0', 'acme/worker:v1.1.0'];
   const left = (name: string, reference: string) =>
     `info: ${name} has pull_policy: never, so the local image ${reference} is used`;
@@ -127,7 +127,7 @@ it('finds the images to pull that services mount: those of the release, and miss
     ...mounts.map((source) => ({ type: 'image', source, target: `/${source}` })),
   ];
   const model = { name: 'svc', services: { app: { volumes }, db: { volumes } } };
-  expect([...(await mountedImages(engine, model, ['app', 'worker'], plan.moves))]).toEqual([
+  expect([...(await mountedImages(engine, model, ['app', 'worker'], plan.updates))]).toEqual([
     ['app.volume1', 'acme/assets:v1.1.0'],
     ['app.volume3', 'other/fonts:v1.1.0'],
   ]);
@@ -140,7 +140,7 @@ it.each([
   ['app', 'acme/svc:v1.1.0', true],
   ['cron', 'acme/svc:v1.1.0', false],
 ])('requires proof for the added image %s, %s: %s', (key, to, expected) => {
-  expect(isProvable(key, to, planTo('v1.1.0', installed(texts)).moves)).toBe(expected);
+  expect(isProvable(key, to, planTo('v1.1.0', installed(texts)).updates)).toBe(expected);
 });
 
 describe('pullAdded', () => {

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type Product, productOf } from '../../../../src/core/progress/product.ts';
-import { versionLabel } from '../../../../src/engine/labels.ts';
-import { checkStepping } from '../../../../src/updater/compose/plan/stepping.ts';
-import { container, image } from '../../../build.ts';
-import { composeText, installed, planTo } from '../../../build-plan.ts';
+import { type Product, productOf } from '../../../src/core/progress/product.ts';
+import { versionLabel } from '../../../src/engine/labels.ts';
+import { runningApp } from '../../../src/updater/compose/plan/plan-update.ts';
+import { checkRequiredRelease } from '../../../src/updater/plan/check-required-release.ts';
+import { container, image } from '../../build.ts';
+import { composeText, installed, planTo } from '../../build-plan.ts';
 
 interface Case {
   /** Text of the image in the compose file. */
@@ -47,7 +48,7 @@ function check(given: Case): string[] {
       ...(given.version === undefined ? {} : { [versionLabel]: given.version }),
     },
   });
-  return checkStepping(plan, new Map([[plan.app.to, pulled]]));
+  return checkRequiredRelease(plan, pulled, runningApp(install, pulled));
 }
 
 const larder = productOf({ name: 'larder', labelPrefix: 'org.larder' });

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { checkPublished } from '../../../../src/updater/compose/plan/check-published.ts';
-import type { Plan } from '../../../../src/updater/compose/plan/plan.ts';
-import { composeText, installed, judgedBeside, planTo } from '../../../build-plan.ts';
+import type { Plan } from '../../../src/updater/compose/plan/plan.ts';
+import { checkPublished } from '../../../src/updater/plan/check-published.ts';
+import { checkedBeside, composeText, installed, planTo } from '../../build-plan.ts';
 
-/** Judged beside a registry that has these tags; null where it tells nothing. */
-const judged = (tags: readonly string[] | null, plan: Plan) =>
-  judgedBeside(
+/** Checked beside a registry that has these tags; null where it tells nothing. */
+const checked = (tags: readonly string[] | null, plan: Plan) =>
+  checkedBeside(
     (tag) => (tags === null ? null : tags.includes(tag) ? { digest: `sha256:${tag}` } : 'none'),
-    (published) => checkPublished(plan, published),
+    (lookUp) => checkPublished(plan, lookUp),
   );
 
 const planOf = (pin: string, to: string) => {
@@ -29,8 +29,8 @@ describe('checkPublished', () => {
     // Nothing moves, or to a whole release, of which the pull tells.
     ['2025.10', '2025.10.3', [], []],
     ['stable', '2025.11.1', [], []],
-  ])('allows %s to %s if the registry has %j', (pin, to, tags, questions) => {
-    const { asked } = judged(tags, planOf(pin, to));
+  ])('allows %s to %s if the registry has %j', async (pin, to, tags, questions) => {
+    const { asked } = await checked(tags, planOf(pin, to));
     expect(asked.toSorted()).toEqual(questions.map((tag) => `acme/home:${tag}`));
   });
 
@@ -84,9 +84,11 @@ describe('checkPublished', () => {
       `2025.9 does not identify a single release for app, which is pinned to 2025.8.3 (${place})`,
       'Specify the full version, such as --target 2025.9.0.',
     ],
-  ])('refuses %s to %s if the registry has %j', (pin, to, tags, message, advice) => {
-    expect(() => judged(tags, planOf(pin, to))).toThrow(
-      expect.objectContaining({ code: 'pin-unsupported', message, advice }),
-    );
+  ])('refuses %s to %s if the registry has %j', async (pin, to, tags, message, advice) => {
+    await expect(checked(tags, planOf(pin, to))).rejects.toMatchObject({
+      code: 'pin-unsupported',
+      message,
+      advice,
+    });
   });
 });

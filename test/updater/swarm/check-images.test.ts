@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { UpdateError } from '../../../src/core/progress/update-error.ts';
 import { versionLabel } from '../../../src/engine/labels.ts';
-import { checkImage } from '../../../src/updater/swarm/check-image.ts';
 import { planMoves } from '../../../src/updater/swarm/plan-moves.ts';
+import { checkImages } from '../../../src/updater/swarm/pull.ts';
 import { image } from '../../build.ts';
-import { target, updateOptions } from '../../build-plan.ts';
+import { engineWith, target, updateOptions } from '../../build-plan.ts';
 import { serviceWith, specWith, tasksOf } from '../../build-stack.ts';
 
 const { product } = updateOptions();
@@ -21,33 +21,45 @@ interface Given {
   accepted?: boolean;
 }
 
-function check({ tag, to = 'v1.5.0', version, requires, runs, accepted }: Given): string {
+async function check({ tag, to = 'v1.5.0', version, requires, runs, accepted }: Given): Promise<string> {
   const app = serviceWith(specWith({ image: `acme/svc:${tag}@sha256:a` }));
   const tasks = runs === undefined ? [] : tasksOf(['old running', { image: `acme/svc:${runs}@sha256:e` }]);
-  const plan = planMoves({ app, workers: [] }, { target: target(to), product, tasks });
+  const plan = planMoves({ app, workers: [] }, tasks, { target: target(to), product });
   const recalled = [{ version: 'v1.4.2', why: 'It loses data.' }];
   const recalls = accepted === undefined ? null : { recalled, accepted };
   const labels = {
     ...(version !== undefined && { [versionLabel]: version }),
     ...(requires !== undefined && { 'svc.release-requires': requires }),
   };
-  const images = new Map(plan.moves.map((move) => [move.to, image('x', { labels })] as const));
+  const images = new Map(plan.updates.map((update) => [update.to, image('x', { labels })] as const));
   try {
-    return checkImage({ plan, recalls }, images, product).join('; ') || 'fit';
+    const engine = await engineWith({});
+    return (await checkImages({ engine }, { ...plan, recalls }, images)).join('; ') || 'fit';
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     return `${error.code}: ${error.message}`;
   }
 }
 
-describe('checkImage', () => {
+describe('checkImages', () => {
   it.each<[situation: string, given: Given, said: string]>([
     ['a release tag is believed', { tag: 'v1.4.2', version: 'v1.3.0' }, 'fit'],
     ['a tag that floats leads there', { tag: 'stable', version: 'v1.5.0' }, 'fit'],
     [
       'it lags',
       { tag: 'stable', version: 'v1.4.2' },
-      'tag-lags: acme/svc:stable points to 1.4.2, not to v1.5.0',
+      'tag-lags: acme/svc:stable points to v1.4.2, not to v1.5.0',
+    ],
+    [
+      'it does not tell, and the registry does not respond',
+      { tag: 'stable' },
+      'acme/svc:stable does not specify its version, so it is unknown whether stable points to v1.5.0',
+    ],
+    ['a part of the version leads there', { tag: 'v1', version: 'v1.5.0' }, 'fit'],
+    [
+      'a part lags',
+      { tag: 'v1', version: 'v1.4.2' },
+      'tag-lags: acme/svc:v1 points to v1.4.2, not to v1.5.0',
     ],
     [
       'it tells less than the target and what runs',
@@ -58,7 +70,7 @@ describe('checkImage', () => {
     [
       'but not below what runs',
       { tag: 'canary', to: null, version: 'v1.4.2', runs: 'v1.4.3' },
-      'downgrade: acme/svc:canary points to 1.4.2, which is older than the running version 1.4.3',
+      'downgrade: acme/svc:canary points to v1.4.2, which is older than the running version v1.4.3',
     ],
     [
       'it points to a recalled release',
@@ -75,12 +87,12 @@ describe('checkImage', () => {
     [
       'one that was not',
       { tag: 'v1.4.2', requires: 'v1.4.9' },
-      'upgrade-step: v1.4.9 must be installed before acme/svc:v1.5.0; the running version is 1.4.2',
+      'upgrade-step: v1.4.9 must be installed before acme/svc:v1.5.0, but the running version is v1.4.2',
     ],
     [
       'one that nobody can tell of',
       { tag: 'canary', to: 'canary', requires: 'v1.4.9' },
-      'v1.4.9 must be installed before acme/svc:canary, but it is unknown whether v1.4.9 was installed',
+      'v1.4.9 must be installed before acme/svc:canary; this cannot be checked, because the running version is unknown',
     ],
-  ])('%s', (_, given, said) => expect(check(given)).toBe(said));
+  ])('%s', async (_, given, said) => expect(await check(given)).toBe(said));
 });

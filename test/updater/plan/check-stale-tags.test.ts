@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { Image } from '../../../../src/engine/container.ts';
-import { versionLabel } from '../../../../src/engine/labels.ts';
-import { checkLag, floatingMoves } from '../../../../src/updater/compose/plan/check-lag.ts';
-import type { Plan } from '../../../../src/updater/compose/plan/plan.ts';
-import { container, image } from '../../../build.ts';
-import { composeText, installed, judgedBeside, planTo } from '../../../build-plan.ts';
+import type { Image } from '../../../src/engine/container.ts';
+import { versionLabel } from '../../../src/engine/labels.ts';
+import type { Plan } from '../../../src/updater/compose/plan/plan.ts';
+import { checkStaleTags, floatingUpdates } from '../../../src/updater/plan/check-stale-tags.ts';
+import { container, image } from '../../build.ts';
+import { checkedBeside, composeText, installed, planTo } from '../../build-plan.ts';
 
 /** Of an app and a worker with these references, to v1.5.0. */
 const planOf = (app: string, worker: string, target = 'v1.5.0') =>
@@ -20,10 +20,10 @@ const telling = (version: string | null, digest = 'sha256:here') =>
 /** Digests by tag; null where the registry does not tell. */
 type Registry = Record<string, string> | null;
 
-const judged = (registry: Registry, plan: Plan, images: ReadonlyMap<string, Image>) =>
-  judgedBeside(
+const checked = (registry: Registry, plan: Plan, images: ReadonlyMap<string, Image>) =>
+  checkedBeside(
     (tag) => (registry === null ? null : registry[tag] === undefined ? 'none' : { digest: registry[tag] }),
-    (published) => checkLag(plan, images, published),
+    (lookUp) => checkStaleTags(plan, images, lookUp),
   );
 
 const lags = (message: string) =>
@@ -37,8 +37,8 @@ describe('a floating tag and a target', () => {
     ['a part that covers it', 'acme/svc:v1', 'acme/svc:v1.5', ['acme/svc:v1', 'acme/svc:v1.5']],
     ['a part that moves', 'acme/svc:v1.4', 'acme/svc:v1.4', ['acme/svc:v1.5', 'acme/svc:v1.5']],
   ])('checks %s', (_, app, worker, expected) => {
-    expect(floatingMoves(planOf(app, worker)).map(({ to }) => to)).toEqual(expected);
-    expect(floatingMoves(planOf(app, worker, 'canary'))).toEqual([]);
+    expect(floatingUpdates(planOf(app, worker)).map(({ to }) => to)).toEqual(expected);
+    expect(floatingUpdates(planOf(app, worker, 'canary'))).toEqual([]);
   });
 
   const reference = 'acme/svc:latest';
@@ -48,16 +48,16 @@ describe('a floating tag and a target', () => {
     ['a newer one, which the end tells', '1.6.0', {}, []],
     ['no version, with the digest of the target', null, { 'v1.5.0': 'sha256:here' }, []],
     ['a label of its base image, with the digest of the target', '0.9.1', { 'v1.5.0': 'sha256:here' }, []],
-  ])('accepts a tag that points to %s', (_, version, registry, warnings) => {
+  ])('accepts a tag that points to %s', async (_, version, registry, warnings) => {
     const images = new Map([[reference, telling(version)]]);
-    const { result, asked } = judged(registry, latest, images);
+    const { result, asked } = await checked(registry, latest, images);
     expect(result).toEqual(warnings);
     if (version !== null && registry !== null && !('v1.5.0' in registry)) expect(asked).toEqual([]);
   });
 
-  it('accepts a label with fewer numbers than the target', () => {
+  it('accepts a label with fewer numbers than the target', async () => {
     const images = new Map([[reference, telling('4.0.15')]]);
-    expect(judged({}, planOf(reference, reference, '4.0.15.2941'), images).result).toEqual([]);
+    expect((await checked({}, planOf(reference, reference, '4.0.15.2941'), images)).result).toEqual([]);
   });
 
   it.each<[string, string | null, Registry, string]>([
@@ -86,32 +86,32 @@ describe('a floating tag and a target', () => {
       { 'v1.5.0': 'sha256:there' },
       `${reference} and acme/svc:v1.5.0 point to different images`,
     ],
-  ])('refuses a tag that points to %s', (_, version, registry, message) => {
+  ])('refuses a tag that points to %s', async (_, version, registry, message) => {
     const images = new Map([[reference, telling(version)]]);
-    expect(() => judged(registry, latest, images)).toThrow(lags(message));
+    await expect(checked(registry, latest, images)).rejects.toThrow(lags(message));
   });
 
-  it('ignores a label if that of the running image differs from its tag', () => {
+  it('ignores a label if that of the running image differs from its tag', async () => {
     const labels = { ...container('app-1').labels, [versionLabel]: '0.9.1' };
     const app = container('app-1', { imageReference: 'acme/svc:v1.4.2', labels });
     const from = installed({ 'compose.yaml': composeText({ app: reference }) }, { services: { app: [app] } });
     const images = new Map([[reference, telling('1.5.0')]]);
-    expect(() => judged({ 'v1.5.0': 'sha256:there' }, planTo('v1.5.0', from), images)).toThrow(
+    await expect(checked({ 'v1.5.0': 'sha256:there' }, planTo('v1.5.0', from), images)).rejects.toThrow(
       lags(`${reference} and acme/svc:v1.5.0 point to different images`),
     );
   });
 
-  it("does not ask the registry about a worker's own tag", () => {
+  it("does not ask the registry about a worker's own tag", async () => {
     const plan = planOf('acme/svc:v1.4.2', 'acme/svc:edge');
     const images = new Map([['acme/svc:edge', telling(null)]]);
-    expect(judged({}, plan, images)).toEqual({ result: [], asked: [] });
+    expect(await checked({}, plan, images)).toEqual({ result: [], asked: [] });
   });
 
-  it('warns about a custom tag if the registry does not answer', () => {
+  it('warns about a custom tag if the registry does not answer', async () => {
     const plan = planOf('acme/svc:edge', 'acme/svc:edge');
     expect(plan.warnings).toEqual([]);
     const images = new Map([['acme/svc:edge', telling(null)]]);
-    expect(judged(null, plan, images)).toEqual({
+    expect(await checked(null, plan, images)).toEqual({
       result: ['acme/svc:edge does not specify its version, so it is unknown whether edge points to v1.5.0'],
       // Nobody was asked for more than that.
       asked: ['acme/svc:v1.5.0-edge'],
@@ -119,7 +119,7 @@ describe('a floating tag and a target', () => {
   });
 
   it('does not check a tag that is the target', () => {
-    expect(floatingMoves(planOf('acme/svc:v1.4', 'acme/svc:v1.5', 'v1.5')).map(({ to }) => to)).toEqual([]);
+    expect(floatingUpdates(planOf('acme/svc:v1.4', 'acme/svc:v1.5', 'v1.5')).map(({ to }) => to)).toEqual([]);
   });
 
   it.each<[string, string, string, string | null, Registry, string | null]>([
@@ -133,10 +133,10 @@ describe('a floating tag and a target', () => {
       'acme/svc:apache and acme/svc:32.0.1-apache point to different images',
     ],
     ['release-10.11', '11.0.2', 'release-11.0', null, { '11.0.2': 'sha256:here' }, null],
-  ])('from %s to %s: %s of the version %s, beside %j', (pin, to, tag, version, registry, message) => {
+  ])('from %s to %s: %s of the version %s, beside %j', async (pin, to, tag, version, registry, message) => {
     const images = new Map([[`acme/svc:${tag}`, telling(version)]]);
     const plan = planOf(`acme/svc:${pin}`, `acme/svc:${pin}`, to);
-    if (message === null) expect(judged(registry, plan, images).result).toEqual([]);
-    else expect(() => judged(registry, plan, images)).toThrow(lags(message));
+    if (message === null) expect((await checked(registry, plan, images)).result).toEqual([]);
+    else await expect(checked(registry, plan, images)).rejects.toThrow(lags(message));
   });
 });

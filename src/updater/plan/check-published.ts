@@ -1,0 +1,73 @@
+import { applyAdvice, placesOf } from '../../core/compose/pin.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { countOf } from '../../core/release/order.ts';
+import { isNumbered, parsePinTag, suffixOf } from '../../core/release/pin-tag.ts';
+import { formsOf } from '../../core/release/retag.ts';
+import { and } from '../run/log/wording.ts';
+import type { ReleasePlan, ServiceUpdate } from './release-plan.ts';
+import type { TagLookup } from './tag-lookup.ts';
+
+/**
+ * Checks in the registry, before the pull, that it has the partial version that a pin changes to. For a target with too
+ * few numbers, finds the tags of the target.
+ * Refusal: pin-unsupported, with the available tags.
+ */
+export async function checkPublished(plan: ReleasePlan, lookUp: TagLookup): Promise<void> {
+  const { release, updates } = plan;
+  if (release === null) return;
+  // App and worker often use the same image: only the first is reported.
+  const byReference = new Map(updates.toReversed().map((update) => [update.to, update] as const));
+  for (const update of byReference.values()) {
+    const { pin, tag, pull, isShort } = update;
+    const { repository } = pin.reference;
+    // Other tags are checked by the pull, which also decides if the registry does not answer.
+    const mayBeMissing = parsePinTag(tag).kind === 'part' || /\d/.test(suffixOf(pin.tag));
+    const isChecked = tag !== pin.tag.text && mayBeMissing && pull;
+    if (!isShort && (!isChecked || (await lookUp(repository, tag)) !== 'none')) continue;
+    const forms = formsOf(pin.tag, release).filter((each) => each !== pin.tag.text);
+    const digests = await Promise.all(forms.map((each) => lookUp(repository, each)));
+    const published = forms.filter((_, at) => digests[at] !== null && digests[at] !== 'none');
+    throw isShort ? unclear(plan, update, release.version, published) : unpublished(plan, update, published);
+  }
+}
+
+/** @param published the tags of the target that the registry has */
+function unpublished(
+  { targetName, updates }: ReleasePlan,
+  { pin, tag }: ServiceUpdate,
+  published: readonly string[],
+): UpdateError {
+  // A tag with fewer numbers than the pin may point to another release.
+  const own = published.find((each) => numbersIn(each) >= numbersIn(pin.tag.text));
+  const pins = updates.flatMap((update) => (update.tag === update.pin.tag.text ? [] : [update.pin]));
+  const others = own ? `; ${targetName} is published as ${and(published)}` : '';
+  const advice = own
+    ? `Set the tag ${own} manually (${placesOf(pins)}), ${applyAdvice(pin)}.`
+    : 'Check that the release is published, then run {command} again.';
+  const message = `${pin.reference.repository} has no tag ${tag}${others}`;
+  return new UpdateError('pin-unsupported', message, { advice });
+}
+
+function numbersIn(text: string): number {
+  const tag = parsePinTag(text);
+  return isNumbered(tag) ? countOf(tag.version) : 0;
+}
+
+function unclear(
+  { targetName }: ReleasePlan,
+  { pin }: ServiceUpdate,
+  version: string,
+  published: readonly string[],
+): UpdateError {
+  const found = published.length > 0 ? `; ${pin.reference.repository} has ${and(published)}` : '';
+  const whole = published
+    .map(parsePinTag)
+    .find((each) => each.kind === 'release' && each.version !== version);
+  const example =
+    whole?.kind === 'release'
+      ? `${whole.prefix}${whole.version}`
+      : `${targetName}${'.0'.repeat(Math.max(1, 3 - countOf(version)))}`;
+  const message = `${targetName} does not identify a single release for ${pin.service}, which is pinned to ${pin.tag.text} (${pin.place.description})${found}`;
+  const advice = `Specify the full version, such as --target ${example}.`;
+  return new UpdateError('pin-unsupported', message, { advice });
+}

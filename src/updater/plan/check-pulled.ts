@@ -1,0 +1,26 @@
+import { parsePinTag } from '../../core/release/pin-tag.ts';
+import type { Image } from '../../engine/container.ts';
+import { checkRecalled, type Recalls } from '../run/recalls.ts';
+import { checkRequiredRelease, type RunningApp } from './check-required-release.ts';
+import { checkStaleTags } from './check-stale-tags.ts';
+import type { ReleasePlan } from './release-plan.ts';
+import type { TagLookup } from './tag-lookup.ts';
+
+/**
+ * Checks the release in the pulled images: whether it is recalled, is the target, and can be installed over the running one.
+ * Returns warnings.
+ * @param version the version label of the app's image
+ * @param lookUp null to not check where tags point to: before a pull, and for images of an archive
+ * Refusals: recalled, tag-lags, upgrade-step.
+ */
+export async function checkPulled(
+  plan: ReleasePlan & { recalls: Recalls | null },
+  images: ReadonlyMap<string, Image>,
+  { version, running, lookUp }: { version: string | null; running: RunningApp; lookUp: TagLookup | null },
+): Promise<string[]> {
+  const { app, recalls } = plan;
+  // A release tag was checked before the pull.
+  const recalled = parsePinTag(app.tag).kind === 'release' ? [] : checkRecalled(recalls, version);
+  const stale = lookUp === null ? [] : await checkStaleTags(plan, images, lookUp);
+  return [...recalled, ...stale, ...checkRequiredRelease(plan, images.get(app.to), running)];
+}

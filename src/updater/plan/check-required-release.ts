@@ -1,0 +1,77 @@
+import { placesOf } from '../../core/compose/pin.ts';
+import { requiresLabelOf } from '../../core/progress/product.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { channelOf } from '../../core/release/channel.ts';
+import { compareVersions } from '../../core/release/order.ts';
+import { parsePinTag } from '../../core/release/pin-tag.ts';
+import type { NextTag } from '../../core/release/retag.ts';
+import { type PlannedTarget, parseTarget } from '../../core/release/target.ts';
+import type { Image } from '../../engine/container.ts';
+import { labelledVersion, type ReleasePlan } from './release-plan.ts';
+
+/** The running app, which a required intermediate release is compared with. */
+export interface RunningApp {
+  /** The app migrates the database, so its oldest container counts, not a newer worker. */
+  oldestVersion: string | null;
+  /** The app already runs the pulled image. */
+  isInstalled: boolean;
+  /** How the pin of the app changes to the required release. */
+  nextTag: (required: PlannedTarget) => NextTag;
+}
+
+/**
+ * Checks whether another release must be installed before the pulled one. Returns warnings if this is unknown.
+ * Refusal: upgrade-step, with the required release.
+ */
+export function checkRequiredRelease(
+  plan: ReleasePlan,
+  image: Image | undefined,
+  { oldestVersion: running, isInstalled, nextTag }: RunningApp,
+): string[] {
+  const { installation, app } = plan;
+  const requiresLabel = requiresLabelOf(installation.product);
+  const label = image?.labels[requiresLabel];
+  if (isInstalled) return [];
+  if (image?.config === null) {
+    return [
+      `${app.to} was built for another platform, so its labels cannot be read; it is unknown whether another release must be installed first`,
+    ];
+  }
+  if (!label) return [];
+  const step = channelOf(label) === 'stable' ? parseTarget(label) : null;
+  if (step?.kind !== 'release') {
+    return [
+      `the label ${requiresLabel}=${label} on ${app.to} does not specify a release; it is unknown whether another release must be installed first`,
+    ];
+  }
+  if (running === null) {
+    return [
+      `${step.tag} must be installed before ${app.to}; this cannot be checked, because the running version is unknown`,
+    ];
+  }
+  if (compareVersions(running, step.version) >= 0) return [];
+  const message = `${step.tag} must be installed before ${app.to}, but the running version is ${plan.prefix}${running}`;
+  const pulled = labelledVersion(app, image);
+  if (pulled !== null && compareVersions(pulled, step.version) <= 0) {
+    throw new UpdateError('upgrade-step', `${message}; the required release is not older than ${app.to}`, {
+      advice: 'The release has an incorrect label. Report this to the publisher.',
+    });
+  }
+  const advice = adviceTo(plan, step.tag, nextTag(step));
+  throw new UpdateError('upgrade-step', message, { advice, requiredRelease: step.tag });
+}
+
+/** The commands for the required release and then for the target. */
+function adviceTo(
+  { app: { pin }, updates, target, targetName }: ReleasePlan,
+  step: string,
+  next: NextTag,
+): string {
+  const pins = updates.map((update) => update.pin).filter(({ tag }) => tag.text === pin.tag.text);
+  const again = target === null ? 'without --target' : `with --target ${targetName}`;
+  if (next.kind === 'moved' && parsePinTag(next.tag).kind === 'release') {
+    return `Run the update with --target ${step} first, then run it again ${again}.`;
+  }
+  // A floating pin is only pulled again, regardless of the target.
+  return `Set the tag ${step} manually (${placesOf(pins)}) and run the update with --target ${step}. Then change the tag back to ${pin.tag.text} and run the update ${again}.`;
+}

@@ -1,0 +1,89 @@
+import { placesOf } from '../../core/compose/pin.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { compareTold, countOf } from '../../core/release/order.ts';
+import { parsePinTag } from '../../core/release/pin-tag.ts';
+import { wholeForms } from '../../core/release/retag.ts';
+import type { Image } from '../../engine/container.ts';
+import { labelledVersion, type ReleasePlan, type ServiceUpdate } from './release-plan.ts';
+import type { TagLookup } from './tag-lookup.ts';
+
+/**
+ * The services with tags that may point to a release other than the target. A worker's tag such as `edge` is not
+ * checked, because the worker may have its own versions.
+ */
+export const floatingUpdates = ({ release, updates, app }: ReleasePlan): ServiceUpdate[] =>
+  release ? updates.filter((update) => mayBeStale(update, app, release.version)) : [];
+
+function mayBeStale(update: ServiceUpdate, app: ServiceUpdate, version: string): boolean {
+  const tag = parsePinTag(update.tag);
+  switch (tag.kind) {
+    case 'release':
+      return false;
+    case 'part':
+      // A target with no more numbers than the tag is this tag.
+      return countOf(version) > countOf(tag.version);
+    case 'latest':
+    case 'word':
+      return true;
+    case 'canary':
+    case 'other':
+    case 'unversioned':
+      return update === app;
+  }
+}
+
+/**
+ * Checks that floating tags point to the target, so that no other release is installed. Returns a warning if neither
+ * the image nor the registry reports the version.
+ * @param images local images by reference; missing images are not checked
+ * Refusal: tag-lags.
+ */
+export async function checkStaleTags(
+  plan: ReleasePlan,
+  images: ReadonlyMap<string, Image>,
+  lookUp: TagLookup,
+): Promise<string[]> {
+  const { targetName } = plan;
+  const updates = floatingUpdates(plan);
+  // App and worker often come from one image.
+  const byReference = new Map(updates.map((update) => [update.to, update]));
+  const findings = await Promise.all(
+    [...byReference.values()].map((update) => compareWithTarget(plan, update, images.get(update.to), lookUp)),
+  );
+  const [first, ...others] = findings.flatMap((found) => (found?.isStale ? [found.sentence] : []));
+  if (first === undefined) return findings.flatMap((found) => found?.sentence ?? []);
+  const places = placesOf(updates.map(({ pin }) => pin));
+  const advice = `Run {command} again when the tag points to ${targetName}, or run it without --target to install the image that the tag points to now. If ${targetName} has its own tag, you can also set that tag manually (${places}).`;
+  throw new UpdateError('tag-lags', first, { detail: others, advice });
+}
+
+/** A stale tag, or a warning; null if the tag points to the target. */
+async function compareWithTarget(
+  { release, targetName, prefix }: ReleasePlan,
+  update: ServiceUpdate,
+  image: Image | undefined,
+  lookUp: TagLookup,
+): Promise<{ isStale: boolean; sentence: string } | null> {
+  const { to, tag, pin } = update;
+  const version = labelledVersion(update, image);
+  if (image === undefined || release === null) return null;
+  // A newer version only causes a warning at the end of the run.
+  if (version !== null && compareTold(version, release.version) >= 0) return null;
+  // The label may be inherited from the base image: then the registry has this image as the target.
+  const older = version && `${to} points to ${prefix}${version}, not to ${targetName}`;
+  const stale = (otherwise: string) => ({ isStale: true, sentence: older || otherwise });
+  const { repository } = pin.reference;
+  // The first of these tags that the registry has is the target.
+  for (const name of wholeForms(pin.tag, release)) {
+    const published = await lookUp(repository, name);
+    const unknown = `${to} does not specify its version, so it is unknown whether ${tag} points to ${targetName}`;
+    if (published === null) return { isStale: older !== null, sentence: older ?? unknown };
+    if (published === 'none') continue;
+    const { digest } = published;
+    const isTarget = image.digests.some((each) => each.endsWith(`@${digest}`)) || image.id === digest;
+    return isTarget ? null : stale(`${to} and ${repository}:${name} point to different images`);
+  }
+  return stale(
+    `${repository} has no tag for ${targetName}, and the image that ${tag} points to does not specify its version`,
+  );
+}

@@ -1,0 +1,11 @@
+import { type RemoteDigest, remoteDigest } from '../../engine/api/remote-digest.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+
+/** Looks up a tag, or a digest, in the registry of a repository. */
+export type TagLookup = (repository: string, tag: string) => Promise<RemoteDigest>;
+
+/** @param engine null to not ask any registry */
+export const tagLookup =
+  (engine: Engine | null): TagLookup =>
+  async (repository, tag) =>
+    engine && remoteDigest(engine, { repository, tag });
