@@ -1,24 +1,15 @@
+import type { OptionRow, OptionTable } from '../../core/progress/option-row.ts';
 import { isDataWord } from '../../core/progress/product.ts';
 import { settingsName, stateName } from '../../core/progress/state-name.ts';
 import { parseTarget, targetForms } from '../../core/release/target.ts';
 import { addressForm, readAddress } from '../../notify/address.ts';
 
-/** An option, defined once: its value, where else it can be set, and its line of `--help`. */
-interface OptionRow {
-  /** Its placeholder in the help. Without one the option is a switch, which an environment variable of 1 turns on. */
-  value?: string;
-  /** The option may be repeated. */
-  isList?: boolean;
+/** An option of the updater. A switch is also turned on by an environment variable of 1. */
+interface UpdaterOption extends OptionRow {
   /** No environment variable sets it, although one sets the option of that name of another command. */
   isTyped?: boolean;
-  /** Its values are never shown. */
-  isSecret?: boolean;
   /** A settings file may set it, because it belongs to the instance and not to a single run. */
   inFile?: boolean;
-  /** What every value must match, and its description for people. */
-  form?: readonly [form: { test(text: string): boolean }, description: string];
-  /** One or more lines. Square brackets stand for the environment variable, and braces for a name of the product. */
-  help: string;
 }
 
 /** Default time-outs. */
@@ -46,7 +37,7 @@ const proven = (form: RegExp, name: string) =>
     form: [form, `${name}=sha256:<64 hex digits>`],
   }) as const;
 const switchForm = [/^[01]$/, '1 (on) or 0 (off)'] as const;
-const log = { value: 'line|json', form: [/^(line|json)$/, 'line or json'] } as const;
+const log = { value: 'line|json', choices: ['line', 'json'] } as const;
 
 export const updateTable = {
   target: {
@@ -205,12 +196,12 @@ it lists as recalled are not installed. With --trust, it must be signed []`,
 (none: notify nothing, even if ${settingsName} contains addresses)`,
   },
   log: { ...log, help: 'Log format [] (default: line)' },
-} satisfies Record<string, OptionRow>;
+} satisfies Record<string, UpdaterOption>;
 
 export const rollbackTable = {
   yes: { help: 'Roll back; without this option, only print what would be restored' },
   'discard-current': { help: 'Do not save the current data before the rollback' },
-} satisfies Record<string, OptionRow>;
+} satisfies Record<string, UpdaterOption>;
 
 export const bumpTable = {
   to: { ...release, help: 'Release to pin the services to, in any form that --target accepts' },
@@ -237,12 +228,12 @@ export const bumpTable = {
   },
   'dry-run': { help: 'Print a diff instead of changing files' },
   log: { ...log, help: 'Log format (default: line)' },
-} satisfies Record<string, OptionRow>;
+} satisfies Record<string, UpdaterOption>;
 
-export type OptionTable = Readonly<Record<string, OptionRow>>;
+export type UpdaterOptions = OptionTable<UpdaterOption>;
 
 /** The options of an instance that commands other than `update` share with it. */
-const shared = (...names: (keyof typeof updateTable)[]): OptionTable =>
+const shared = (...names: (keyof typeof updateTable)[]): UpdaterOptions =>
   Object.fromEntries(names.map((name) => [name, updateTable[name]]));
 
 const ofServices = ['service', 'exclude', 'version-var', 'wait-timeout'] as const;
@@ -264,7 +255,7 @@ export const commandWords = [
 export type Command = (typeof commandWords)[number] | 'help' | 'version';
 
 /** The options of each command. */
-export const optionsOf: Readonly<Record<Command, OptionTable>> = {
+export const optionsOf: Readonly<Record<Command, UpdaterOptions>> = {
   update: updateTable,
   plan: updateTable,
   // No option for data: without the lock, looking at data could disturb a database that an update is using.
@@ -315,7 +306,7 @@ export type SettingForm = 'value' | 'list' | 'switch' | 'pairs';
 
 /** The settings of a settings file by their keys: options, and the data that a restore point contains. */
 export const settings = new Map<string, { name: string; form: SettingForm }>([
-  ...Object.entries<OptionRow>({ ...updateTable, ...bumpTable }).flatMap(([name, row]) => {
+  ...Object.entries<UpdaterOption>({ ...updateTable, ...bumpTable }).flatMap(([name, row]) => {
     const form: SettingForm = row.isList ? 'list' : row.value === undefined ? 'switch' : 'value';
     return row.inFile ? [[keyOf(name), { name, form }] as const] : [];
   }),

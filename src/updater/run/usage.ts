@@ -1,7 +1,8 @@
 import { filled } from '../../core/progress/advice.ts';
+import { optionLabel } from '../../core/progress/option-row.ts';
 import { type Product, roleLabelOf, svc } from '../../core/progress/product.ts';
 import { settingsName } from '../../core/progress/state-name.ts';
-import { bumpTable, type OptionTable, rollbackTable, updateTable, variableOf } from './option-table.ts';
+import { bumpTable, rollbackTable, type UpdaterOptions, updateTable, variableOf } from './option-table.ts';
 
 const trace =
   'SVC_UPDATER_TRACE=1 prints the duration of each child process and each engine request to standard error.';
@@ -19,13 +20,13 @@ export function usageOf(product: Product): string {
     ? 'Options for update, plan and fetch, with their environment variables in brackets:'
     : 'Options for update, plan and fetch:';
   /** Descriptions begin in column 30. */
-  const linesOf = (table: OptionTable): string =>
+  const linesOf = (table: UpdaterOptions): string =>
     Object.entries(table)
-      .map(([option, { value = '', isList, help }]) => {
-        const example = isList ? '=a,b' : value === '' ? '=1' : '';
+      .map(([option, row]) => {
+        const example = row.isList ? '=a,b' : row.value === undefined ? '=1' : '';
         const variable = isSvc ? ` [${variableOf(option)}${example}]` : '';
-        const text = filled(help, { services, versionVariable }).replace(' []', variable);
-        return `${`  --${option} ${value}`.padEnd(30)}${text.replaceAll('\n', `\n${' '.repeat(30)}`)}\n`;
+        const text = filled(row.help, { services, versionVariable }).replace(' []', variable);
+        return `${`  ${optionLabel(option, row)}`.padEnd(30)}${text.replaceAll('\n', `\n${' '.repeat(30)}`)}\n`;
       })
       .join('');
   return `${name}-updater updates a running ${name} instance to another release.
