@@ -119,7 +119,7 @@ export class ChannelFiles {
 
   /** The stored files of signers that are still trusted. */
   async #stored(channel: Channel): Promise<ChannelFile[]> {
-    const files = await this.#context.ledger.channelFiles(channel);
+    const files = await this.#context.ledger.ofSigners('channel-files', channel);
     const signers = this.#trust ? signersOf(this.#trust) : [];
     return signers.flatMap((signer) => files[signer] ?? []);
   }

@@ -107,7 +107,7 @@ export class CurrentOffer {
 
   /** @throws HostFailure if the store fails */
   async setChannel(channel: Channel): Promise<void> {
-    await this.#context.ledger.setChannel(channel);
+    await this.#context.ledger.edit('channel', () => channel);
     this.#channel = channel;
     this.#feed?.lookFor(channel);
   }
@@ -116,7 +116,10 @@ export class CurrentOffer {
   async skip(version: string | null): Promise<boolean> {
     const { offered } = await this.now();
     if (version !== null && version !== offered.latest?.version) return false;
-    await this.#context.ledger.setSkipped(version);
+    const since = new Date().toISOString();
+    await this.#context.ledger.edit('skip', (now) =>
+      version === null ? null : now?.version === version ? now : { version, since },
+    );
     return true;
   }
 
@@ -155,12 +158,12 @@ export class CurrentOffer {
     const { ledger, settings } = this.#context;
     const run = last === undefined ? await this.#lastRun() : last;
     // If the store does not respond, the status reports it elsewhere.
-    const channel = await ledger.channel().catch(() => this.#channel);
+    const channel = (await ledger.read('channel').catch(() => this.#channel)) ?? 'stable';
     const isNew = channel !== this.#channel;
     this.#channel = channel;
     // Another server has set it, and the signatures of its releases have not been checked, nor its channel file read.
     if (isNew) this.#feed?.lookFor(channel);
-    this.#skipped = await ledger.skipped().catch(() => this.#skipped);
+    this.#skipped = await ledger.read('skip').catch(() => this.#skipped);
     const word = await this.word();
     const published = this.#feed?.releases ?? null;
     const withHeld = published && without(published, word.recalled);

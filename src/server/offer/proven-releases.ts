@@ -137,7 +137,7 @@ export class ProvenReleases {
     const channel = channelOf(line[0]?.version ?? '');
     if (channel === null) return;
     try {
-      const times = await ledger.lastOffered(channel);
+      const times = await ledger.ofSigners('offered', channel);
       const last = signersOf(this.#trust)
         .flatMap((signer) => times[signer] ?? [])
         .reduce<string | null>((a, b) => (a !== null && Date.parse(a) >= Date.parse(b) ? a : b), null);

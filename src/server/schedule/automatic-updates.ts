@@ -1,5 +1,5 @@
 import { byItself } from '../../wire/codes.ts';
-import type { AutomaticChoice, AutomaticSettings } from '../contract/automatic.ts';
+import { type AutomaticChoice, type AutomaticSettings, whatIsSaid } from '../contract/automatic.ts';
 import type { RepeatedCheck } from '../host/keep-looking.ts';
 import { offeredOf } from '../offer/offer.ts';
 import type { RunStarter } from '../run/run-starter.ts';
@@ -29,14 +29,19 @@ export class AutomaticUpdates implements RepeatedCheck {
   async settings(): Promise<AutomaticSettings> {
     const { ledger, settings } = this.#parts;
     // If the store does not respond, the status reports it elsewhere.
-    this.#settings = await ledger.automatic(settings.automatic).catch(() => this.#settings);
+    const stored = await ledger.read('automatic').catch(() => this.#settings);
+    this.#settings = stored ?? settings.automatic;
     return this.#settings;
   }
 
   /** @throws HostFailure if the store fails */
-  async set(said: AutomaticChoice): Promise<void> {
+  async set(choice: AutomaticChoice): Promise<void> {
     const { ledger, settings } = this.#parts;
-    this.#settings = await ledger.setAutomatic(settings.automatic, said);
+    const changed = await ledger.edit('automatic', (now) => ({
+      ...(now ?? settings.automatic),
+      ...whatIsSaid(choice),
+    }));
+    this.#settings = changed ?? settings.automatic;
   }
 
   async look(): Promise<void> {
