@@ -6,43 +6,28 @@ import { recallOf } from '../../provenance/channel-file.ts';
 import type { ReleaseFile } from '../../provenance/release-file.ts';
 import type { OfferedSetting, Reason, Run, Skipped, Status } from '../../wire/status.ts';
 import type { StartOrder } from '../contract/instance-updates.ts';
-import type { Settings } from '../contract/options.ts';
-import type { Timing } from '../contract/timing.ts';
 import type { Listeners } from '../host/listeners.ts';
 import type { SurroundingsCache } from '../place/surroundings.ts';
-import type { Ledger } from '../store/ledger.ts';
 import { ChannelFiles } from './channel-files.ts';
 import { LagWatch } from './lag.ts';
 import {
   type Destination,
   destinationOf,
   firstStepTo,
-  type Offer,
+  type Offered,
   type OfferFacts,
   offer,
   offerFields,
   verifiedDestination,
 } from './offer.ts';
-import { ProvenReleases } from './proven-releases.ts';
+import { type FeedContext, ProvenReleases } from './proven-releases.ts';
 import { noWord, type PublisherWord, without, wordOf } from './publisher-word.ts';
 
-interface OfferContext {
-  settings: Settings;
-  timing: Timing;
-  ledger: Ledger;
+interface OfferContext extends FeedContext {
   engine: EngineSocket;
   place: SurroundingsCache;
   listeners: Listeners;
   closing: AbortSignal;
-}
-
-type WordFields = Pick<Status, 'feedError' | 'recalled' | 'urgent'>;
-
-/** The offer at one moment, its facts and its fields in the status. */
-interface OfferNow {
-  known: OfferFacts;
-  offered: Offer;
-  fields: ReturnType<typeof offerFields> & WordFields;
 }
 
 /** The current offer, made from the feed, the channel, and the releases that earlier runs did not reach. */
@@ -153,8 +138,8 @@ export class CurrentOffer {
     return app && (await engine.inspect(app.id))?.env;
   }
 
-  /** @param last the last run, if the caller has read it already */
-  async now(last?: Run | null): Promise<OfferNow> {
+  /** The offer at one moment, its facts and its fields in the status. @param last the last run, if the caller has read it already */
+  async now(last?: Run | null) {
     const { ledger, settings } = this.#context;
     const run = last === undefined ? await this.#lastRun() : last;
     // If the store does not respond, the status reports it elsewhere.
@@ -183,7 +168,13 @@ export class CurrentOffer {
     const offered = offer(known);
     const listed = await this.settings(known.proofs?.get(offered.next?.version ?? ''));
     const fields = { ...offerFields(offered, known, listed), ...this.#wordFields(word) };
-    return { known, offered, fields };
+    const { publishedAt = null } = offered.next ?? {};
+    const available: Offered | null = fields.next && {
+      ...fields.next,
+      publishedAt,
+      isSkipped: fields.skipped !== null,
+    };
+    return { known, offered, fields, available };
   }
 
   /** What the publisher says about this instance. Never rejects. */
@@ -196,7 +187,11 @@ export class CurrentOffer {
     return wordOf(file, { version: settings.version, rollout, isSigned, now: Date.now() });
   }
 
-  #wordFields({ recalled, urgent, staleSince }: PublisherWord): WordFields {
+  #wordFields({
+    recalled,
+    urgent,
+    staleSince,
+  }: PublisherWord): Pick<Status, 'feedError' | 'recalled' | 'urgent'> {
     const recall = recallOf({ recalled }, this.#context.settings.version);
     const { failure = null, nextCheckAt = '' } = this.#feed ?? {};
     const stale = `channel.json expired at ${staleSince}`;
