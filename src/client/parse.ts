@@ -72,7 +72,7 @@ function readArgs(words: readonly string[], { options, arguments: wanted = [] }:
   }
   for (const [at, { name, choices, isOptional }] of wanted.entries()) {
     const word = given[at];
-    const wrong = word === undefined ? null : describeWrongValue({ choices }, word);
+    const wrong = word === undefined || !choices ? null : describeWrongValue({ choices }, word);
     if (wrong !== null) mistakes.push(`${name} ${wrong}.`);
     if (word === undefined && !isOptional)
       mistakes.push(`${name} is missing${choices ? `: ${choices.join(' or ')}` : ''}.`);

@@ -81,13 +81,13 @@ export function readArguments(
   return read;
 }
 
+const switchForm = [/^[01]$/, '1 (on) or 0 (off)'] as const;
+
 /** What is wrong with a value, as the end of a sentence; null if nothing is. */
-export function describeWrongValue(
-  { choices, form, isSecret }: Omit<OptionRow, 'help'>,
-  value: string,
-): string | null {
-  const isRight = choices?.includes(value) ?? form?.[0].test(value) ?? true;
-  if (isRight) return null;
+export function describeWrongValue(row: Omit<OptionRow, 'help'>, value: string): string | null {
+  const { choices, isSecret } = row;
+  const form = row.form ?? (row.value === undefined ? switchForm : null);
+  if (choices?.includes(value) ?? form?.[0].test(value) ?? true) return null;
   return `must be ${choices?.join(' or ') ?? form?.[1]}${isSecret ? '' : `, not "${value}"`}`;
 }
 

@@ -36,7 +36,9 @@ const proven = (form: RegExp, name: string) =>
     isList: true,
     form: [form, `${name}=sha256:<64 hex digits>`],
   }) as const;
-const switchForm = [/^[01]$/, '1 (on) or 0 (off)'] as const;
+const absolute = [/^\//, 'an absolute path'] as const;
+const directory = { value: 'DIR', form: absolute } as const;
+const absoluteFile = { value: 'FILE', form: absolute } as const;
 const log = { value: 'line|json', choices: ['line', 'json'] } as const;
 
 export const updateTable = {
@@ -52,8 +54,7 @@ floating tag, e.g. stable []
     help: 'Compose project []',
   },
   dir: {
-    value: 'DIR',
-    form: [/^\//, 'an absolute path'],
+    ...directory,
     help: 'Compose directory, as a path inside the container []',
   },
   stack: {
@@ -72,7 +73,6 @@ compose directory, repeatable []
   },
   'stop-first': {
     inFile: true,
-    form: switchForm,
     help: 'Swarm only: stop all old app tasks before starting new ones []',
   },
   container: {
@@ -112,31 +112,25 @@ compose directory, repeatable []
 the value is read from the terminal`,
   },
   'set-file': {
-    value: 'FILE',
-    form: [/^\//, 'an absolute path'],
+    ...absoluteFile,
     help: `File with NAME=VALUE lines for new settings, as a path inside the container []`,
   },
   'accept-drift': {
-    form: switchForm,
     help: 'Update even if containers differ from the compose files []',
   },
   'accept-own-build': {
     inFile: true,
-    form: switchForm,
     help: 'Replace an image that was built from the compose file with that of the registry []',
   },
   'accept-recalled': {
-    form: switchForm,
     help: 'Install a release even if the channel file lists it as recalled []',
   },
   'restore-point': {
     inFile: true,
-    form: switchForm,
     help: 'Save the data before the update, and restore it if the update fails []',
   },
   'restore-dir': {
-    value: 'DIR',
-    form: [/^\//, 'an absolute path'],
+    ...directory,
     help: `Directory for restore points, as a path inside the container []
 (default: ${stateName}/restore)`,
   },
@@ -147,10 +141,9 @@ long is ended, and the old version is started again [] (default: none)`,
   },
   'remove-old-images': {
     inFile: true,
-    form: switchForm,
     help: 'After the update, remove all unused images in the repositories of the services []',
   },
-  'no-rollback': { form: switchForm, help: 'Do not roll back version and data after a failed update []' },
+  'no-rollback': { help: 'Do not roll back version and data after a failed update []' },
   expect: {
     ...proven(/^[\w./:-]+=sha256:[0-9a-f]{64}$/, 'NAME'),
     help: `Expected image digest for a service or a repository, repeatable;
@@ -161,25 +154,21 @@ one of the digests for the same NAME must match []`,
     help: 'Expected digest of a file in the release, repeatable []',
   },
   release: {
-    value: 'DIR',
-    form: [/^\//, 'an absolute path'],
+    ...directory,
     help: `Directory that contains a signed release.json, as a path inside the container;
 no other release is installed []`,
   },
   archive: {
-    value: 'FILE',
-    form: [/^\//, 'an absolute path'],
+    ...absoluteFile,
     help: `Release archive to install instead of pulling from a registry, as a path
 inside the container []`,
   },
   trust: {
-    value: 'FILE',
-    form: [/^\//, 'an absolute path'],
+    ...absoluteFile,
     help: 'Trust file that lists who may sign releases, as a path inside the container []',
   },
   'channel-file': {
-    value: 'FILE',
-    form: [/^\//, 'an absolute path'],
+    ...absoluteFile,
     help: `Channel file of the publisher, as a path inside the container; the releases that
 it lists as recalled are not installed. With --trust, it must be signed []`,
   },
