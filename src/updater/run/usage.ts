@@ -2,10 +2,27 @@ import { filled } from '../../core/progress/advice.ts';
 import { optionLabel } from '../../core/progress/option-row.ts';
 import { type Product, roleLabelOf, svc } from '../../core/progress/product.ts';
 import { settingsName } from '../../core/progress/state-name.ts';
-import { bumpTable, rollbackTable, type UpdaterOptions, updateTable, variableOf } from './option-table.ts';
+import {
+  bumpTable,
+  type Command,
+  optionsOf,
+  rollbackTable,
+  type UpdaterOptions,
+  updateTable,
+  variableOf,
+} from './option-table.ts';
 
 const trace =
   'SVC_UPDATER_TRACE=1 prints the duration of each child process and each engine request to standard error.';
+
+/** The options that a command has in common with `update`. */
+function sharedOptions(command: Command, end: string): string {
+  const names = Object.keys(optionsOf[command]).filter((name) => name in updateTable);
+  const [last, ...others] = names.map((name) => `--${name}`).reverse();
+  const title = command === 'restore-point' ? 'restore-point rm' : command;
+  const text = `Options of ${title}: ${others.reverse().join(', ')} and ${last} as above${end}`;
+  return text.replaceAll(/(.{1,120})(?:$| )/g, '$1\n').trimEnd();
+}
 
 /** What `--help` prints. Only the help of svc shows the environment variables, because only operators of svc set them. */
 export function usageOf(product: Product): string {
@@ -45,12 +62,10 @@ If the update fails before the new version starts, the instance is restored.
 
 ${heading}
 ${linesOf(updateTable)}
-Options of rollback: --project, --dir, --container, --service, --exclude, --version-var, --wait-timeout, --restore-dir,
---notify and --log as above, and:
+${sharedOptions('rollback', ', and:')}
 ${linesOf(rollbackTable)}
-Options of restore-point rm: --project, --dir, --container, --restore-dir and --log as above.
-Options of report: --target, --project, --dir, --stack, --file, --container, --service, --exclude, --version-var,
---wait-timeout and --log as above.
+${sharedOptions('restore-point', '.')}
+${sharedOptions('report', '.')}
 
 Options of bump:
 ${linesOf(bumpTable)}
