@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { OptionTable } from '../core/progress/option-row.ts';
 import type { Trust } from '../provenance/trust.ts';
 
 /** A positional argument. */
@@ -10,25 +11,16 @@ export interface Argument {
   isOptional?: true;
 }
 
-/** An option such as `--json`; its name is without the dashes. */
-export interface Option extends Argument {
-  /** The placeholder of its value, in capitals: `SECONDS`. Left out for a flag. */
-  value?: string;
-  /** It can be given several times. Only one option of a command can be a list. */
-  isList?: true;
-  /** A phrase in the imperative, without a full stop. */
-  help: string;
-}
-
 /** One command. In its texts, `{product}` is the name of the product. */
 export interface ClientCommand {
   /** The words after `svc`: `instance status`. */
   name: string;
   /** One sentence in the imperative, without a full stop. */
   summary: string;
-  /** The arguments and options: `[--json]`. */
-  usage: string;
-  options: readonly Option[];
+  /** The arguments and options, if they do not follow from the two lists. */
+  usage?: string;
+  /** The help of each is a phrase in the imperative, without a full stop. Only one option can be a list. */
+  options: OptionTable;
   arguments?: readonly Argument[];
   examples: readonly (readonly [line: string, does: string])[];
   /**
@@ -41,7 +33,7 @@ export interface ClientCommand {
 /** The parsed arguments of a command. */
 export interface Args {
   /** By name without dashes; an option without a value is `true`. */
-  options: Readonly<Record<string, string | true>>;
+  options: Record<string, string | true>;
   /** The values of the option that is a list. */
   list: readonly string[];
   words: readonly string[];

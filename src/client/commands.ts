@@ -1,5 +1,3 @@
-import { filled } from '../core/progress/advice.ts';
-import { mapTexts } from '../core/progress/plain-text.ts';
 import type { ClientCommand } from './command.ts';
 import { completion } from './commands/completion.ts';
 import { instanceAutomatic } from './commands/instance-automatic.ts';
@@ -13,10 +11,9 @@ import { instanceSkip } from './commands/instance-skip.ts';
 import { instanceStatus } from './commands/instance-status.ts';
 import { instanceUpdate } from './commands/instance-update.ts';
 import { updateCommand } from './commands/update.ts';
-import { names } from './names.ts';
 
 /** In the order in which help lists them. */
-const commands: readonly ClientCommand[] = [
+export const clientCommands: readonly ClientCommand[] = [
   instanceStatus,
   instanceChannel,
   instanceSkip,
@@ -30,7 +27,3 @@ const commands: readonly ClientCommand[] = [
   updateCommand,
   completion,
 ];
-
-/** All commands, with the name of the product in their texts. */
-export const allCommands = (): readonly ClientCommand[] =>
-  mapTexts(commands, (text) => filled(text, { product: names().name }));

@@ -1,9 +1,10 @@
 import { constants } from 'node:os';
+import { filled } from '../core/progress/advice.ts';
 import { type ProductOptions, productOf } from '../core/progress/product.ts';
 import { readTrust, type Trust } from '../provenance/trust.ts';
 import { CommandUsageError, type Context, Failure, stoppedCode } from './command.ts';
 import { askForOffers, offersAfter } from './commands/completion.ts';
-import { allCommands } from './commands.ts';
+import { clientCommands } from './commands.ts';
 import { helpOf, helpOfAll } from './help.ts';
 import { names, setProduct } from './names.ts';
 import { findCommand, parseTyped } from './parse.ts';
@@ -111,22 +112,22 @@ class Process {
   async #command(words: readonly string[]): Promise<number> {
     const { stdout, stderr } = process;
     const { name: program } = names();
-    const commands = allCommands();
     const say = (text: string) => void (text !== '' && stderr.write(`${text}\n`));
     const [first, ...rest] = words;
     if (first === askForOffers) {
-      stdout.write(`${offersAfter(rest, commands)}\n`);
+      stdout.write(`${filled(offersAfter(rest, clientCommands), { product: program })}\n`);
       return 0;
     }
     try {
-      const typed = parseTyped(words, commands);
+      const typed = parseTyped(words, clientCommands);
       if (typed.kind === 'run') return await typed.command.run(this.#context(typed.args));
       if (typed.kind === 'version') stdout.write(`${program} ${this.#version}\n`);
-      else stdout.write(typed.command === null ? helpOfAll(commands, typed.group) : helpOf(typed.command));
+      else
+        stdout.write(typed.command === null ? helpOfAll(clientCommands, typed.group) : helpOf(typed.command));
       return 0;
     } catch (error) {
       if (error instanceof CommandUsageError) {
-        const name = findCommand(words, commands)?.name ?? (words[0] === 'instance' ? words[0] : '');
+        const name = findCommand(words, clientCommands)?.name ?? (words[0] === 'instance' ? words[0] : '');
         // The message contains arguments, which may contain control characters.
         const mistakes = error.message.split('\n').map(cleanText).join('\n');
         say(`${program}: ${mistakes}\nHelp: ${[program, name, '--help'].filter(Boolean).join(' ')}`);

@@ -1,3 +1,5 @@
+import { filled } from '../core/progress/advice.ts';
+import { optionLabel } from '../core/progress/option-row.ts';
 import type { ClientCommand } from './command.ts';
 import { names } from './names.ts';
 import { table } from './text.ts';
@@ -25,24 +27,42 @@ export function helpOfAll(commands: readonly ClientCommand[], group: string): st
 }
 
 export function helpOf(command: ClientCommand): string {
-  const { name, summary, usage, options, examples } = command;
-  const rows = options.map((option) => [
-    `--${option.name}${option.value === undefined ? '' : ` ${option.value}`}`,
-    option.help + (option.choices === undefined ? '' : ` (${option.choices.join(', ')})`),
+  const { name, summary, options, examples } = command;
+  const rows = Object.entries(options).map(([option, row]) => [
+    optionLabel(option, row),
+    row.help + (row.choices === undefined ? '' : ` (${row.choices.join(', ')})`),
   ]);
   return lines(
     summary,
     '',
-    `  ${names().name} ${name} ${usage}`.trimEnd(),
+    `  ${names().name} ${name} ${usageText(command)}`.trimEnd(),
     ...(rows.length === 0 ? [] : ['', ...table(rows)]),
     '',
     'Examples:',
-    ...table(examples),
+    ...table(examples.map((row) => row.map(fill))),
     ...(name.startsWith('instance ') ? ['', ...settings()] : []),
   );
 }
 
-const lines = (...all: string[]): string => `${all.join('\n')}\n`;
+/** `<CHANNEL> [--when-idle | --force] [--json]`. */
+function usageText({ usage, arguments: words = [], options }: ClientCommand): string {
+  const rows = Object.entries(options);
+  const optionTexts = rows
+    .filter(([, { instead }]) => instead === undefined)
+    .map(([name, row]) => {
+      const others = rows.filter(([, { instead }]) => instead === name);
+      const labels = [[name, row] as const, ...others].map((each) => optionLabel(...each));
+      return `[${labels.join(' | ')}]${row.isList ? '...' : ''}`;
+    });
+  return (
+    usage ??
+    [...words.map(({ name, choices }) => `<${choices?.join('|') ?? name}>`), ...optionTexts].join(' ')
+  );
+}
+
+const lines = (...all: string[]): string => fill(`${all.join('\n')}\n`);
+
+const fill = (text: string): string => filled(text, { product: names().name });
 
 /** `svc` is pronounced letter by letter. */
 const a = (name: string): string => `${/^[aeio]|^svc$/.test(name) ? 'an' : 'a'} ${name}`;

@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { type ArgumentMessages, describeWrongValue, readArguments } from '../core/progress/option-row.ts';
 import { type Args, type ClientCommand, CommandUsageError } from './command.ts';
 import { names } from './names.ts';
 
@@ -14,11 +14,13 @@ export function parseTyped(words: readonly string[], commands: readonly ClientCo
   const named = words[0] === 'help' ? [...words.slice(1), '--help'] : words;
   const command = findCommand(named, commands);
   if (command === null) return withoutCommand(named, commands);
-  const { args, mistakes, wantsHelp } = readArgs(named.slice(command.name.split(' ').length), command);
-  if (wantsHelp) return { kind: 'help', command, group: command.name };
+  if (wantsHelp(named)) return { kind: 'help', command, group: command.name };
+  const { args, mistakes } = readArgs(named.slice(command.name.split(' ').length), command);
   if (mistakes.length > 0) throw new CommandUsageError(mistakes.join('\n'));
   return { kind: 'run', command, args };
 }
+
+const wantsHelp = (words: readonly string[]): boolean => words.includes('--help') || words.includes('-h');
 
 /** The command whose name the words begin with. */
 export const findCommand = (
@@ -34,8 +36,7 @@ function withoutCommand(words: readonly string[], commands: readonly ClientComma
   const [first = ''] = words;
   const group = commands.some(({ name }) => name.startsWith(`${first} `)) ? first : '';
   const rest = group === '' ? words : words.slice(1);
-  if (rest.includes('--help') || rest.includes('-h') || rest[0] === 'help')
-    return { kind: 'help', command: null, group };
+  if (wantsHelp(rest) || rest[0] === 'help') return { kind: 'help', command: null, group };
   if (group === '' && (first === '--version' || first === '-V')) return { kind: 'version' };
   const known = commands
     .map(({ name }) => name)
@@ -47,59 +48,36 @@ function withoutCommand(words: readonly string[], commands: readonly ClientComma
   throw new CommandUsageError(`${unknown} Commands: ${known.join(', ')}`);
 }
 
-function readArgs(
-  words: readonly string[],
-  command: ClientCommand,
-): { args: Args; mistakes: string[]; wantsHelp: boolean } {
+const messages: ArgumentMessages = {
+  unknown: (option) => `Unknown option ${option}.`,
+  noValue: (option, placeholder) => `${option} requires a value (${placeholder}).`,
+  extraValue: (option) => `${option} takes no value.`,
+  twice: (option) => `${option} was given twice.`,
+};
+
+function readArgs(words: readonly string[], { options, arguments: wanted = [] }: ClientCommand) {
   const end = words.indexOf('--');
   const own = end < 0 ? words : words.slice(0, end);
-  const { tokens } = parseArgs({
-    args: [...own],
-    options: {
-      help: { type: 'boolean', short: 'h' },
-      ...Object.fromEntries(
-        command.options.map(({ name, value }) => [name, { type: value ? 'string' : 'boolean' }] as const),
-      ),
-    },
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  });
-  const options: Record<string, string | true> = {};
-  const given: string[] = [];
-  const list: string[] = [];
-  const mistakes: string[] = [];
-  const wantsHelp = tokens.some((token) => token.kind === 'option' && token.name === 'help');
-  for (const token of tokens) {
-    if (token.kind === 'positional') given.push(token.value);
-    if (token.kind !== 'option' || token.name === 'help') continue;
-    const option = command.options.find(({ name }) => `--${name}` === token.rawName);
-    const value = token.value ?? '';
-    if (option === undefined) mistakes.push(`Unknown option ${token.rawName}.`);
-    else if (Object.hasOwn(options, option.name)) mistakes.push(`--${option.name} was given twice.`);
-    else if (option.value === undefined) {
-      if (token.value !== undefined) mistakes.push(`--${option.name} takes no value.`);
-      options[option.name] = true;
-    } else if (value === '' || (!token.inlineValue && /^-./.test(value))) {
-      mistakes.push(`--${option.name} requires a value (${option.value}).`);
-    } else if (option.choices?.includes(value) === false) {
-      mistakes.push(`--${option.name} must be ${option.choices.join(' or ')}, not "${value}".`);
-    } else if (option.isList) list.push(value);
-    else options[option.name] = value;
+  const { values, words: given, mistakes } = readArguments(own, options, messages);
+  const args: Args = { options: {}, list: [], words: given };
+  for (const [name, row] of Object.entries(options)) {
+    const { instead, isList, value: placeholder } = row;
+    const texts = values.get(name) ?? [];
+    const wrong = texts.flatMap((text) => describeWrongValue(row, text) ?? []);
+    mistakes.push(...wrong.map((mistake) => `--${name} ${mistake}.`));
+    if (texts.length > 0 && instead !== undefined && values.has(instead))
+      mistakes.push(`--${instead} and --${name} cannot be combined.`);
+    if (isList) args.list = texts;
+    else if (texts[0] !== undefined) args.options[name] = placeholder === undefined ? true : texts[0];
   }
-  mistakes.push(...wordMistakes(given, command));
-  if (end >= 0 && end < words.length - 1) mistakes.push('No arguments are allowed after --.');
-  return { args: { options, list, words: given }, mistakes, wantsHelp };
-}
-
-function wordMistakes(given: readonly string[], { arguments: wanted = [] }: ClientCommand): string[] {
-  const mistakes = wanted.flatMap(({ name, choices, isOptional = false }, at) => {
+  for (const [at, { name, choices, isOptional }] of wanted.entries()) {
     const word = given[at];
-    if (word === undefined && isOptional) return [];
-    if (word === undefined) return [`${name} is missing${choices ? `: ${choices.join(' or ')}` : ''}.`];
-    return choices?.includes(word) === false
-      ? [`${name} must be ${choices.join(' or ')}, not "${word}".`]
-      : [];
-  });
-  return [...mistakes, ...given.slice(wanted.length).map((word) => `Unexpected argument "${word}".`)];
+    const wrong = word === undefined || !choices ? null : describeWrongValue({ choices }, word);
+    if (wrong !== null) mistakes.push(`${name} ${wrong}.`);
+    if (word === undefined && !isOptional)
+      mistakes.push(`${name} is missing${choices ? `: ${choices.join(' or ')}` : ''}.`);
+  }
+  mistakes.push(...given.slice(wanted.length).map((word) => `Unexpected argument "${word}".`));
+  if (end >= 0 && end < words.length - 1) mistakes.push('No arguments are allowed after --.');
+  return { args, mistakes };
 }

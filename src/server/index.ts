@@ -1,6 +1,7 @@
 import type { Product, ProductOptions } from '../core/progress/product.ts';
+import type { InstanceOptions } from './contract/instance-options.ts';
 import type { InstanceUpdates } from './contract/instance-updates.ts';
-import { type InstanceOptions, readOptions } from './contract/options.ts';
+import { readOptions } from './contract/options.ts';
 import { createHandler } from './http/handler.ts';
 import { methodsOf } from './http/methods.ts';
 import { createUpdates } from './updates.ts';
@@ -32,12 +33,6 @@ export type {
   UpToDate,
 } from '../wire/status.ts';
 export type {
-  InstanceUpdates,
-  RollbackOrder,
-  UpdateEvents,
-  UpdateOrder,
-} from './contract/instance-updates.ts';
-export type {
   Caller,
   InstanceOptions,
   Job,
@@ -45,7 +40,13 @@ export type {
   KnownBuildServer,
   Preparation,
   Store,
-} from './contract/options.ts';
+} from './contract/instance-options.ts';
+export type {
+  InstanceUpdates,
+  RollbackOrder,
+  UpdateEvents,
+  UpdateOrder,
+} from './contract/instance-updates.ts';
 export { type NodeHandler, type NodeRequest, toNodeHandler } from './http/node-handler.ts';
 export { openApi } from './http/openapi.ts';
 export { type FileStore, fileStore } from './store/file-store.ts';

@@ -2,7 +2,7 @@ import { secondsToSave } from '../wire/rollback-point.ts';
 import type { Status } from '../wire/status.ts';
 import { askJobs } from './host/ask-jobs.ts';
 import { askBuildServers } from './offer/build-servers.ts';
-import { offeredOf, releasesBetween } from './offer/offer.ts';
+import { releasesBetween } from './offer/offer.ts';
 import { secondsToUpdate } from './offer/seconds-to-update.ts';
 import type { Prefetcher } from './run/prefetcher.ts';
 import type { ServerParts } from './run/server-parts.ts';
@@ -25,12 +25,17 @@ export async function statusNow(parts: StatusParts, notes: boolean): Promise<Sta
     askBuildServers(settings, timing, settings.version),
   ]);
   const { last: run, all: past } = await history.read();
-  const { known, offered, fields } = await offers.now(run);
+  const { known, offered, fields, available } = await offers.now(run);
   const prefetch = prefetcher.of(fields.next?.version);
   const isReady = prefetch?.state === 'downloaded';
   const automaticSettings = await automatic.settings();
-  const next = offeredOf(offered, fields);
-  const decision = decide({ settings: automaticSettings, next, word: known.word, past, now: Date.now() });
+  const decision = decide({
+    settings: automaticSettings,
+    next: available,
+    word: known.word,
+    past,
+    now: Date.now(),
+  });
   const reason = observations.reasonAgainst(observation, jobs, offered.upToDate?.message ?? null);
   return {
     version: settings.version,

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { allCommands } from '../../src/client/commands.ts';
+import { clientCommands } from '../../src/client/commands.ts';
 import { helpOf } from '../../src/client/help.ts';
 import { decideStart, type Wish } from '../../src/client/start/decide.ts';
 import type { Script, ScriptedJob } from '../../src/server/testing/index.ts';
@@ -11,7 +11,6 @@ import { readStatus, runOf } from '../../src/wire/reader-shapes.ts';
 import type { Status } from '../../src/wire/status.ts';
 import { play, svc } from './rig.ts';
 
-const commands = allCommands();
 const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000 - 5000).toISOString();
 const jobs: ScriptedJob[] = [
   { kind: 'deployment', state: 'running', title: 'web to production', since: minutesAgo(2), stuck: false },
@@ -302,16 +301,16 @@ describe.concurrent('the configuration', () => {
 });
 
 describe('help', () => {
-  it.each(commands)('of $name has its options and two examples', (command) => {
+  it.each(clientCommands)('of $name has its options and two examples', (command) => {
     const help = helpOf(command);
     expect(help.match(/^ {2}(?:eval "\$\()?svc .* {2}\S/gm) ?? []).toHaveLength(2);
-    for (const { name } of command.options) expect(help).toContain(`  --${name}`);
+    for (const name of Object.keys(command.options)) expect(help).toContain(`  --${name}`);
   });
 
   it('lists every command, also after an unknown command', async () => {
     const { out } = await svc('', '--help');
-    for (const { name } of commands) expect(out).toContain(`  svc ${name} `);
-    const [update] = commands.filter(({ name }) => name === 'update');
+    for (const { name } of clientCommands) expect(out).toContain(`  svc ${name} `);
+    const [update] = clientCommands.filter(({ name }) => name === 'update');
     for (const words of ['update --help', 'help update'])
       expect((await svc('', words)).out).toBe(update && helpOf(update));
     const { err, exitCode } = await svc('', 'instance statsu');

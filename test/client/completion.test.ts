@@ -2,9 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
 import { completionForBash, offersAfter } from '../../src/client/commands/completion.ts';
-import { allCommands } from '../../src/client/commands.ts';
-
-const commands = allCommands();
+import { clientCommands } from '../../src/client/commands.ts';
 
 const client = fileURLToPath(new URL('../../src/client/main.ts', import.meta.url));
 /** Defines `svc` as it would be in the PATH. */
@@ -41,10 +39,10 @@ describe('completion', () => {
     expect(await offered(words)).toEqual(expected);
   });
 
-  it.each(commands)('offers every word of $name', ({ name, options }) => {
+  it.each(clientCommands)('offers every word of $name', ({ name, options }) => {
     const parts = name.split(' ');
     const offeredAfter = (words: readonly string[]) =>
-      offersAfter(words, commands)
+      offersAfter(words, clientCommands)
         .split('\n')
         .map((line) => line.split('\t')[0]);
     parts.forEach((part, at) => {
@@ -52,7 +50,7 @@ describe('completion', () => {
       expect(offeredAfter(['help', ...parts.slice(0, at)])).toContain(part);
     });
     expect(offeredAfter(parts)).toEqual(
-      expect.arrayContaining([...options.map((option) => `--${option.name}`), '--help']),
+      expect.arrayContaining([...Object.keys(options).map((name) => `--${name}`), '--help']),
     );
   });
 });

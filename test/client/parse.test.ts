@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { allCommands } from '../../src/client/commands.ts';
+import { clientCommands } from '../../src/client/commands.ts';
 import { parseTyped } from '../../src/client/parse.ts';
 import { svc } from './rig.ts';
 
-const commands = allCommands();
-const parse = (line: string) => parseTyped(line.split(' ').filter(Boolean), commands);
+const parse = (line: string) => parseTyped(line.split(' ').filter(Boolean), clientCommands);
 
 describe('a mistyped command', () => {
   it.each([

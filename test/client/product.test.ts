@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { allCommands } from '../../src/client/commands.ts';
+import { clientCommands } from '../../src/client/commands.ts';
 import { createClient, type Trust } from '../../src/client/create-client.ts';
 import { publisher } from '../provenance/sign.ts';
 import { bundled, proofOf, startRig } from './self-update/rig.ts';
@@ -47,7 +47,7 @@ describe("another product's client", () => {
   it('uses the name of the product in help and completion', async () => {
     expect((await larder('--help')).said).toMatch(/^larder: check and update a larder instance\n/);
     expect((await larder('--version')).said).toBe('larder v1.0.0');
-    for (const { name } of allCommands()) {
+    for (const { name } of clientCommands) {
       const { said } = await larder(`${name} --help`);
       expect(said).toContain(`  larder ${name} `.trimEnd());
     }

@@ -5,8 +5,7 @@ import { findCommand } from '../parse.ts';
 export const completion: ClientCommand = {
   name: 'completion',
   summary: 'Print the completion script for bash',
-  usage: '<bash>',
-  options: [],
+  options: {},
   arguments: [{ name: 'SHELL', choices: ['bash'] }],
   examples: [
     [
@@ -31,9 +30,10 @@ export const askForOffers = '__complete';
 export function offersAfter(words: readonly string[], commands: readonly ClientCommand[]): string {
   const previous = words.at(-1) ?? '';
   const command = findCommand(words, commands);
-  const option = command?.options.find(({ name, value }) => value && `--${name}` === previous);
+  const rows = Object.entries(command?.options ?? {});
+  const [, option] = rows.find(([name, { value }]) => value && `--${name}` === previous) ?? [];
   if (option) return (option.choices ?? []).join('\n');
-  const options = command?.options.map(({ name, help }) => `--${name}\t${help}`) ?? [];
+  const options = rows.map(([name, { help }]) => `--${name}\t${help}`);
   if (command) return [...(command.arguments?.[0]?.choices ?? []), ...options, '--help'].join('\n');
   const asksForHelp = words[0] === 'help';
   const typed = asksForHelp ? words.slice(1) : words;

@@ -2,7 +2,7 @@ import { clockForm, dayWords } from '../../wire/codes.ts';
 import type { AutomaticChoice } from '../../wire/reader.ts';
 import type { Automatic } from '../../wire/status.ts';
 import { sharedTexts as t } from '../../wire/texts.ts';
-import { type Args, type ClientCommand, CommandUsageError, type Context, Failure } from '../command.ts';
+import { type Args, type ClientCommand, type Context, Failure } from '../command.ts';
 import { connect, statusForAdmins } from '../connect.ts';
 import { names } from '../names.ts';
 import { automaticLine } from '../status-lines.ts';
@@ -11,22 +11,35 @@ import { clean, linesOf, table } from '../text.ts';
 export const instanceAutomatic: ClientCommand = {
   name: 'instance automatic',
   summary: 'Configure automatic updates, or show their settings if no option is given',
-  usage:
-    '[--from TIME] [--to TIME] [--days DAYS] [--time-zone ZONE] [--min-age HOURS] [--include-majors | --exclude-majors] [--off]',
-  options: [
-    { name: 'from', value: 'TIME', help: 'Start of the time window, e.g. 02:00' },
-    { name: 'to', value: 'TIME', help: 'End of the time window, e.g. 05:00' },
-    {
-      name: 'days',
+  options: {
+    from: {
+      value: 'TIME',
+      form: [clockForm, 'a time such as 02:00'],
+      help: 'Start of the time window, e.g. 02:00',
+    },
+    to: {
+      value: 'TIME',
+      form: [clockForm, 'a time such as 05:00'],
+      help: 'End of the time window, e.g. 05:00',
+    },
+    days: {
       value: 'DAYS',
+      form: [{ test: (text) => daysIn(text) !== null }, `"all" or a list of days (${dayWords.join(',')})`],
       help: 'Days on which updates may start, e.g. mon,tue, or "all" for every day',
     },
-    { name: 'time-zone', value: 'ZONE', help: 'Time zone of the window, e.g. Europe/Berlin' },
-    { name: 'min-age', value: 'HOURS', help: 'Install only releases published at least HOURS hours ago' },
-    { name: 'include-majors', help: 'Also install major versions' },
-    { name: 'exclude-majors', help: 'Do not install major versions' },
-    { name: 'off', help: 'Turn automatic updates off; any other option turns them on' },
-  ],
+    'time-zone': { value: 'ZONE', help: 'Time zone of the window, e.g. Europe/Berlin' },
+    'min-age': {
+      value: 'HOURS',
+      form: [
+        { test: (text) => /^\d{1,4}$/.test(text) && Number(text) <= 8760 },
+        'a number of hours from 0 to 8760',
+      ],
+      help: 'Install only releases published at least HOURS hours ago',
+    },
+    'include-majors': { help: 'Also install major versions' },
+    'exclude-majors': { instead: 'include-majors', help: 'Do not install major versions' },
+    off: { help: 'Turn automatic updates off; any other option turns them on' },
+  },
   examples: [
     [
       '{product} instance automatic --from 02:00 --to 05:00 --days sat,sun',
@@ -55,46 +68,28 @@ async function run(context: Context): Promise<number> {
   return 0;
 }
 
-/** Null without options. @throws UsageError that lists all mistakes */
-function choiceOf({ options }: Args): AutomaticChoice | null {
-  const {
-    from,
-    to,
-    'min-age': minAge,
-    'include-majors': majors,
-    'exclude-majors': noMajors,
-    'time-zone': timeZone,
-  } = options as TypedOptions;
-  const days = options.days === 'all' ? [] : (options as TypedOptions).days?.split(',');
-  const isTime = (text = '00:00') => clockForm.test(text);
-  const isDay = (text: string) => dayWords.some((day) => day === text);
-  const mistakes = [
-    !isTime(from) && `--from must be a time such as 02:00, not "${from}".`,
-    !isTime(to) && `--to must be a time such as 05:00, not "${to}".`,
-    days?.every(isDay) === false &&
-      `--days must be "all" or a list of days (${dayWords.join(',')}), not "${options.days}".`,
-    !(/^\d{1,4}$/.test(minAge ?? '0') && Number(minAge ?? 0) <= 8760) &&
-      `--min-age must be a number of hours from 0 to 8760, not "${minAge}".`,
-    majors && noMajors && '--include-majors and --exclude-majors cannot be combined.',
-  ].filter((mistake) => typeof mistake === 'string');
-  if (mistakes.length > 0) throw new CommandUsageError(mistakes.join('\n'));
-  if (Object.keys(options).length === 0) return null;
-  return {
-    enabled: !options.off,
-    ...(from && { from }),
-    ...(to && { to }),
-    ...(timeZone && { timeZone }),
-    ...(days && { days: days as Automatic['days'] }),
-    ...(minAge && { minAgeHours: Number(minAge) }),
-    ...((majors || noMajors) && { includeMajors: majors === true }),
-  };
+/** Null if a day is unknown. */
+function daysIn(text: string): Automatic['days'] | null {
+  const days = text === 'all' ? [] : text.split(',');
+  const known = days.flatMap((word) => dayWords.find((day) => day === word) ?? []);
+  return known.length === days.length ? known : null;
 }
 
-/** The options as the command declares them. */
-type TypedOptions = Partial<
-  Record<'from' | 'to' | 'days' | 'time-zone' | 'min-age', string> &
-    Record<'include-majors' | 'exclude-majors', true>
->;
+/** Null without options. */
+function choiceOf({ options }: Args): AutomaticChoice | null {
+  if (Object.keys(options).length === 0) return null;
+  const { from, to, days, 'min-age': minAge, 'time-zone': timeZone } = options;
+  const majors = options['include-majors'] ?? (options['exclude-majors'] && false);
+  return {
+    enabled: !options.off,
+    ...(from && { from: String(from) }),
+    ...(to && { to: String(to) }),
+    ...(timeZone && { timeZone: String(timeZone) }),
+    ...(days && { days: daysIn(String(days)) ?? [] }),
+    ...(minAge && { minAgeHours: Number(minAge) }),
+    ...(majors !== undefined && { includeMajors: majors === true }),
+  };
+}
 
 function settingLines({
   enabled,

@@ -11,8 +11,7 @@ import { asSentence, clean, cleanText, linesOf } from '../text.ts';
 export const instanceCancel: ClientCommand = {
   name: 'instance cancel',
   summary: 'Cancel the update in progress, or the next step of an upgrade path',
-  usage: '',
-  options: [],
+  options: {},
   examples: [
     [
       '{product} instance cancel',

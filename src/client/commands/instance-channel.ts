@@ -7,8 +7,7 @@ import { clean, linesOf } from '../text.ts';
 export const instanceChannel: ClientCommand = {
   name: 'instance channel',
   summary: 'Set the release channel: stable releases only, or every canary build',
-  usage: '<stable|canary>',
-  options: [],
+  options: {},
   arguments: [{ name: 'CHANNEL', choices: channels }],
   examples: [
     ['{product} instance channel canary', 'receive every build'],

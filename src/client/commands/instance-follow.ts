@@ -8,8 +8,7 @@ import { jsonLine } from '../text.ts';
 export const instanceFollow: ClientCommand = {
   name: 'instance follow',
   summary: "Follow the update in progress, or show the last update's result",
-  usage: '[--timeout SECONDS] [--json]',
-  options: [timeoutOption, { name: 'json', help: 'Print one JSON event per line' }],
+  options: { timeout: timeoutOption, json: { help: 'Print one JSON event per line' } },
   examples: [
     ['{product} instance follow', 'follow the update and exit with its exit code'],
     ['{product} instance follow --json | jq .event', 'print the type of each event'],

@@ -9,8 +9,7 @@ import { dateTime } from '../times.ts';
 export const instanceHistory: ClientCommand = {
   name: 'instance history',
   summary: 'List past updates, newest first',
-  usage: '[--json]',
-  options: [{ name: 'json', help: 'Print the history as one JSON document' }],
+  options: { json: { help: 'Print the history as one JSON document' } },
   examples: [
     ['{product} instance history', 'show the time, versions, result and user of each update'],
     ["{product} instance history --json | jq '.[0].outcome'", "print the last update's result"],

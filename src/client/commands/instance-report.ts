@@ -6,8 +6,7 @@ import { names } from '../names.ts';
 export const instanceReport: ClientCommand = {
   name: 'instance report',
   summary: 'Save a report for an issue: log, plan and versions, without secrets',
-  usage: '[--output FILE]',
-  options: [{ name: 'output', value: 'FILE', help: 'Write the archive to FILE, or to standard output (-)' }],
+  options: { output: { value: 'FILE', help: 'Write the archive to FILE, or to standard output (-)' } },
   examples: [
     ['{product} instance report', 'save the archive in the current directory'],
     ['{product} instance report --output - | tar -tz', 'list the files of the archive'],

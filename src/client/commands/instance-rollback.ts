@@ -12,7 +12,6 @@ import { clean, jsonLine } from '../text.ts';
 export const instanceRollback: ClientCommand = {
   name: 'instance rollback',
   summary: 'Roll back the last update: restore the previous version and its data',
-  usage: '[--when-idle | --force] [--yes] [--no-follow] [--timeout SECONDS] [--json]',
   options: startOptions('rollback', 'Roll back without asking for confirmation'),
   examples: [
     [

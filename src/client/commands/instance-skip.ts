@@ -7,7 +7,7 @@ export const instanceSkip: ClientCommand = {
   name: 'instance skip',
   summary: 'Skip the latest release until a newer one is published',
   usage: '<VERSION | --undo>',
-  options: [{ name: 'undo', help: 'Offer the skipped release again' }],
+  options: { undo: { help: 'Offer the skipped release again' } },
   arguments: [{ name: 'VERSION', isOptional: true }],
   examples: [
     ['{product} instance skip v1.5.0', 'do not offer v1.5.0 again'],

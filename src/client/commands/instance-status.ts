@@ -12,8 +12,7 @@ import { ageSince, dateTime } from '../times.ts';
 export const instanceStatus: ClientCommand = {
   name: 'instance status',
   summary: 'Show the running version, the available update and whether the update can start now',
-  usage: '[--json]',
-  options: [{ name: 'json', help: 'Print the status as one JSON document' }],
+  options: { json: { help: 'Print the status as one JSON document' } },
   examples: [
     ['{product} instance status', 'show the running version and the available update'],
     ['{product} instance status --json | jq -r .version', 'print only the running version, for scripts'],

@@ -1,4 +1,4 @@
-import { channelOf } from '../../core/release/channel.ts';
+import { isTarget } from '../../core/release/channel.ts';
 import { missingReason } from '../../wire/missing-settings.ts';
 import { isForAdmins, type Problem } from '../../wire/reader-shapes.ts';
 import type { Status } from '../../wire/status.ts';
@@ -14,26 +14,23 @@ import { clean } from '../text.ts';
 export const instanceUpdate: ClientCommand = {
   name: 'instance update',
   summary: 'Update {product} and follow the update until the new version responds',
-  usage:
-    '[--target VERSION] [--set NAME[=VALUE]]... [--all-steps] [--when-idle | --force] [--yes] [--no-follow] [--timeout SECONDS] [--json]',
-  options: [
-    {
-      name: 'target',
+  options: {
+    target: {
       value: 'VERSION',
+      form: [{ test: isTarget }, '"canary" or a version such as v1.5.0'],
       help: 'Version to install, e.g. v1.5.0, or canary (default: the offered version)',
     },
-    {
-      name: 'set',
+    set: {
       value: 'NAME[=VALUE]',
       isList: true,
       help: 'Value for a new setting; without =VALUE, {product} asks for it',
     },
-    { name: 'all-steps', help: 'Install all releases on the upgrade path, one after the other' },
+    'all-steps': { help: 'Install all releases on the upgrade path, one after the other' },
     ...startOptions(
       'update',
       'Do not ask for confirmation before installing a major version or stopping jobs',
     ),
-  ],
+  },
   examples: [
     ['{product} instance update', 'update to the offered version and follow the update'],
     ['{product} instance update --when-idle', 'update as soon as running jobs have finished'],
@@ -90,8 +87,6 @@ async function run(context: Context): Promise<number> {
 /** @throws UsageError */
 function wishOf({ args: { options } }: Context): Pick<Wish, 'target' | 'allSteps'> {
   const target = typeof options.target === 'string' ? options.target : null;
-  if (target !== null && target !== 'canary' && channelOf(target) === null)
-    throw new CommandUsageError(`--target must be "canary" or a version such as v1.5.0, not "${target}".`);
   const allSteps = options['all-steps'] === true;
   if (allSteps && target === 'canary')
     throw new CommandUsageError('--all-steps cannot be combined with --target canary.');

@@ -6,15 +6,9 @@ import { updateClient } from '../self-update/update-client.ts';
 export const updateCommand: ClientCommand = {
   name: 'update',
   summary: 'Update the {product} client itself',
-  usage: '[--channel CHANNEL]',
-  options: [
-    {
-      name: 'channel',
-      value: 'CHANNEL',
-      choices: channels,
-      help: 'Release channel (default: stable)',
-    },
-  ],
+  options: {
+    channel: { value: 'CHANNEL', choices: channels, help: 'Release channel (default: stable)' },
+  },
   examples: [
     ['{product} update', 'replace this client with the latest stable release'],
     ['{product} update --channel canary', 'replace this client with the latest canary build'],

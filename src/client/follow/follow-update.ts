@@ -1,9 +1,10 @@
+import type { OptionRow } from '../../core/progress/option-row.ts';
 import { isTooLate, mayBeAway } from '../../wire/phase-rows.ts';
 import { followRun, type News } from '../../wire/reader-follow.ts';
 import { isForAdmins } from '../../wire/reader-shapes.ts';
 import type { Run, Status, ToldRun } from '../../wire/status.ts';
 import { durationText } from '../../wire/times.ts';
-import { type Args, CommandUsageError, type Option, stoppedCode } from '../command.ts';
+import { type Args, stoppedCode } from '../command.ts';
 import type { Session } from '../connect.ts';
 import { type EndReport, endReportOf, paintMark, runNoun } from '../endings.ts';
 import { explainAnswer } from '../explain.ts';
@@ -26,18 +27,14 @@ export interface FollowOptions {
 
 export const usualTimeout = 900;
 
-export const timeoutOption: Option = {
-  name: 'timeout',
+export const timeoutOption: OptionRow = {
   value: 'SECONDS',
+  form: [/^(?!0+$)\d{1,7}$/, 'a number of seconds from 1 to 9999999'],
   help: `Stop following after SECONDS without a response (default: ${usualTimeout})`,
 };
 
-/** In seconds. @throws UsageError */
-export function timeoutOf({ options: { timeout = String(usualTimeout) } }: Args): number {
-  const seconds = /^\d{1,7}$/.test(String(timeout)) ? Number(timeout) : 0;
-  if (seconds >= 1) return seconds;
-  throw new CommandUsageError(`--timeout must be a number of seconds from 1 to 9999999, not "${timeout}".`);
-}
+/** In seconds. */
+export const timeoutOf = ({ options: { timeout } }: Args): number => Number(timeout ?? usualTimeout);
 
 /** Milliseconds. A 401 that lasts this long is not caused by a restart of the server. */
 const loggedOutFor = 30_000;

@@ -1,8 +1,9 @@
+import type { OptionTable } from '../../core/progress/option-row.ts';
 import type { RunKind } from '../../wire/codes.ts';
 import type { Answer, Refused } from '../../wire/reader-answer.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { ToldRun } from '../../wire/status.ts';
-import { CommandUsageError, type Context, Failure, type Option, stoppedCode } from '../command.ts';
+import { type Context, Failure, stoppedCode } from '../command.ts';
 import { connect, failureOf, type Session } from '../connect.ts';
 import { explainAnswer } from '../explain.ts';
 import { followPath } from '../follow/follow-path.ts';
@@ -16,17 +17,16 @@ const graceMs = 15_000;
 const pauseMs = 1_000;
 
 /** The options of a command that starts a run. */
-export const startOptions = (kind: RunKind, yes: string): readonly Option[] => [
-  { name: 'when-idle', help: 'Wait until running jobs have finished; new jobs stay queued' },
-  { name: 'force', help: 'Stop running jobs' },
-  { name: 'yes', help: yes },
-  { name: 'no-follow', help: `Start the ${kind} without following it` },
-  timeoutOption,
-  {
-    name: 'json',
+export const startOptions = (kind: RunKind, yes: string): OptionTable => ({
+  'when-idle': { help: 'Wait until running jobs have finished; new jobs stay queued' },
+  force: { instead: 'when-idle', help: 'Stop running jobs' },
+  yes: { help: yes },
+  'no-follow': { help: `Start the ${kind} without following it` },
+  timeout: timeoutOption,
+  json: {
     help: 'Print one JSON event per line; if the request is refused, print the error as a JSON problem document',
   },
-];
+});
 
 /** A command that starts a run, with its options. */
 export interface StartSession extends Session {
@@ -39,12 +39,11 @@ export interface StartSession extends Session {
   tell(...lines: readonly string[]): void;
 }
 
-/** @throws UsageError; Failure if the address of the server is not set */
+/** @throws Failure if the address of the server is not set */
 export function openStart(context: Context, kind: RunKind): StartSession {
   const timeout = timeoutOf(context.args);
   const { options } = context.args;
   const [whenIdle, force, json] = [!!options['when-idle'], !!options.force, !!options.json];
-  if (whenIdle && force) throw new CommandUsageError('--when-idle and --force cannot be combined.');
   const session = connect(context);
   const out = json ? session.stderr : session.stdout;
   const tell = (...lines: readonly string[]) => void out.write(linesOf(lines));

@@ -1,214 +1,111 @@
-import { prettifyError } from 'zod/mini';
+import * as z from 'zod/mini';
 import english from 'zod/v4/locales/en.js';
-import { type Product, type ProductOptions, productOf, svc } from '../../core/progress/product.ts';
-import type { FeedOptions, LogEntry } from '../../feed/feed.ts';
-import type { Trust } from '../../provenance/trust.ts';
-import type { JobKind } from '../../wire/codes.ts';
-import type { Run } from '../../wire/status.ts';
-import { type AutomaticChoice, type AutomaticSettings, automaticSettings } from './automatic.ts';
-import { optionsSchema } from './options-schema.ts';
-import type { TimeWindow } from './time-window.ts';
-
-export type Awaitable<T> = T | Promise<T>;
-
-type Role = 'admin' | 'user';
-/** The sender of a request: an admin or another user, optionally with a name. Null if the sender is not logged in. */
-export type Caller = Role | { role: Role; name: string } | null;
-
-/** A job of the host application. */
-export interface Job {
-  kind: JobKind;
-  /** Running jobs and queued deployments block an update. Other queued jobs run after the update. */
-  state: 'queued' | 'running';
-  /** Display name. */
-  title?: string;
-  /** When the job was queued or started. */
-  since?: Date;
-  /** The job will not finish on its own, so an update does not wait for it. Default false. */
-  stuck?: boolean;
-}
-
-/** The job queue of the host application. Keep the hold of updates separate from any other hold of the queue. */
-export interface JobQueue {
-  /** Keeps new jobs from starting; running jobs continue. Must be idempotent. */
-  hold(): Awaitable<void>;
-  /** Lets jobs start again. Must be idempotent: it is also called at each start without an update in progress. */
-  resume(): Awaitable<void>;
-  /** All jobs that are queued or running. */
-  jobs(): Awaitable<readonly Job[]>;
-}
-
-/** A persistent key-value store that all servers of the instance share. */
-export interface Store {
-  /** The current text; null if the key is not set. */
-  get(key: string): Awaitable<string | null>;
-  /** Compare and set: if the current text is `was`, sets the new text (null removes the key) and returns true. */
-  set(key: string, text: string | null, condition: { was: string | null }): Awaitable<boolean>;
-  /** Directory of the store, if it has one. It must be on a mount of the server's container. */
-  readonly directory?: string;
-}
-
-/** A build server that must be updated separately. */
-export interface KnownBuildServer {
-  /** Display name. */
-  name: string;
-  /** Its version, with or without `v`. */
-  version: string;
-  /** Command that updates it, run on that server. */
-  command: string;
-}
-
-/** The argument of `beforeUpdate`. */
-export interface Preparation {
-  /** Id of the run. */
-  run: string;
-  /** Running version. */
-  from: string;
-  /** Target version, or `canary` if the release is unknown. */
-  target: string;
-  /** Whether the major version changes. */
-  major: boolean;
-  /** Reports progress to people who follow the run. */
-  say(message: string): void;
-  /** Aborted when the run is cancelled or the time limit is reached. */
-  signal: AbortSignal;
-}
-
-/** Options of `createInstanceUpdates`. */
-export interface InstanceOptions {
-  /**
-   * The product that is updated: its name, and other names that do not follow from it. Default: svc
-   * (docs/your-product.md).
-   */
-  product?: ProductOptions;
-  /** Running version: `v1.4.2` or `v1.6.0-canary.3`, with or without `v`. With any other value, no update is offered. */
-  version: string;
-  /** Image of the updater, preferably with a digest. */
-  updaterImage: string;
-  /**
-   * With `missing`, a local image of the updater is used without pulling it.
-   * Default: `always`.
-   */
-  updaterPull?: 'always' | 'missing';
-  /** Environment variables of the updater: `{ SVC_UPDATER_WAIT_TIMEOUT: '600' }`. Default: none. */
-  updaterEnvironment?: Readonly<Record<string, string>>;
-  /**
-   * Name of the updater's container. Instances on the same engine can update at the same time if their names differ.
-   * Default: `svc-updater`, or the container name of the product.
-   */
-  containerName?: string;
-  /**
-   * The release feed. With `trust`, only signed releases are offered. `channelUrl` is the address of the publisher's
-   * `channel.json` (docs/server-library.md). Null disables the feed. Default: the feed of `product`; required if there is
-   * none.
-   */
-  feed?: (FeedOptions & { trust?: Trust; channelUrl?: string }) | null;
-  /** Authenticates a request. It must respond within 10 seconds. */
-  authorize(request: Request): Awaitable<Caller>;
-  /** The job queue, which is held during an update. */
-  queue: JobQueue;
-  /** Persistent state, for example `fileStore(directory)`. */
-  store: Store;
-  /**
-   * Called once before each update, for example for a database dump. It is never retried. To refuse the update, throw an
-   * error or return a message. Default: none.
-   */
-  beforeUpdate?(preparation: Preparation): Awaitable<unknown>;
-  /** Description of `beforeUpdate` for people, such as: The database is dumped first. Default: none. */
-  preparation?: string;
-  /** Time limit for `beforeUpdate` in seconds. Default: 3600. */
-  preparationTimeoutSeconds?: number;
-  /** How long an update with `when: "idle"` waits for running jobs, in seconds. Default: 3600. */
-  idleTimeoutSeconds?: number;
-  /**
-   * Saves the data before each update. If the new version fails, the updater rolls back and restores the data. Admins can
-   * also roll back later. Default: false (docs/server-library.md).
-   */
-  restorePoint?: boolean;
-  /** Maximum downtime while the data is saved, in seconds. Default: no limit (docs/server-library.md). */
-  maxDowntimeSeconds?: number;
-  /** Removes old images after each successful update. Default: false (docs/server-library.md). */
-  removeOldImages?: boolean;
-  /**
-   * Downloads the images of an available release before the update: at any time, or in a time window in the server's time
-   * zone. Default: false (docs/server-library.md).
-   */
-  prefetch?: boolean | TimeWindow;
-  /**
-   * Initial settings of automatic updates, until an admin changes them. Default: disabled; 02:00 to 05:00 in the server's
-   * time zone, every day, minimum age 72 hours, no major versions (docs/server-library.md).
-   */
-  automatic?: AutomaticChoice;
-  /**
-   * Called between two steps of an upgrade path. Return a message to delay the next step. It is called again every ten
-   * seconds for up to one hour. Default: no delay.
-   */
-  afterStep?(step: { version: string }): Awaitable<unknown>;
-  /** Lists the build servers, which must be updated separately. Default: none. */
-  buildServers?(): Awaitable<readonly KnownBuildServer[]>;
-  /**
-   * Services that are updated with the app. Default: services labelled `svc.role: worker`, otherwise the existing services
-   * of the product, such as `worker`.
-   */
-  workers?: readonly string[];
-  /** Service of the app, if the library runs in another service. Default: the server's own service. */
-  app?: string;
-  /**
-   * Address of the engine: a socket mounted in the server's container, or a socket proxy (`tcp://socket-proxy:2375`).
-   * Default: `unix:///var/run/docker.sock`.
-   */
-  engine?: string;
-  /** Path of the engine's socket on the host, for the updater. Required with `tcp://`. Default: the mounted socket. */
-  updaterSocket?: string;
-  /** Docker config.json with registry logins, as a path inside the server's container. Default: none. */
-  registryCredentials?: string;
-  /** Additional host directories that compose reads files from. Default: only those in the compose labels. */
-  directories?: readonly string[];
-  /** Base path of the endpoints. Default: `/api/v1/instance/update`. */
-  path?: string;
-  /**
-   * Called with each finished run, at least once and at most three times. Use the run's id to detect repeats. Default:
-   * none.
-   */
-  onEnd?(run: Run): Awaitable<void>;
-  /**
-   * Up to 8 addresses that are notified of releases and runs: a web hook, `ntfy+https://…` or `slack+https://…`. Default:
-   * none (docs/server-library.md).
-   */
-  notify?: readonly string[];
-  /** Receives log entries. Default: warnings and errors go to the console. */
-  log?(entry: LogEntry): void;
-}
-
-/** Options whose default is null. */
-type Nullable =
-  | 'afterStep'
-  | 'app'
-  | 'beforeUpdate'
-  | 'feed'
-  | 'maxDowntimeSeconds'
-  | 'preparation'
-  | 'registryCredentials'
-  | 'updaterSocket'
-  | 'workers';
-type Renamed = 'product' | 'preparationTimeoutSeconds' | 'idleTimeoutSeconds' | 'automatic';
+import { type Product, productOf, svc } from '../../core/progress/product.ts';
+import { engineTarget } from '../../engine/http/target.ts';
+import type { LogEntry } from '../../feed/feed.ts';
+import { addressForm, mostAddresses, readAddress } from '../../notify/address.ts';
+import { trustSchema } from '../../provenance/trust-schema.ts';
+import { automaticSettings } from './automatic.ts';
+import type { InstanceOptions, JobQueue, Store } from './instance-options.ts';
+import { automaticSchema, clock } from './schemas.ts';
 
 /** The validated options with their defaults. */
-export type Settings = Required<Omit<InstanceOptions, Nullable | Renamed>> & {
-  [Name in Nullable]: NonNullable<InstanceOptions[Name]> | null;
-} & {
+export type Settings = Omit<
+  z.output<ReturnType<typeof settingsSchema>>,
+  'product' | 'feed' | 'queue' | 'store'
+> & {
   product: Product;
-  automatic: AutomaticSettings;
+  feed: NonNullable<InstanceOptions['feed']> | null;
+  queue: JobQueue;
+  store: Store;
+  /** Time limits in milliseconds. */
   preparationMs: number;
   idleMs: number;
 };
+
+function isEngineAddress(text: string): boolean {
+  try {
+    const { options } = engineTarget(text);
+    return options.socketPath === undefined || /^\/.*[^/]$/.test(options.socketPath);
+  } catch {
+    return false;
+  }
+}
+
+const text = (form: RegExp, message: string) => z.string().check(z.regex(form, message));
+const callable = <Name extends keyof InstanceOptions>() =>
+  z.custom<NonNullable<InstanceOptions[Name]>>((value) => typeof value === 'function', 'must be a function');
+/** An option whose default is null. */
+const orNull = <T extends z.ZodMiniType>(schema: T) =>
+  z.pipe(
+    z.optional(schema),
+    z.transform((value) => (value ?? null) as z.output<T> | null),
+  );
+
+/** Made when it is asked for: an import has no use of it, and waits for it. */
+function settingsSchema({ name, containerName }: Product) {
+  const absolute = text(/^\/(?:.*[^/])?$/, 'must be an absolute path');
+  const seconds = z.number().check(z.gt(0), z.lte(7 * 24 * 3600));
+  const service = text(/^[a-zA-Z0-9._-]+$/, 'must be a service name');
+  const webAddress = z.url({ protocol: /^https?$/, message: 'must be an http or https address' });
+  const address = z.string().check(z.refine((text) => readAddress(text) !== null, `must be ${addressForm}`));
+  const engine = z.string().check(z.refine(isEngineAddress, 'must be unix:///PATH or tcp://HOST:PORT'));
+  const container = text(/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, 'must be a container name');
+  const path = text(
+    /^(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~-]+)+$/,
+    'must be a path such as /api/v1/instance/update',
+  );
+  return z.strictObject({
+    product: z.optional(z.unknown()),
+    version: z.pipe(z.string().check(z.minLength(1)), z.transform(withV)),
+    updaterImage: text(/^[^\s-]\S*$/, 'must be an image reference'),
+    updaterPull: z._default(z.enum(['always', 'missing']), 'always'),
+    updaterEnvironment: z._default(
+      z.record(text(/^SVC_UPDATER_[A-Z_]+$/, 'must be the name of an updater setting'), z.string()),
+      {},
+    ),
+    containerName: z._default(container, containerName),
+    feed: z.nullable(
+      z.strictObject({
+        url: webAddress,
+        headers: z.optional(z.record(z.string(), text(/^\s*.*\s*$/, 'must be one line of text'))),
+        trust: z.optional(trustSchema),
+        channelUrl: z.optional(webAddress),
+      }),
+    ),
+    authorize: callable<'authorize'>(),
+    queue: z.object({ hold: callable<never>(), resume: callable<never>(), jobs: callable<never>() }),
+    store: z.object({ get: callable<never>(), set: callable<never>() }),
+    beforeUpdate: orNull(callable<'beforeUpdate'>()),
+    preparation: orNull(z.string()),
+    preparationTimeoutSeconds: z._default(seconds, 3600),
+    idleTimeoutSeconds: z._default(seconds, 3600),
+    restorePoint: z._default(z.boolean(), false),
+    maxDowntimeSeconds: orNull(seconds),
+    removeOldImages: z._default(z.boolean(), false),
+    prefetch: z._default(z.union([z.boolean(), z.strictObject({ from: clock, to: clock })]), false),
+    automatic: z.pipe(z._default(automaticSchema, {}), z.transform(automaticSettings)),
+    afterStep: orNull(callable<'afterStep'>()),
+    buildServers: z._default(callable<'buildServers'>(), () => () => []),
+    workers: orNull(z.array(service)),
+    app: orNull(service),
+    engine: z._default(engine, 'unix:///var/run/docker.sock'),
+    updaterSocket: orNull(absolute),
+    registryCredentials: orNull(absolute),
+    directories: z._default(z.array(absolute), []),
+    path: z._default(path, '/api/v1/instance/update'),
+    notify: z._default(z.array(address).check(z.maxLength(mostAddresses)), []),
+    onEnd: z._default(callable<'onEnd'>(), () => () => {}),
+    log: z._default(callable<'log'>(), () => toConsole(name)),
+  });
+}
 
 const leastNode = [22, 12] as const;
 
 /** @throws TypeError that lists all errors */
 export function readOptions(given: InstanceOptions, nodeVersion = process.versions.node): Settings {
   const { product, mistakes } = readProduct(given);
-  const { name, containerName } = product;
+  const { name } = product;
   const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
   if (major < leastNode[0] || (major === leastNode[0] && minor < leastNode[1]))
     throw new TypeError(
@@ -218,41 +115,14 @@ export function readOptions(given: InstanceOptions, nodeVersion = process.versio
   const isSaid = given?.feed !== undefined || !given?.product?.feed;
   const options = isSaid ? given : { ...given, feed: { url: given.product?.feed ?? '' } };
   // The locale is passed here and not set globally, because the host application may use zod as well.
-  const { error } = optionsSchema().safeParse(options, { error: english().localeError });
-  if (error) mistakes.unshift(prettifyError(error));
-  if (mistakes.length > 0) throw new TypeError(`${name}-updater: invalid options\n${mistakes.join('\n')}`);
-  const { preparationTimeoutSeconds = 3600, idleTimeoutSeconds = 3600, ...rest } = options;
-  const said = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
-  return {
-    afterStep: null,
-    prefetch: false,
-    app: null,
-    beforeUpdate: null,
-    buildServers: () => [],
-    containerName,
-    directories: [],
-    engine: 'unix:///var/run/docker.sock',
-    feed: null,
-    maxDowntimeSeconds: null,
-    log: toConsole(name),
-    notify: [],
-    onEnd: () => {},
-    path: '/api/v1/instance/update',
-    preparation: null,
-    registryCredentials: null,
-    removeOldImages: false,
-    restorePoint: false,
-    updaterEnvironment: {},
-    updaterPull: 'always',
-    updaterSocket: null,
-    workers: null,
-    ...(said as typeof rest),
-    product,
-    automatic: automaticSettings(options.automatic ?? {}),
-    version: withV(options.version),
-    preparationMs: preparationTimeoutSeconds * 1000,
-    idleMs: idleTimeoutSeconds * 1000,
-  };
+  const { data, error } = settingsSchema(product).safeParse(options, { error: english().localeError });
+  if (error) mistakes.unshift(z.prettifyError(error));
+  if (!data || mistakes.length > 0)
+    throw new TypeError(`${name}-updater: invalid options\n${mistakes.join('\n')}`);
+  const { feed = null, queue, store } = options;
+  const preparationMs = data.preparationTimeoutSeconds * 1000;
+  // The objects themselves, because their methods may need `this`.
+  return { ...data, feed, queue, store, product, preparationMs, idleMs: data.idleTimeoutSeconds * 1000 };
 }
 
 const toConsole =

@@ -1,4 +1,4 @@
-import type { Awaitable } from '../contract/options.ts';
+import type { Awaitable } from '../contract/instance-options.ts';
 
 /** A function of the host application failed or did not respond in time. */
 export class HostFailure extends Error {

@@ -1,6 +1,7 @@
 import { writtenOut } from '../../core/progress/plain-text.ts';
 import { byItself } from '../../wire/codes.ts';
-import type { Caller, Settings } from '../contract/options.ts';
+import type { Caller } from '../contract/instance-options.ts';
+import type { Settings } from '../contract/options.ts';
 import { inHostTime } from '../host/ask-host.ts';
 import { UnknownSetting } from '../run/settings-reason.ts';
 import { Unavailable, type UpdateService } from '../run/update-service.ts';

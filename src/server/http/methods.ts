@@ -1,10 +1,9 @@
-import type * as z from 'zod/mini';
 import { prettifyError } from 'zod/mini';
 import english from 'zod/v4/locales/en.js';
 import type { InstanceUpdates } from '../contract/instance-updates.ts';
 import type { UpdateService } from '../run/update-service.ts';
 import { metricsOf } from './metrics.ts';
-import { isContradictory, operations } from './operations.ts';
+import { isContradictory, type Operation, operations } from './operations.ts';
 
 type Methods = Omit<InstanceUpdates, 'handle' | 'start' | 'close' | 'on'>;
 
@@ -14,32 +13,32 @@ type Methods = Omit<InstanceUpdates, 'handle' | 'start' | 'close' | 'on'>;
  * @param name name of the product, and the default of `by`
  */
 export function methodsOf(service: UpdateService, { path, name }: { path: string; name: string }): Methods {
-  const valid = <T>(method: string, schema: z.ZodMiniType<T>, value: unknown): T => {
-    const { data, error } = schema.safeParse(value, { error: english().localeError });
+  const call = async <Said, Result>(
+    method: string,
+    { body, ask }: Pick<Operation<Said, Result>, 'body' | 'ask'>,
+    said: unknown,
+    by = name,
+  ): Promise<Result> => {
+    const { data, error } = body.schema.safeParse(said, { error: english().localeError });
     if (error)
       throw new TypeError(`${name}-updater: invalid argument of ${method}()\n${prettifyError(error)}`);
     if (isContradictory(data))
       throw new TypeError(`${name}-updater: when: "idle" and force cannot be combined`);
-    return data;
+    return ask(service, data, by);
   };
-  const { update, rollback, setChannel, skip, setAutomatic } = operations;
   return {
     matches: (request) => {
       const { pathname } = new URL(request.url);
       return pathname === path || pathname.startsWith(`${path}/`);
     },
     status: (asked) => service.status(asked),
-    update: async ({ by = name, ...order } = {}) =>
-      update.ask(service, valid('update', update.body.schema, order), by),
+    update: async ({ by, ...order } = {}) => call('update', operations.update, order, by),
     rollbackOffer: () => service.rollbackOffer(),
-    rollback: async ({ by = name, ...order }) =>
-      rollback.ask(service, valid('rollback', rollback.body.schema, order), by),
+    rollback: async ({ by, ...order }) => call('rollback', operations.rollback, order, by),
     cancel: ({ by = name } = {}) => service.cancel(by),
-    setChannel: async (channel) =>
-      setChannel.ask(service, valid('setChannel', setChannel.body.schema, { channel }), name),
-    skip: async (version) => skip.ask(service, valid('skip', skip.body.schema, { version }), name),
-    setAutomatic: async (choice) =>
-      setAutomatic.ask(service, valid('setAutomatic', setAutomatic.body.schema, choice), name),
+    setChannel: async (channel) => call('setChannel', operations.setChannel, { channel }),
+    skip: async (version) => call('skip', operations.skip, { version }),
+    setAutomatic: async (choice) => call('setAutomatic', operations.setAutomatic, choice),
     history: () => service.history(),
     metrics: async () => metricsOf(await service.status(), await service.history().catch(() => [])),
   };

@@ -3,8 +3,7 @@ import { levels, phases } from '../../core/progress/event.ts';
 import { optional, percent, shape, text, word } from '../../wire/fields.ts';
 import * as shapes from '../../wire/status.ts';
 import { abouts } from '../contract/schemas.ts';
-import { json, paragraph, problem, type ResponseObject } from './openapi-parts.ts';
-import { type Endpoint, endpoints } from './operations.ts';
+import { type Endpoint, endpoints, json, paragraph, problem, type ResponseObject } from './operations.ts';
 import { bodyLimit } from './read-body.ts';
 
 /**

@@ -11,9 +11,25 @@ import {
 } from '../contract/schemas.ts';
 import type { UpdateService } from '../run/update-service.ts';
 import { eventStream, hasSeenTheEnd, toldRun, wantsEventStream } from './event-stream.ts';
-import { json, paragraph, problem, type ResponseObject, schema } from './openapi-parts.ts';
 import { comeBack, commonHeaders, jsonResponse, Refusal } from './problem.ts';
 import { readBody } from './read-body.ts';
+
+export const paragraph = (list: readonly string[]): string => list.join(' ');
+
+export const schema = (id: string) => ({ $ref: `#/components/schemas/${id}` });
+export const json = (id: string) => ({ 'application/json': { schema: schema(id) } });
+
+export interface ResponseObject {
+  description: string;
+  headers?: object;
+  content?: object;
+}
+
+export const problem = (description: string, headers?: object): ResponseObject => ({
+  description,
+  ...(headers && { headers }),
+  content: { 'application/problem+json': { schema: schema('Problem') } },
+});
 
 /** The server that answers a request. */
 export interface Door {
@@ -56,7 +72,7 @@ export interface Endpoint {
 }
 
 /** An endpoint that is a method of the library object as well. */
-interface Operation<Said, Result> extends Omit<Endpoint, 'body' | 'answer'> {
+export interface Operation<Said, Result> extends Omit<Endpoint, 'body' | 'answer'> {
   body: NonNullable<Endpoint['body']> & { schema: z.ZodMiniType<Said> };
   ask(service: UpdateService, said: Said, by: string): Promise<Result>;
   /** The body of a successful response. @throws Refusal */

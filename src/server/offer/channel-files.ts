@@ -5,16 +5,12 @@ import { BadAsset } from '../../feed/read-proof.ts';
 import { type ChannelFile, proveChannel, readChannelFileOf } from '../../provenance/channel-file.ts';
 import { Unproven } from '../../provenance/prove-release.ts';
 import { signersOf } from '../../provenance/trust.ts';
-import type { Settings } from '../contract/options.ts';
-import type { Timing } from '../contract/timing.ts';
 import { HostFailure } from '../host/ask-host.ts';
-import type { Ledger } from '../store/ledger.ts';
-import { isFuture } from './proven-releases.ts';
+import { type FeedContext, isFuture } from './proven-releases.ts';
 
 /** In milliseconds, for all copies. A check on request must not take much longer. */
 const longestRead = 20_000;
 
-type Context = { settings: Settings; ledger: Ledger; timing: Timing };
 type Copy = ChannelFile & { signer?: string };
 
 /** The file that counts. With a clock that is behind, stored files seem to be from the future: their recalls still count. */
@@ -34,11 +30,11 @@ const newestOf = <T extends ChannelFile>(files: readonly T[]): T | null =>
  * or withholds it, must not undo a recall.
  */
 export class ChannelFiles {
-  readonly #context: Context;
+  readonly #context: FeedContext;
   /** The last accepted file: without trust, or while the store does not respond. */
   #last: ChannelFile | null = null;
 
-  constructor(context: Context) {
+  constructor(context: FeedContext) {
     this.#context = context;
   }
 
@@ -119,7 +115,7 @@ export class ChannelFiles {
 
   /** The stored files of signers that are still trusted. */
   async #stored(channel: Channel): Promise<ChannelFile[]> {
-    const files = await this.#context.ledger.channelFiles(channel);
+    const files = await this.#context.ledger.ofSigners('channel-files', channel);
     const signers = this.#trust ? signersOf(this.#trust) : [];
     return signers.flatMap((signer) => files[signer] ?? []);
   }

@@ -6,43 +6,28 @@ import { recallOf } from '../../provenance/channel-file.ts';
 import type { ReleaseFile } from '../../provenance/release-file.ts';
 import type { OfferedSetting, Reason, Run, Skipped, Status } from '../../wire/status.ts';
 import type { StartOrder } from '../contract/instance-updates.ts';
-import type { Settings } from '../contract/options.ts';
-import type { Timing } from '../contract/timing.ts';
 import type { Listeners } from '../host/listeners.ts';
 import type { SurroundingsCache } from '../place/surroundings.ts';
-import type { Ledger } from '../store/ledger.ts';
 import { ChannelFiles } from './channel-files.ts';
 import { LagWatch } from './lag.ts';
 import {
   type Destination,
   destinationOf,
   firstStepTo,
-  type Offer,
+  type Offered,
   type OfferFacts,
   offer,
   offerFields,
   verifiedDestination,
 } from './offer.ts';
-import { ProvenReleases } from './proven-releases.ts';
+import { type FeedContext, ProvenReleases } from './proven-releases.ts';
 import { noWord, type PublisherWord, without, wordOf } from './publisher-word.ts';
 
-interface OfferContext {
-  settings: Settings;
-  timing: Timing;
-  ledger: Ledger;
+interface OfferContext extends FeedContext {
   engine: EngineSocket;
   place: SurroundingsCache;
   listeners: Listeners;
   closing: AbortSignal;
-}
-
-type WordFields = Pick<Status, 'feedError' | 'recalled' | 'urgent'>;
-
-/** The offer at one moment, its facts and its fields in the status. */
-interface OfferNow {
-  known: OfferFacts;
-  offered: Offer;
-  fields: ReturnType<typeof offerFields> & WordFields;
 }
 
 /** The current offer, made from the feed, the channel, and the releases that earlier runs did not reach. */
@@ -107,7 +92,7 @@ export class CurrentOffer {
 
   /** @throws HostFailure if the store fails */
   async setChannel(channel: Channel): Promise<void> {
-    await this.#context.ledger.setChannel(channel);
+    await this.#context.ledger.edit('channel', () => channel);
     this.#channel = channel;
     this.#feed?.lookFor(channel);
   }
@@ -116,7 +101,10 @@ export class CurrentOffer {
   async skip(version: string | null): Promise<boolean> {
     const { offered } = await this.now();
     if (version !== null && version !== offered.latest?.version) return false;
-    await this.#context.ledger.setSkipped(version);
+    const since = new Date().toISOString();
+    await this.#context.ledger.edit('skip', (now) =>
+      version === null ? null : now?.version === version ? now : { version, since },
+    );
     return true;
   }
 
@@ -150,17 +138,17 @@ export class CurrentOffer {
     return app && (await engine.inspect(app.id))?.env;
   }
 
-  /** @param last the last run, if the caller has read it already */
-  async now(last?: Run | null): Promise<OfferNow> {
+  /** The offer at one moment, its facts and its fields in the status. @param last the last run, if the caller has read it already */
+  async now(last?: Run | null) {
     const { ledger, settings } = this.#context;
     const run = last === undefined ? await this.#lastRun() : last;
     // If the store does not respond, the status reports it elsewhere.
-    const channel = await ledger.channel().catch(() => this.#channel);
+    const channel = (await ledger.read('channel').catch(() => this.#channel)) ?? 'stable';
     const isNew = channel !== this.#channel;
     this.#channel = channel;
     // Another server has set it, and the signatures of its releases have not been checked, nor its channel file read.
     if (isNew) this.#feed?.lookFor(channel);
-    this.#skipped = await ledger.skipped().catch(() => this.#skipped);
+    this.#skipped = await ledger.read('skip').catch(() => this.#skipped);
     const word = await this.word();
     const published = this.#feed?.releases ?? null;
     const withHeld = published && without(published, word.recalled);
@@ -180,7 +168,13 @@ export class CurrentOffer {
     const offered = offer(known);
     const listed = await this.settings(known.proofs?.get(offered.next?.version ?? ''));
     const fields = { ...offerFields(offered, known, listed), ...this.#wordFields(word) };
-    return { known, offered, fields };
+    const { publishedAt = null } = offered.next ?? {};
+    const available: Offered | null = fields.next && {
+      ...fields.next,
+      publishedAt,
+      isSkipped: fields.skipped !== null,
+    };
+    return { known, offered, fields, available };
   }
 
   /** What the publisher says about this instance. Never rejects. */
@@ -193,7 +187,11 @@ export class CurrentOffer {
     return wordOf(file, { version: settings.version, rollout, isSigned, now: Date.now() });
   }
 
-  #wordFields({ recalled, urgent, staleSince }: PublisherWord): WordFields {
+  #wordFields({
+    recalled,
+    urgent,
+    staleSince,
+  }: PublisherWord): Pick<Status, 'feedError' | 'recalled' | 'urgent'> {
     const recall = recallOf({ recalled }, this.#context.settings.version);
     const { failure = null, nextCheckAt = '' } = this.#feed ?? {};
     const stale = `channel.json expired at ${staleSince}`;

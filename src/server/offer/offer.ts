@@ -6,10 +6,11 @@ import {
   type Release,
   releasesOn,
 } from '../../core/release/channel.ts';
-import { isMajorChange } from '../../core/release/order.ts';
+import { compareVersions, isMajorChange } from '../../core/release/order.ts';
 import type { ReleaseFile } from '../../provenance/release-file.ts';
 import type { UpToDateCode } from '../../wire/codes.ts';
 import type {
+  NextRelease,
   OfferedSetting,
   PublishedRelease,
   Reason,
@@ -20,7 +21,6 @@ import type {
 } from '../../wire/status.ts';
 import type { Proof } from './proven-releases.ts';
 import { type PublisherWord, recalledReason } from './publisher-word.ts';
-import { nextRelease } from './stepping.ts';
 
 /** The facts for an offer. */
 export interface OfferFacts {
@@ -103,6 +103,37 @@ function offerAmong(known: OfferFacts): Offer {
   return { latest, next, upToDate: null };
 }
 
+type StepFacts = Pick<OfferFacts, 'version' | 'lastRun'> & { releases: readonly Release[] };
+
+/**
+ * The release to take next on the way to the newest one, which is ahead of what runs (docs/contract.md 8.17): itself, or
+ * the stepping release that has to come before it. Null where the feed has no release that leads there.
+ */
+function nextRelease(latest: Release, facts: StepFacts): Release | null {
+  const { version, releases, lastRun } = facts;
+  const next = reachable(latest, facts);
+  const { to: tried = null, requiredRelease: first = null } = lastRun ?? {};
+  // What runs may have got there by hand meanwhile.
+  if (next === null || tried === null || first === null || !isAhead(first, version)) return next;
+  // The stepping release itself was tried, and what the instance's tag leads to was refused: only a person can go on.
+  if (tried === first) return null;
+  if (tried !== next.version && tried !== targetFor(next.version)) return next;
+  const step = releases.find((release) => release.version === first);
+  return step ? reachable(step, facts) : null;
+}
+
+/**
+ * The highest release up to the goal that what runs can be updated to. On the way there are stable releases alone: a
+ * canary build has no tag that leads to it once there is a newer one.
+ */
+function reachable(goal: Release, { version, releases }: StepFacts): Release | null {
+  const isMet = ({ requires }: Release) => requires === undefined || !isAhead(requires, version);
+  if (isMet(goal)) return goal;
+  const isOnTheWay = (release: Release) =>
+    compareVersions(release.version, goal.version) <= 0 && isAhead(release.version, version);
+  return releasesOn('stable', releases).find((release) => isOnTheWay(release) && isMet(release)) ?? null;
+}
+
 /** The status fields of an offer, without notes, which may be long. */
 export function offerFields(
   { latest, next, upToDate }: Offer,
@@ -128,20 +159,11 @@ export function offerFields(
   };
 }
 
-/** The facts about the available release for automatic updates. */
-export interface Offered {
-  version: string;
-  major: boolean;
+/** The available release, for automatic updates. */
+export type Offered = Pick<NextRelease, 'version' | 'major' | 'settings'> & {
   publishedAt: string | null;
   isSkipped: boolean;
-  settings: readonly OfferedSetting[];
-}
-
-/** Null if no update is available. */
-export function offeredOf(offered: Offer, { next, skipped }: ReturnType<typeof offerFields>): Offered | null {
-  const { publishedAt = null } = offered.next ?? {};
-  return next && { ...next, publishedAt, isSkipped: skipped !== null };
-}
+};
 
 const mostReleases = 20;
 

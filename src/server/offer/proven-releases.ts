@@ -26,18 +26,23 @@ const mostClockError = 24 * 3_600_000;
 /** The verified content of a release, or why it is not verified. */
 export type Proof = Proven | string;
 
-type Context = { settings: Settings; ledger: Ledger; timing: Timing };
+/** What reading releases and channel files depends on. */
+export interface FeedContext {
+  settings: Settings;
+  ledger: Ledger;
+  timing: Timing;
+}
 
 /** What of a feed counts as published where the platform names whom it trusts (docs/contract.md 8.39). */
 export class ProvenReleases {
-  readonly #context: Context;
+  readonly #context: FeedContext;
   readonly #trust: Trust;
   /** What was proven or found wrong, by version and by where its files are. */
   #known = new Map<string, Proof>();
   #quietUntil = Number.NEGATIVE_INFINITY;
   #proofs = new Map<string, Proof>();
 
-  constructor(context: Context, trust: Trust) {
+  constructor(context: FeedContext, trust: Trust) {
     this.#context = context;
     this.#trust = trust;
   }
@@ -137,7 +142,7 @@ export class ProvenReleases {
     const channel = channelOf(line[0]?.version ?? '');
     if (channel === null) return;
     try {
-      const times = await ledger.lastOffered(channel);
+      const times = await ledger.ofSigners('offered', channel);
       const last = signersOf(this.#trust)
         .flatMap((signer) => times[signer] ?? [])
         .reduce<string | null>((a, b) => (a !== null && Date.parse(a) >= Date.parse(b) ? a : b), null);

@@ -46,15 +46,14 @@ export function wordOf(
   };
 }
 
-interface Listed {
-  version: string;
-}
-
 /**
  * The releases without some versions. A canary build has no tag of its own, so with a canary build the older ones go, too:
  * an update to them would install it.
  */
-export function without(releases: readonly Release[], left: readonly Listed[]): readonly Release[] {
+export function without(
+  releases: readonly Release[],
+  left: readonly Pick<Release, 'version'>[],
+): readonly Release[] {
   if (left.length === 0) return releases;
   const canary = newestCanary(left);
   const isReplaced = (version: string) =>
@@ -81,7 +80,7 @@ export function recalledReason(
   );
 }
 
-const newestCanary = (list: readonly Listed[]): string | null => {
+const newestCanary = (list: readonly Pick<Release, 'version'>[]): string | null => {
   const builds = list.map(({ version }) => version).filter((version) => channelOf(version) === 'canary');
   return builds.toSorted(compareVersions).at(-1) ?? null;
 };

@@ -1,10 +1,10 @@
 import { byItself } from '../../wire/codes.ts';
-import type { AutomaticChoice, AutomaticSettings } from '../contract/automatic.ts';
+import { type AutomaticChoice, type AutomaticSettings, whatIsSaid } from '../contract/automatic.ts';
 import type { RepeatedCheck } from '../host/keep-looking.ts';
-import { offeredOf } from '../offer/offer.ts';
+import type { Offered } from '../offer/offer.ts';
 import type { RunStarter } from '../run/run-starter.ts';
 import type { ServerParts } from '../run/server-parts.ts';
-import { type AutomaticFacts, type Decision, decide, isOverdue } from './decide.ts';
+import { type Decision, decide, isOverdue } from './decide.ts';
 import { stepAfter } from './path-updates.ts';
 
 /**
@@ -29,14 +29,19 @@ export class AutomaticUpdates implements RepeatedCheck {
   async settings(): Promise<AutomaticSettings> {
     const { ledger, settings } = this.#parts;
     // If the store does not respond, the status reports it elsewhere.
-    this.#settings = await ledger.automatic(settings.automatic).catch(() => this.#settings);
+    const stored = await ledger.read('automatic').catch(() => this.#settings);
+    this.#settings = stored ?? settings.automatic;
     return this.#settings;
   }
 
   /** @throws HostFailure if the store fails */
-  async set(said: AutomaticChoice): Promise<void> {
+  async set(choice: AutomaticChoice): Promise<void> {
     const { ledger, settings } = this.#parts;
-    this.#settings = await ledger.setAutomatic(settings.automatic, said);
+    const changed = await ledger.edit('automatic', (now) => ({
+      ...(now ?? settings.automatic),
+      ...whatIsSaid(choice),
+    }));
+    this.#settings = changed ?? settings.automatic;
   }
 
   async look(): Promise<void> {
@@ -49,15 +54,10 @@ export class AutomaticUpdates implements RepeatedCheck {
       return;
     }
     if (!settings.enabled) return;
-    const facts = await this.#facts();
-    const { next, past } = facts;
-    const isOnPath = stepAfter(past[0]) !== null;
-    if (next === null || isOnPath || !isDue(decide({ ...facts, settings, now: Date.now() }))) return;
-    const answer = await this.#starter.updateAutomatically({ to: next.version, by: byItself }, async () => {
-      const again = await this.#facts();
-      const now = decide({ ...again, settings: await this.settings(), now: Date.now() });
-      return again.next?.version === next.version && isDue(now);
-    });
+    const next = await this.#findDue(settings);
+    if (next === null) return;
+    const isStillDue = async () => (await this.#findDue(await this.settings()))?.version === next.version;
+    const answer = await this.#starter.updateAutomatically({ to: next.version, by: byItself }, isStillDue);
     if ('reason' in answer) throw new Error(answer.reason.message);
     this.#failure = '';
   }
@@ -70,11 +70,12 @@ export class AutomaticUpdates implements RepeatedCheck {
       this.#parts.settings.log({ level: 'info', message: 'the automatic update was not started', cause });
   }
 
-  /** The available release and all runs, newest first. @throws HostFailure */
-  async #facts(): Promise<Pick<AutomaticFacts, 'next' | 'past' | 'word'>> {
+  /** The available release if its update is due; not on an upgrade path. @throws HostFailure */
+  async #findDue(settings: AutomaticSettings): Promise<Offered | null> {
     const past = await this.#parts.history.all();
-    const { known, offered, fields } = await this.#parts.offers.now(past[0] ?? null);
-    return { next: offeredOf(offered, fields), past, word: known.word };
+    const { known, available } = await this.#parts.offers.now(past[0] ?? null);
+    const decision = decide({ settings, next: available, word: known.word, past, now: Date.now() });
+    return stepAfter(past[0]) === null && isDue(decision) ? available : null;
   }
 }
 

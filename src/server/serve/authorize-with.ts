@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod/mini';
-import type { Caller } from '../contract/options.ts';
+import type { Caller } from '../contract/instance-options.ts';
 import type { ProductCallbacks } from './product-callbacks.ts';
 import type { ServeSettings } from './serve-settings.ts';
 

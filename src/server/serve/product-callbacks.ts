@@ -1,5 +1,5 @@
 import { readText } from '../../wire/read-text.ts';
-import type { Job, JobQueue } from '../contract/options.ts';
+import type { Job, JobQueue } from '../contract/instance-options.ts';
 import { retry } from '../host/retry.ts';
 import { Unavailable } from '../run/update-service.ts';
 import type { ServeSettings } from './serve-settings.ts';

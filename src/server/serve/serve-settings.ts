@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import * as z from 'zod/mini';
 import english from 'zod/v4/locales/en.js';
-import { type InstanceOptions, readOptions } from '../contract/options.ts';
+import type { InstanceOptions } from '../contract/instance-options.ts';
+import { readOptions } from '../contract/options.ts';
 
 /** The valid settings of `svc-updater serve` (docs/any-backend.md). */
 export interface ServeSettings {

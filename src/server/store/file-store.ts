@@ -1,6 +1,6 @@
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import type { Store } from '../contract/options.ts';
+import type { Store } from '../contract/instance-options.ts';
 
 /** A store in a directory. */
 export interface FileStore extends Store {

@@ -11,7 +11,7 @@ import type {
   Run,
   Status,
 } from '../../wire/status.ts';
-import type { Awaitable, Caller } from '../contract/options.ts';
+import type { Awaitable, Caller } from '../contract/instance-options.ts';
 
 /**
  * What requests get during a step.

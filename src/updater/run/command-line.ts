@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { type ArgumentMessages, describeWrongValue, readArguments } from '../../core/progress/option-row.ts';
 import { type Product, productMistakes, productOf, svc } from '../../core/progress/product.ts';
 import { settingsName } from '../../core/progress/state-name.ts';
 import { type ErrorCode, errorCodes } from '../../core/progress/update-error.ts';
@@ -9,8 +9,8 @@ import {
   type Command,
   commandWords,
   dataForm,
-  type OptionTable,
   optionsOf,
+  type UpdaterOptions,
   variableOf,
 } from './option-table.ts';
 
@@ -92,12 +92,12 @@ export function parseCommandLine(
 /** Values that do not have the form of their option, options that are missing, and options that exclude each other. */
 export function mistakesIn(command: Command, values: Values): string[] {
   const mistakes: string[] = [];
-  const rows: OptionTable = { ...optionsOf[command], data: { form: dataForm, help: '' } };
-  for (const [name, { form, isSecret }] of Object.entries(rows)) {
-    for (const { value, where } of values.get(name) ?? [])
-      if (form?.[0].test(value) === false)
-        mistakes.push(`${where} must be ${form[1]}${isSecret ? '' : `, not "${value}"`}`);
-  }
+  const rows: UpdaterOptions = { ...optionsOf[command], data: { form: dataForm, help: '' } };
+  for (const [name, row] of Object.entries(rows))
+    for (const { value, where } of values.get(name) ?? []) {
+      const mistake = describeWrongValue(row, value);
+      if (mistake !== null) mistakes.push(`${where} ${mistake}`);
+    }
   const notify = values.get('notify') ?? [];
   if (notify.length > mostAddresses)
     mistakes.push(`${notify[0]?.where} lists more than ${mostAddresses} addresses`);
@@ -135,7 +135,7 @@ export function mistakesIn(command: Command, values: Values): string[] {
 /** The options that environment variables set. */
 function readVariables(
   env: Readonly<Record<string, string | undefined>>,
-  table: OptionTable,
+  table: UpdaterOptions,
 ): Map<string, GivenValue[]> {
   const values = new Map<string, GivenValue[]>();
   for (const [name, { isList, isTyped }] of Object.entries(table)) {
@@ -151,41 +151,22 @@ function readVariables(
   return values;
 }
 
-/** Every option of a command line with its values, 1 for a switch. Mistakes are added to the list. */
-function readFlags(
-  args: readonly string[],
-  table: OptionTable,
-  mistakes: string[],
-): Map<string, GivenValue[]> {
-  const said = new Map<string, GivenValue[]>();
-  const options = Object.fromEntries(
-    Object.entries(table).map(([name, { value }]) => {
-      const type = value === undefined ? ('boolean' as const) : ('string' as const);
-      return [name, { type, multiple: true }];
-    }),
+/** The options of a command line. Mistakes are added to the list. */
+function readFlags(args: readonly string[], table: UpdaterOptions, mistakes: string[]): Values {
+  const messages: ArgumentMessages = {
+    unknown: (option, name) => {
+      const [near] = similarNames(name, Object.keys(table));
+      return `unknown option ${option}${near === undefined ? '' : ` (did you mean --${near}?)`}`;
+    },
+    noValue: (option) => `${option} requires a value`,
+    extraValue: (option) => `${option} takes no value`,
+    twice: (option, isSwitch) => (isSwitch ? null : `${option} is given twice`),
+  };
+  const read = readArguments(args, table, messages);
+  mistakes.push(...read.mistakes, ...read.certainWords.map((word) => `unexpected argument "${word}"`));
+  return new Map(
+    [...read.values].map(([name, values]) => [name, values.map((value) => ({ value, where: `--${name}` }))]),
   );
-  const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true });
-  let isAfterUnknown = false;
-  for (const token of tokens) {
-    // What follows an unknown option may be its value.
-    if (token.kind === 'positional' && !isAfterUnknown) mistakes.push(`unexpected argument "${token.value}"`);
-    isAfterUnknown = false;
-    if (token.kind !== 'option') continue;
-    const row = table[token.name];
-    const isSwitch = row?.value === undefined;
-    const where = `--${token.name}`;
-    if (row === undefined || !token.rawName.startsWith('--')) {
-      isAfterUnknown = true;
-      const [near] = similarNames(token.name, Object.keys(table));
-      mistakes.push(
-        `unknown option ${token.rawName}${near === undefined ? '' : ` (did you mean --${near}?)`}`,
-      );
-    } else if (isSwitch && token.value !== undefined) mistakes.push(`${where} takes no value`);
-    else if (!isSwitch && !token.value) mistakes.push(`${where} requires a value`);
-    else if (!isSwitch && !row.isList && said.has(token.name)) mistakes.push(`${where} is given twice`);
-    else said.set(token.name, [...(said.get(token.name) ?? []), { value: token.value ?? '1', where }]);
-  }
-  return said;
 }
 
 /** The product of this name or JSON object. Gives svc if the text is empty or invalid, and reports what is invalid. */
@@ -205,12 +186,10 @@ function readProduct(text: string | undefined, mistakes: string[]): Product {
 
 /** The code that `explain` explains, null for all codes. An unknown code is a mistake that lists similar codes. */
 function readCode(words: readonly string[], mistakes: string[]): ErrorCode | null {
-  const [word = null, ...others] = words;
-  for (const each of words.filter((each) => each.startsWith('-'))) mistakes.push(`unknown option ${each}`);
-  for (const each of others.filter((each) => !each.startsWith('-')))
-    mistakes.push(`unexpected argument "${each}"`);
+  const [word = '-'] = words;
+  readFlags(word.startsWith('-') ? words : words.slice(1), {}, mistakes);
   const code = errorCodes.find((each) => each === word) ?? null;
-  if (word === null || code !== null || word.startsWith('-')) return code;
+  if (code !== null || word.startsWith('-')) return code;
   const near = similarNames(word, errorCodes);
   const hint =
     near.length > 0 ? `similar codes are ${near.join(', ')}` : 'run explain without a code to list all codes';

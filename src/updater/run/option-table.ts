@@ -1,24 +1,15 @@
+import type { OptionRow, OptionTable } from '../../core/progress/option-row.ts';
 import { isDataWord } from '../../core/progress/product.ts';
 import { settingsName, stateName } from '../../core/progress/state-name.ts';
 import { parseTarget, targetForms } from '../../core/release/target.ts';
 import { addressForm, readAddress } from '../../notify/address.ts';
 
-/** An option, defined once: its value, where else it can be set, and its line of `--help`. */
-interface OptionRow {
-  /** Its placeholder in the help. Without one the option is a switch, which an environment variable of 1 turns on. */
-  value?: string;
-  /** The option may be repeated. */
-  isList?: boolean;
+/** An option of the updater. A switch is also turned on by an environment variable of 1. */
+interface UpdaterOption extends OptionRow {
   /** No environment variable sets it, although one sets the option of that name of another command. */
   isTyped?: boolean;
-  /** Its values are never shown. */
-  isSecret?: boolean;
   /** A settings file may set it, because it belongs to the instance and not to a single run. */
   inFile?: boolean;
-  /** What every value must match, and its description for people. */
-  form?: readonly [form: { test(text: string): boolean }, description: string];
-  /** One or more lines. Square brackets stand for the environment variable, and braces for a name of the product. */
-  help: string;
 }
 
 /** Default time-outs. */
@@ -45,8 +36,10 @@ const proven = (form: RegExp, name: string) =>
     isList: true,
     form: [form, `${name}=sha256:<64 hex digits>`],
   }) as const;
-const switchForm = [/^[01]$/, '1 (on) or 0 (off)'] as const;
-const log = { value: 'line|json', form: [/^(line|json)$/, 'line or json'] } as const;
+const absolute = [/^\//, 'an absolute path'] as const;
+const directory = { value: 'DIR', form: absolute } as const;
+const absoluteFile = { value: 'FILE', form: absolute } as const;
+const log = { value: 'line|json', choices: ['line', 'json'] } as const;
 
 export const updateTable = {
   target: {
@@ -61,8 +54,7 @@ floating tag, e.g. stable []
     help: 'Compose project []',
   },
   dir: {
-    value: 'DIR',
-    form: [/^\//, 'an absolute path'],
+    ...directory,
     help: 'Compose directory, as a path inside the container []',
   },
   stack: {
@@ -81,7 +73,6 @@ compose directory, repeatable []
   },
   'stop-first': {
     inFile: true,
-    form: switchForm,
     help: 'Swarm only: stop all old app tasks before starting new ones []',
   },
   container: {
@@ -121,31 +112,25 @@ compose directory, repeatable []
 the value is read from the terminal`,
   },
   'set-file': {
-    value: 'FILE',
-    form: [/^\//, 'an absolute path'],
+    ...absoluteFile,
     help: `File with NAME=VALUE lines for new settings, as a path inside the container []`,
   },
   'accept-drift': {
-    form: switchForm,
     help: 'Update even if containers differ from the compose files []',
   },
   'accept-own-build': {
     inFile: true,
-    form: switchForm,
     help: 'Replace an image that was built from the compose file with that of the registry []',
   },
   'accept-recalled': {
-    form: switchForm,
     help: 'Install a release even if the channel file lists it as recalled []',
   },
   'restore-point': {
     inFile: true,
-    form: switchForm,
     help: 'Save the data before the update, and restore it if the update fails []',
   },
   'restore-dir': {
-    value: 'DIR',
-    form: [/^\//, 'an absolute path'],
+    ...directory,
     help: `Directory for restore points, as a path inside the container []
 (default: ${stateName}/restore)`,
   },
@@ -156,10 +141,9 @@ long is ended, and the old version is started again [] (default: none)`,
   },
   'remove-old-images': {
     inFile: true,
-    form: switchForm,
     help: 'After the update, remove all unused images in the repositories of the services []',
   },
-  'no-rollback': { form: switchForm, help: 'Do not roll back version and data after a failed update []' },
+  'no-rollback': { help: 'Do not roll back version and data after a failed update []' },
   expect: {
     ...proven(/^[\w./:-]+=sha256:[0-9a-f]{64}$/, 'NAME'),
     help: `Expected image digest for a service or a repository, repeatable;
@@ -170,25 +154,21 @@ one of the digests for the same NAME must match []`,
     help: 'Expected digest of a file in the release, repeatable []',
   },
   release: {
-    value: 'DIR',
-    form: [/^\//, 'an absolute path'],
+    ...directory,
     help: `Directory that contains a signed release.json, as a path inside the container;
 no other release is installed []`,
   },
   archive: {
-    value: 'FILE',
-    form: [/^\//, 'an absolute path'],
+    ...absoluteFile,
     help: `Release archive to install instead of pulling from a registry, as a path
 inside the container []`,
   },
   trust: {
-    value: 'FILE',
-    form: [/^\//, 'an absolute path'],
+    ...absoluteFile,
     help: 'Trust file that lists who may sign releases, as a path inside the container []',
   },
   'channel-file': {
-    value: 'FILE',
-    form: [/^\//, 'an absolute path'],
+    ...absoluteFile,
     help: `Channel file of the publisher, as a path inside the container; the releases that
 it lists as recalled are not installed. With --trust, it must be signed []`,
   },
@@ -205,12 +185,12 @@ it lists as recalled are not installed. With --trust, it must be signed []`,
 (none: notify nothing, even if ${settingsName} contains addresses)`,
   },
   log: { ...log, help: 'Log format [] (default: line)' },
-} satisfies Record<string, OptionRow>;
+} satisfies Record<string, UpdaterOption>;
 
 export const rollbackTable = {
   yes: { help: 'Roll back; without this option, only print what would be restored' },
   'discard-current': { help: 'Do not save the current data before the rollback' },
-} satisfies Record<string, OptionRow>;
+} satisfies Record<string, UpdaterOption>;
 
 export const bumpTable = {
   to: { ...release, help: 'Release to pin the services to, in any form that --target accepts' },
@@ -237,12 +217,12 @@ export const bumpTable = {
   },
   'dry-run': { help: 'Print a diff instead of changing files' },
   log: { ...log, help: 'Log format (default: line)' },
-} satisfies Record<string, OptionRow>;
+} satisfies Record<string, UpdaterOption>;
 
-export type OptionTable = Readonly<Record<string, OptionRow>>;
+export type UpdaterOptions = OptionTable<UpdaterOption>;
 
 /** The options of an instance that commands other than `update` share with it. */
-const shared = (...names: (keyof typeof updateTable)[]): OptionTable =>
+const shared = (...names: (keyof typeof updateTable)[]): UpdaterOptions =>
   Object.fromEntries(names.map((name) => [name, updateTable[name]]));
 
 const ofServices = ['service', 'exclude', 'version-var', 'wait-timeout'] as const;
@@ -264,7 +244,7 @@ export const commandWords = [
 export type Command = (typeof commandWords)[number] | 'help' | 'version';
 
 /** The options of each command. */
-export const optionsOf: Readonly<Record<Command, OptionTable>> = {
+export const optionsOf: Readonly<Record<Command, UpdaterOptions>> = {
   update: updateTable,
   plan: updateTable,
   // No option for data: without the lock, looking at data could disturb a database that an update is using.
@@ -315,7 +295,7 @@ export type SettingForm = 'value' | 'list' | 'switch' | 'pairs';
 
 /** The settings of a settings file by their keys: options, and the data that a restore point contains. */
 export const settings = new Map<string, { name: string; form: SettingForm }>([
-  ...Object.entries<OptionRow>({ ...updateTable, ...bumpTable }).flatMap(([name, row]) => {
+  ...Object.entries<UpdaterOption>({ ...updateTable, ...bumpTable }).flatMap(([name, row]) => {
     const form: SettingForm = row.isList ? 'list' : row.value === undefined ? 'switch' : 'value';
     return row.inFile ? [[keyOf(name), { name, form }] as const] : [];
   }),

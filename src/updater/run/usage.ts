@@ -1,10 +1,28 @@
 import { filled } from '../../core/progress/advice.ts';
+import { optionLabel } from '../../core/progress/option-row.ts';
 import { type Product, roleLabelOf, svc } from '../../core/progress/product.ts';
 import { settingsName } from '../../core/progress/state-name.ts';
-import { bumpTable, type OptionTable, rollbackTable, updateTable, variableOf } from './option-table.ts';
+import {
+  bumpTable,
+  type Command,
+  optionsOf,
+  rollbackTable,
+  type UpdaterOptions,
+  updateTable,
+  variableOf,
+} from './option-table.ts';
 
 const trace =
   'SVC_UPDATER_TRACE=1 prints the duration of each child process and each engine request to standard error.';
+
+/** The options that a command has in common with `update`. */
+function sharedOptions(command: Command, end: string): string {
+  const names = Object.keys(optionsOf[command]).filter((name) => name in updateTable);
+  const [last, ...others] = names.map((name) => `--${name}`).reverse();
+  const title = command === 'restore-point' ? 'restore-point rm' : command;
+  const text = `Options of ${title}: ${others.reverse().join(', ')} and ${last} as above${end}`;
+  return text.replaceAll(/(.{1,120})(?:$| )/g, '$1\n').trimEnd();
+}
 
 /** What `--help` prints. Only the help of svc shows the environment variables, because only operators of svc set them. */
 export function usageOf(product: Product): string {
@@ -19,13 +37,13 @@ export function usageOf(product: Product): string {
     ? 'Options for update, plan and fetch, with their environment variables in brackets:'
     : 'Options for update, plan and fetch:';
   /** Descriptions begin in column 30. */
-  const linesOf = (table: OptionTable): string =>
+  const linesOf = (table: UpdaterOptions): string =>
     Object.entries(table)
-      .map(([option, { value = '', isList, help }]) => {
-        const example = isList ? '=a,b' : value === '' ? '=1' : '';
+      .map(([option, row]) => {
+        const example = row.isList ? '=a,b' : row.value === undefined ? '=1' : '';
         const variable = isSvc ? ` [${variableOf(option)}${example}]` : '';
-        const text = filled(help, { services, versionVariable }).replace(' []', variable);
-        return `${`  --${option} ${value}`.padEnd(30)}${text.replaceAll('\n', `\n${' '.repeat(30)}`)}\n`;
+        const text = filled(row.help, { services, versionVariable }).replace(' []', variable);
+        return `${`  ${optionLabel(option, row)}`.padEnd(30)}${text.replaceAll('\n', `\n${' '.repeat(30)}`)}\n`;
       })
       .join('');
   return `${name}-updater updates a running ${name} instance to another release.
@@ -44,12 +62,10 @@ If the update fails before the new version starts, the instance is restored.
 
 ${heading}
 ${linesOf(updateTable)}
-Options of rollback: --project, --dir, --container, --service, --exclude, --version-var, --wait-timeout, --restore-dir,
---notify and --log as above, and:
+${sharedOptions('rollback', ', and:')}
 ${linesOf(rollbackTable)}
-Options of restore-point rm: --project, --dir, --container, --restore-dir and --log as above.
-Options of report: --target, --project, --dir, --stack, --file, --container, --service, --exclude, --version-var,
---wait-timeout and --log as above.
+${sharedOptions('restore-point', '.')}
+${sharedOptions('report', '.')}
 
 Options of bump:
 ${linesOf(bumpTable)}

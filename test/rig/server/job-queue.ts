@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import type { Job, JobQueue } from '../../../src/server/contract/options.ts';
+import type { Job, JobQueue } from '../../../src/server/contract/instance-options.ts';
 
 /** What a test asks for. */
 export interface JobRequest {

@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { productOf, svc } from '../../../src/core/progress/product.ts';
-import { type InstanceOptions, readOptions } from '../../../src/server/contract/options.ts';
+import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
+import { readOptions } from '../../../src/server/contract/options.ts';
 
 const required: InstanceOptions = {
   version: 'v1.4.2',

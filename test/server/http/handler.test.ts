@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { Caller, Settings } from '../../../src/server/contract/options.ts';
+import type { Caller } from '../../../src/server/contract/instance-options.ts';
+import type { Settings } from '../../../src/server/contract/options.ts';
 import { Unavailable } from '../../../src/server/run/update-service.ts';
 import { reasonCodes } from '../../../src/wire/codes.ts';
 import { described, door, origin, path, type Question, request, seen } from './ask.ts';

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import type { Channel } from '../../../src/core/release/channel.ts';
 import { createFeed, type Feed } from '../../../src/feed/feed.ts';
 import type { Trust } from '../../../src/provenance/trust.ts';
-import { type InstanceOptions, readOptions } from '../../../src/server/contract/options.ts';
+import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
+import { readOptions } from '../../../src/server/contract/options.ts';
 import { ProvenReleases } from '../../../src/server/offer/proven-releases.ts';
 import { Ledger } from '../../../src/server/store/ledger.ts';
 import { type Api, endless, type Forge, json, startForge, text } from '../../feed/forge.ts';

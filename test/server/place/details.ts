@@ -1,5 +1,5 @@
 import { type Container, readContainer } from '../../../src/engine/container.ts';
-import type { InstanceOptions } from '../../../src/server/contract/options.ts';
+import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 
 /** A container as the engine would tell of it. */
 export function details(

@@ -88,25 +88,25 @@ it('knows the last boot of a container', async () => {
   expect(JSON.parse(host.state.store.get('servers') ?? '')).toHaveLength(2);
 });
 
-it('keeps the channel and reads unknown values as stable', async () => {
-  await ledger.setChannel('canary');
-  expect(await ledger.channel()).toBe('canary');
+it('keeps the channel and ignores unknown values', async () => {
+  await ledger.edit('channel', () => 'canary');
+  expect(await ledger.read('channel')).toBe('canary');
   host.state.store.set('channel', 'nightly');
-  expect(await ledger.channel()).toBe('stable');
+  expect(await ledger.read('channel')).toBeNull();
 });
 
 it('keeps the publication date of the last offered release of each signer', async () => {
   const [early, late] = ['2026-11-20T08:00:00Z', '2026-11-20T08:00:00.5Z'];
   const published = (publishedAt: string, signer = 'anna') => ({ signer, publishedAt });
-  expect(await ledger.lastOffered('stable')).toEqual({});
+  expect(await ledger.ofSigners('offered', 'stable')).toEqual({});
   await ledger.setLastOffered('stable', published(late));
   // Another server may not have seen the newer release yet.
   await ledger.setLastOffered('stable', published(early));
-  expect([await ledger.lastOffered('stable'), await ledger.lastOffered('canary'), sets()]).toEqual([
-    { anna: late },
-    {},
-    1,
-  ]);
+  expect([
+    await ledger.ofSigners('offered', 'stable'),
+    await ledger.ofSigners('offered', 'canary'),
+    sets(),
+  ]).toEqual([{ anna: late }, {}, 1]);
   await ledger.setLastOffered('stable', published(early, 'bert'));
   await ledger.setLastOffered('canary', published(early));
   expect(JSON.parse(host.state.store.get('offered') ?? '')).toEqual({
@@ -115,10 +115,10 @@ it('keeps the publication date of the last offered release of each signer', asyn
   });
   for (const text of ['x', '{"stable":{"anna":"yesterday"}}']) {
     host.state.store.set('offered', text);
-    expect(await ledger.lastOffered('stable')).toEqual({});
+    expect(await ledger.ofSigners('offered', 'stable')).toEqual({});
   }
   await ledger.setLastOffered('stable', published(early));
-  expect(await ledger.lastOffered('stable')).toEqual({ anna: early });
+  expect(await ledger.ofSigners('offered', 'stable')).toEqual({ anna: early });
 });
 
 describe('the id of the instance', () => {
@@ -147,6 +147,8 @@ it('a channel file that was issued before the stored one of its signer changes n
   await ledger.setChannelFile('anna', older);
   await ledger.setChannelFile('bert', older);
   await ledger.setChannelFile('anna', { ...older, channel: 'canary' });
-  expect(await ledger.channelFiles('stable')).toEqual({ anna: newer, bert: older });
-  expect(await ledger.channelFiles('canary')).toEqual({ anna: { ...older, channel: 'canary' } });
+  expect(await ledger.ofSigners('channel-files', 'stable')).toEqual({ anna: newer, bert: older });
+  expect(await ledger.ofSigners('channel-files', 'canary')).toEqual({
+    anna: { ...older, channel: 'canary' },
+  });
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ChannelFile } from '../../../src/provenance/channel-file.ts';
-import type { InstanceOptions } from '../../../src/server/contract/options.ts';
+import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 import { runOf } from '../../../src/wire/reader-shapes.ts';
 import { channelFile, hostChannel, recallsOf } from '../../feed/channel-copies.ts';
 import { attach, releaseFile } from '../../feed/proofs.ts';

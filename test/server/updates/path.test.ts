@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { InstanceOptions } from '../../../src/server/contract/options.ts';
+import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 import { badRun, goodRun, workOf } from '../../rig/engine-double/script.ts';
 import { forge, freshForges, freshRigs, rig, type Server, until } from './rig.ts';
 

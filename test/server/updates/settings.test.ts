@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { givenSettingsPath } from '../../../src/core/release/release-settings.ts';
+import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 import type { StartOrder } from '../../../src/server/contract/instance-updates.ts';
-import type { InstanceOptions } from '../../../src/server/contract/options.ts';
 import { attach, releaseFile } from '../../feed/proofs.ts';
 import { publisher } from '../../provenance/sign.ts';
 import { goodRun } from '../../rig/engine-double/script.ts';

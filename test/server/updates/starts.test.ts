@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { Preparation } from '../../../src/server/contract/options.ts';
+import type { Preparation } from '../../../src/server/contract/instance-options.ts';
 import { badRun, workOf } from '../../rig/engine-double/script.ts';
 import { quiet } from './invariants.ts';
 import { freshRigs, rig, runOf, type Server, until } from './rig.ts';

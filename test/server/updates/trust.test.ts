@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { InstanceOptions } from '../../../src/server/contract/options.ts';
+import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 import { attach, releaseFile, sha256 } from '../../feed/proofs.ts';
 import { publisher } from '../../provenance/sign.ts';
 import { forge, freshForges, freshRigs, rig, type Server, until } from './rig.ts';
