@@ -21,6 +21,7 @@ import type { Model } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { gainedRights } from '../../../engine/rights.ts';
 import type { Log } from '../../run/log/log.ts';
+import { and } from '../../run/log/wording.ts';
 import { changePlace, changesOf } from './changes.ts';
 import { checkDefinitions } from './check-definitions.ts';
 import { definedByModel } from './definition.ts';
@@ -74,16 +75,18 @@ function report(
   { accepted, log }: { accepted: boolean; log: Log },
   envFile: string,
 ): void {
-  const told = (kind: boolean) => [
-    ...new Set(findings.flatMap(({ isLoss, sentence }) => (isLoss === kind ? [sentence] : []))),
-  ];
-  for (const sentence of told(false)) {
-    log.warn(`${sentence}: the files were edited after the app was started; the update will apply the edits`);
+  const edits = findings.flatMap((finding) => (finding.isLoss ? [] : [finding]));
+  for (const [service, own] of Map.groupBy(edits, (edit) => edit.service)) {
+    const keys = and([...new Set(own.map(({ key }) => key))]);
+    log.warn(
+      `${service}: the files were edited after the app was started; the update will apply the edits of ${keys}`,
+    );
   }
-  const detail = told(true);
+  const losses = findings.flatMap((finding) => (finding.isLoss ? [finding] : []));
+  const detail = [...new Set(losses.map(({ sentence }) => sentence))];
   if (accepted) for (const sentence of detail) log.warn(`accepted: ${sentence}`);
   if (accepted || detail.length === 0) return;
-  const remedies = findings.flatMap(({ isLoss, remedy }) => (isLoss ? [remedy] : []));
+  const remedies = losses.map(({ remedy }) => remedy);
   const rights = remedies.filter(({ kind }) => kind === 'rights');
   const message =
     rights.length === 0
