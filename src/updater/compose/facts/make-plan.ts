@@ -5,7 +5,6 @@ import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import { checkDrift } from '../drift/index.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
-import { replacedServices } from '../inspect/installation.ts';
 import { candidateFiles } from '../plan/candidate-files.ts';
 import { checkPublished } from '../plan/check-published.ts';
 import { describePlan, recallFiles } from '../plan/describe.ts';
@@ -46,15 +45,11 @@ export async function makePlan(
     checkPublished(plan, published),
   );
   const unconfirmed = await checkOwnBuilds(context, plan);
-  await checkDrift(
-    context,
-    { ...installation, services: replacedServices(installation) },
-    {
-      ownId: instance.own.id,
-      accepted: options.acceptDrift,
-      planned: new Map(plan.moves.map(({ service, to }) => [service, to])),
-    },
-  );
+  await checkDrift(context, installation, {
+    ownId: instance.own.id,
+    accepted: options.acceptDrift,
+    planned: new Map(plan.moves.map(({ service, to }) => [service, to])),
+  });
   const untold = await checkTargets(candidateFiles(plan), installation.paths);
   describePlan(plan, log);
   recallFiles(plan, options, log);

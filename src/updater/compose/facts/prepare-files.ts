@@ -15,7 +15,7 @@ import { maskRulesOfModel } from '../../run/log/mask-rules.ts';
 import { and } from '../../run/log/wording.ts';
 import { checkRecalled } from '../../run/recalls.ts';
 import { releaseGains } from '../drift/index.ts';
-import { type Installation, releaseFileNames, replacedServices } from '../inspect/installation.ts';
+import { type Installation, releaseFileNames } from '../inspect/installation.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
 import { checkLag } from '../plan/check-lag.ts';
 import { checkPlatforms } from '../plan/check-platforms.ts';
@@ -103,10 +103,9 @@ export async function prepareFiles(
   const hashedNetworks = await networksInQuestion(engine, installation, model);
   const planned = planFiles(plan, { draft, expected, model, unset, hashedNetworks, images, version });
   const others = await warnOthers(installation, draft.changes, log);
-  const added = planned.added.map((name) => ({ name, containers: [] }));
-  const services = [...replacedServices(installation), ...added];
+  const { added } = planned;
   const gains =
-    installation.kind === 'generated' ? await releaseGains(engine, { ...installation, services }, model) : [];
+    installation.kind === 'generated' ? await releaseGains(engine, installation, { model, added }) : [];
   const laterWarnings = [
     ...recalled,
     ...warnings,
