@@ -27,7 +27,7 @@ import { labelWarnings } from '../plan/release-label.ts';
 import type { ReleaseText } from '../plan/release-texts.ts';
 import { checkStepping } from '../plan/stepping.ts';
 import { modelWith } from '../proof/proposed-model.ts';
-import { proveSettings } from '../proof/prove-settings.ts';
+import { proveSettings } from '../proof/prove.ts';
 import { askRegistry } from './ask-registry.ts';
 import { newSettings } from './new-settings.ts';
 import { warnOthers } from './other-projects.ts';
