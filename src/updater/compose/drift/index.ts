@@ -21,13 +21,12 @@ import type { Model } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { gainedRights } from '../../../engine/rights.ts';
 import type { Log } from '../../run/log/log.ts';
-import { and } from '../../run/log/wording.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { changePlace, changesOf } from './changes.ts';
 import { checkDefinitions } from './check-definitions.ts';
 import { definedByModel } from './definition.ts';
 import { askDefaults, askEngine, askSurroundings, askTexts } from './facts.ts';
-import { adviceFor, type Finding, judgeChanges } from './judge.ts';
+import { adviceFor, editWarnings, type Finding, judgeChanges } from './judge.ts';
 import { refuseProvided } from './refuse-provided.ts';
 import type { SetValue } from './written-text.ts';
 
@@ -76,13 +75,7 @@ function report(
   { accepted, log }: { accepted: boolean; log: Log },
   envFile: string,
 ): void {
-  const edits = findings.flatMap((finding) => (finding.isLoss ? [] : [finding]));
-  for (const [service, own] of Map.groupBy(edits, (edit) => edit.service)) {
-    const keys = and([...new Set(own.map(({ key }) => key))]);
-    log.warn(
-      `${service}: the files were edited after the app was started; the update will apply the edits of ${keys}`,
-    );
-  }
+  for (const warning of editWarnings(findings)) log.warn(warning);
   const losses = findings.flatMap((finding) => (finding.isLoss ? [finding] : []));
   const detail = [...new Set(losses.map(({ sentence }) => sentence))];
   if (accepted) for (const sentence of detail) log.warn(`accepted: ${sentence}`);

@@ -1,6 +1,7 @@
 import { parseReference } from '../../../core/compose/reference.ts';
 import { compareVersions } from '../../../core/release/order.ts';
 import { parsePinTag } from '../../../core/release/pin-tag.ts';
+import { and } from '../../run/log/wording.ts';
 import { changePlace, type DriftChange, type OtherImage, type WrittenChange } from './changes.ts';
 import type { Difference, ShapedMount } from './shape.ts';
 import { hasDefault, resolveText, type SetValue, unsetIn } from './written-text.ts';
@@ -179,6 +180,15 @@ function remedyFor({ section, item, planned }: Difference, facts: WrittenFacts):
 
 const isIn = (home: string, planned: string | null): boolean =>
   planned !== null && readMount(planned).source.startsWith(`${home}/`);
+
+/** One warning for each service whose edits are no loss, with the edited keys. */
+export function editWarnings(findings: readonly Finding[]): string[] {
+  const edits = findings.flatMap((finding) => (finding.isLoss ? [] : [finding]));
+  return [...Map.groupBy(edits, ({ service }) => service)].map(([service, own]) => {
+    const keys = and([...new Set(own.map(({ key }) => key))]);
+    return `${service}: the files were edited after the app was started; the update will apply the edits of ${keys}`;
+  });
+}
 
 /**
  * What to do next, for all that is lost together.

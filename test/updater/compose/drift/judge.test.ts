@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { expect, it } from 'vitest';
 import type { DriftChange } from '../../../../src/updater/compose/drift/changes.ts';
-import { judgeChanges } from '../../../../src/updater/compose/drift/judge.ts';
+import { editWarnings, judgeChanges } from '../../../../src/updater/compose/drift/judge.ts';
 
 const service = 'app';
 const place = { section: 'volumes', item: '/data' };
@@ -68,4 +68,20 @@ it.each<[what: string, changes: [DriftChange, string[]][], losses: string[], war
   const found = judgeChanges(changes, { setTo: (name) => (name === 'SET' ? 'x' : null), home: '/root' });
   expect(found.flatMap((each) => (each.isLoss ? [each.sentence] : []))).toEqual(losses);
   expect(found.flatMap((each) => (each.isLoss ? [] : [`${each.service}: ${each.key}`]))).toEqual(warnings);
+});
+
+it('warns about the edits of a service in one line', () => {
+  const edit = (key: string, of = 'app') => ({ service: of, isLoss: false as const, key });
+  const loss = {
+    service: 'app',
+    isLoss: true as const,
+    sentence: 'lost',
+    remedy: { kind: 'apply' as const },
+  };
+  const found = [edit('restart'), loss, edit('label tier', 'worker'), edit('config site'), edit('restart')];
+  const words = 'the files were edited after the app was started; the update will apply the edits of';
+  expect(editWarnings(found)).toEqual([
+    `app: ${words} restart and config site`,
+    `worker: ${words} label tier`,
+  ]);
 });
