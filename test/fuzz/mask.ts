@@ -26,11 +26,25 @@ const word = fc
   .array(fc.oneof({ weight: 2, arbitrary: letter }, mark, piece), { minLength: 1, maxLength: 12 })
   .map((parts) => parts.join(''));
 const key = pick('A', 'NOTE', 'DB_PASS', 'API_KEY');
-const rules = fc.record({
-  secrets: fc.array(fc.record({ key, value: word }), { minLength: 1, maxLength: 5 }),
-  shown: fc.array(word, { maxLength: 3 }),
-  hosts: fc.array(word, { maxLength: 1 }),
-  hidden: fc.array(word, { maxLength: 1 }),
+/** Shown texts may have a part of a value, or all of it. */
+const rules = fc.array(fc.record({ key, value: word }), { minLength: 1, maxLength: 5 }).chain((secrets) => {
+  const part = fc
+    .tuple(pick(...secrets.map(({ value }) => value)), pick(0, 1), pick(0, -1), word)
+    .map(([value, from, to, more]) => [`${more}/${value.slice(from)}`, value.slice(from, to || undefined)]);
+  return fc.record({
+    secrets: fc.constant(secrets),
+    shown: fc
+      .array(
+        fc.oneof(
+          word.map((text) => [text]),
+          part,
+        ),
+        { maxLength: 3 },
+      )
+      .map((texts) => texts.flat()),
+    hosts: fc.array(word, { maxLength: 1 }),
+    hidden: fc.array(word, { maxLength: 1 }),
+  });
 });
 
 /** Ways in which programs print a value. */
