@@ -478,14 +478,5 @@ export class UpdateError extends Error {
   }
 }
 
-interface UpdateErrorOptions {
-  /** If it differs from that of the code. */
-  outcome?: FailureOutcome;
-  advice?: string;
-  detail?: readonly string[];
-  requiredRelease?: string;
-  state?: string;
-  isLogged?: boolean;
-  fields?: Readonly<Record<string, unknown>>;
-  cause?: unknown;
-}
+/** `outcome`: if it differs from that of the code. */
+type UpdateErrorOptions = Partial<Omit<UpdateError, 'code' | keyof Error>> & Pick<Error, 'cause'>;
