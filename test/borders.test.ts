@@ -32,8 +32,8 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     plan: ['run', 'run/log'],
     data: run,
     'compose/proof': [],
-    'compose/drift': ['run', 'run/log'],
-    'compose/inspect': [...run, 'plan', 'compose/drift'],
+    'compose/drift': ['run', 'run/log', 'compose/inspect'],
+    'compose/inspect': [...run, 'plan'],
     'compose/plan': [...run, 'plan', 'data', 'compose/inspect', 'compose/proof'],
     'compose/facts': [
       ...run,
@@ -45,7 +45,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
       'compose/proof',
     ],
     'compose/pull': ['run', 'run/log', 'plan', 'compose/facts', 'compose/inspect', 'compose/plan'],
-    'compose/replace': [...run, 'data', 'compose/drift', 'compose/pull'],
+    'compose/replace': [...run, 'data', 'compose/inspect', 'compose/pull'],
     'compose/loop': [...run, 'data', 'compose/inspect', 'compose/plan', 'compose/pull', 'compose/replace'],
     'compose/resume': [...run, 'data', 'compose/inspect', 'compose/loop', 'compose/pull', 'compose/replace'],
     'compose/bump': [...run, 'compose/inspect', 'compose/proof'],
@@ -97,7 +97,7 @@ const doors = ['updater/compose/drift', 'updater/swarm'];
 const deciders = [
   /^updater\/plan\/(?:release-plan|plan-release|check-required-release)\.ts$/,
   /^updater\/compose\/plan\//,
-  /^updater\/compose\/drift\/(?!dry-run|recorder|facts|index)/,
+  /^updater\/compose\/drift\/(?!facts|index)/,
   /^updater\/compose\/inspect\/services\//,
   /^server\/run\/plan-resume\.ts$/,
   /^server\/(?:contract\/time-window|schedule\/decide|run\/plan-prefetch)\.ts$/,

@@ -135,7 +135,7 @@ describe("SECURITY.md's tables of calls", () => {
     expect(filesWith(/\brunCommand\(/).sort()).toEqual(['engine/cli/command.ts', 'engine/cli/engine.ts']);
     // What listens on a socket of its own for compose, what asks the engine; types, and what tells by its number where an
     // address is.
-    const onHttp = ['engine/http/request.ts', 'updater/compose/drift/recorder.ts'];
+    const onHttp = ['engine/http/request.ts', 'updater/compose/inspect/recorder.ts'];
     const types = [
       'updater/data/outside-databases.ts',
       'updater/run/log/mask.ts',

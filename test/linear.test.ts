@@ -56,6 +56,13 @@ const mask = createMask({
   shown: ['a.a', '/opt/acme'],
 });
 
+const maskOfThousands = createMask({
+  secrets: Array.from({ length: 5000 }, (_, index) => ({
+    key: 'A',
+    value: `value number ${10_000 + index}`,
+  })),
+});
+
 describe('what other people write is read in a time that grows as it does', () => {
   it.each<[string, (text: string) => unknown, string[]]>([
     ['keyedSecrets', keyedSecrets, ['0a', '--a ', 'PASS=', 'a="', ' \n']],
@@ -88,6 +95,7 @@ describe('what other people write is read in a time that grows as it does', () =
     ],
     ['readNotes', readNotes, ['*', '**_', '`a``b', '_a', '[', '[a](', '](', 'https://']],
     ['the mask', mask, ['a', '-', 'a://b:', 'a.a', '&amp;', '/opt/acme']],
+    ['the mask of 5,000 values', maskOfThousands, ['a', 'value number 1', '%20', 'value number 12345']],
     [
       'the mask of a value that grows, too',
       (text) => createMask({ secrets: [{ key: 'A', value: text.slice(text.length / 2) }] })(text),

@@ -1,16 +1,8 @@
+import type { Mount } from '../core/files/host-paths.ts';
 import { readHealthCheck } from './health-check.ts';
 import { textOf } from './json.ts';
 import { composeLabels } from './labels.ts';
 import { readPlatform } from './platform.ts';
-
-/** What the engine's inspect answers say, cut down to what the updater looks at. */
-export interface Mount {
-  type: string;
-  /** A host path for a bind, the volume's name for a volume. */
-  source: string;
-  destination: string;
-  writable: boolean;
-}
 
 /** A mount with its storage, as inspection reports it. */
 export interface StorageMount extends Mount {

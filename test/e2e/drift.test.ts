@@ -219,12 +219,11 @@ const changeKeys = (text: string): string =>
 
 /** What `plan` names: what it would refuse without `--accept-drift` stands behind `accepted`. */
 const sentences = `
-    app would be added: a mount at /run/secrets/moved
-    app would be added: published port 127.0.0.1:22000-22900:9101/tcp, published port 0:9103/udp
-    app would be added: published port 127.0.0.1:0:9104/tcp
-    app would be removed: init
-    app would change: environment variable NUMBER, command
-    worker would be added: network PROJECT_fixed
+    app was edited: a mount at /run/secrets/moved, init, environment variable NUMBER, command
+    app was edited: published port 127.0.0.1:22000-22900:9101/tcp, published port 0:9103/udp
+    app was edited: published port 127.0.0.1:0:9104/tcp
+    worker was edited: network PROJECT_fixed
+    sidecar was edited: container_name
     accepted: app would be removed: environment variable FROM_FILE, environment variable ALSO
     accepted: app would be removed: the mount of DIR/secret.txt at /run/secrets/from_file
     accepted: app would be removed: published port 127.0.0.1:0:9100/tcp
@@ -235,7 +234,6 @@ const sentences = `
     accepted: app would be granted: ipc: host, cgroup: host, capability AUDIT_WRITE, device /dev/zero
     accepted: worker would be granted: pid: service:db
     accepted: sidecar would be granted: pid: service:db
-    sidecar: container_name would change from PROJECT-sidecar to chosen
     accepted: app: the source of the mount at /anonymous would change from an anonymous volume to DIR/data
     accepted: app: the source of the mount at /named would change from PROJECT_named to PROJECT_other
     accepted: sidecar: network mode would change from service:app to service:db
@@ -249,7 +247,8 @@ const sentencesFor = ({ project, directory }: Instance): string[] =>
     .replaceAll('DIR', directory)
     .split('\n')
     .flatMap((line) => {
-      const [, service, verb, items = ''] = /^ *(\S+|accepted: \S+) (would [a-z ]+): (.*)$/.exec(line) ?? [];
+      const [, service, verb, items = ''] =
+        /^ *(\S+|accepted: \S+) (would [a-z ]+|was edited): (.*)$/.exec(line) ?? [];
       if (service === undefined) return [line.trim()];
       return items.split(', ').map((item) => `${service}: ${item} ${verb}`);
     })
@@ -257,8 +256,12 @@ const sentencesFor = ({ project, directory }: Instance): string[] =>
 
 const toNext = ['--target', 'v1.1.0'];
 const isolated = () => `OCTET=${randomInt(250)}.${randomInt(250)}\n`;
+/** With a line for each key of a line that names all edited keys of a service. */
 const warnings = (result: UpdateResult) =>
-  messages(result, 'warn').map((line) => line.replace(/: the files were edited.*/, ''));
+  messages(result, 'warn').flatMap((line) => {
+    const [, service, edited] = /^(\S+): the files were edited .* the edits of (.*)$/.exec(line) ?? [];
+    return edited?.split(/, | and /).map((key) => `${service}: ${key} was edited`) ?? [line];
+  });
 
 test("every key, made by the machine's compose: no drift; what changes is named; updated, no drift again", async () => {
   const proxies = { default: { ftpProxy: 'http://proxy.example.org:3128', noProxy: 'example.org' } };
@@ -297,6 +300,10 @@ test("every key, made by the machine's compose: no drift; what changes is named;
   await own.write('compose.yaml', changeKeys(text));
   const changed = await own.update(['plan', ...toNext, '--accept-drift'], { volumes });
   expect(warnings(changed).sort(), changed.log).toEqual(sentencesFor(own));
+  const editedServices = messages(changed, 'warn').flatMap(
+    (line) => /^(\S+): the files were edited/.exec(line)?.[1] ?? [],
+  );
+  expect(editedServices.sort()).toEqual(['app', 'sidecar', 'worker']);
   expect(changed.exitCode, changed.log).toBe(0);
   await own.write('compose.yaml', text);
   expectWords(await own.update(toNext, { volumes }), { exitCode: 0, says: [], ends: ['updated'] });

@@ -1,10 +1,10 @@
 import { join, relative } from 'node:path';
 
 /** A mount as the engine reports it. */
-interface KnownMount {
-  /** Of the kinds of mounts, only `bind` is a directory of the host. */
+export interface Mount {
+  /** `bind`, `volume`, `tmpfs`: only `bind` is a directory of the host. */
   type: string;
-  /** A directory, or a volume's name. */
+  /** A host path, or the name of a volume. */
   source: string;
   destination: string;
   writable: boolean;
@@ -25,9 +25,9 @@ export const isWithin = (path: string, directory: string): boolean =>
 export class HostPaths {
   readonly #mappings: Mapping[];
   /** Named volumes that are mounted here. Their files are the host's as well, under a path that nobody names. */
-  readonly volumes: readonly KnownMount[];
+  readonly volumes: readonly Mount[];
 
-  constructor(mounts: readonly KnownMount[]) {
+  constructor(mounts: readonly Mount[]) {
     this.volumes = mounts.filter((mount) => mount.type === 'volume');
     this.#mappings = mounts
       .filter((mount) => mount.type === 'bind')

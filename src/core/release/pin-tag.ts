@@ -1,27 +1,12 @@
-import { parseTag, preRelease } from './tag.ts';
-
-/** A tag with a version in it, as its product writes it. */
-export interface NumberedTag {
-  /** `part`: of one or two numbers, which as a rule leads to the newest release that begins so. */
-  kind: 'release' | 'part';
-  text: string;
-  /** `1.2.3`, `2025.08.4`, `1.6.0-canary.4`; `2` or `2025.10` of a part. */
-  version: string;
-  /** A word before the version, with what parts them, such as `postgresql-`; none in most tags. */
-  lead?: string;
-  prefix: 'v' | '';
-  /** A variant such as `-alpine`, or empty. */
-  suffix: string;
-}
+import { type NumberedTag, parseTag, preRelease, type Tag } from './tag.ts';
 
 /** The version information in an image tag of any product. */
 export type PinTag =
+  /** `other` is a custom word: `edge`, `main`. */
+  | Tag
   | NumberedTag
-  | { kind: 'latest' | 'canary'; text: string }
   /** A word for the latest release: `stable`, `release-cuda`. */
   | { kind: 'word'; text: string; suffix: string }
-  /** A custom word: `edge`, `main`. */
-  | { kind: 'other'; text: string }
   /** A tag that does not float, but whose order cannot be determined. */
   | { kind: 'unversioned'; text: string };
 

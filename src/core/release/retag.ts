@@ -1,5 +1,6 @@
 import { compareTold, countOf, cutVersion } from './order.ts';
-import { beforeVersion, isNumbered, type NumberedTag, type PinTag, suffixOf } from './pin-tag.ts';
+import { beforeVersion, isNumbered, type PinTag, suffixOf } from './pin-tag.ts';
+import type { NumberedTag } from './tag.ts';
 import type { PlannedTarget, ReleaseTarget } from './target.ts';
 
 /** What becomes of a tag when its product goes to a target. */

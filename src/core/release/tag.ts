@@ -1,16 +1,22 @@
 import valid from 'semver/functions/valid.js';
 
-/** What the tag of an image says about its version. */
+/** A tag with a version in it, as its product writes it. */
+export interface NumberedTag {
+  /** `part`: of one or two numbers, which as a rule leads to the newest release that begins so. */
+  kind: 'release' | 'part';
+  text: string;
+  /** `1.2.3`, `2025.08.4`, `1.6.0-canary.4`; `2` or `2025.10` of a part. */
+  version: string;
+  /** A word before the version, with what parts them, such as `postgresql-`; none in most tags. */
+  lead?: string;
+  prefix: 'v' | '';
+  /** A variant such as `-alpine`, or empty. */
+  suffix: string;
+}
+
+/** The version information in the tag of an image. */
 export type Tag =
-  | {
-      kind: 'release';
-      text: string;
-      /** `1.2.3` or `1.2.3-canary.4`. */
-      version: string;
-      prefix: 'v' | '';
-      /** A variant such as `-alpine`, or empty. */
-      suffix: string;
-    }
+  | (NumberedTag & { kind: 'release' })
   | { kind: 'latest' | 'canary'; text: string }
   | { kind: 'other'; text: string };
 

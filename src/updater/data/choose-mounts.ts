@@ -1,10 +1,10 @@
 // Which mounts of the covered services are saved, and what makes saving them impossible.
 
 import { join, relative } from 'node:path';
-import { isWithin } from '../../core/files/host-paths.ts';
+import { isWithin, type Mount } from '../../core/files/host-paths.ts';
 import { settingsName, stateName } from '../../core/progress/state-name.ts';
 import { cleanPath } from '../../engine/api/blueprint.ts';
-import { type Container, isUp, type Mount, type StorageMount, serviceOf } from '../../engine/container.ts';
+import { type Container, isUp, type StorageMount, serviceOf } from '../../engine/container.ts';
 import { type Json, object } from '../../engine/json.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import type { Declared } from './data-doors.ts';

@@ -2,13 +2,13 @@
 
 import { type StoreKind, storeOf } from '../../core/compose/reference.ts';
 import { looksSecret } from '../../core/compose/secret-lines.ts';
-import { isWithin } from '../../core/files/host-paths.ts';
+import { isWithin, type Mount } from '../../core/files/host-paths.ts';
 import { dataLabelOf, isDataWord, type Product } from '../../core/progress/product.ts';
 import { settingsName } from '../../core/progress/state-name.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { cleanPath } from '../../engine/api/blueprint.ts';
 import type { Model } from '../../engine/cli/compose.ts';
-import { type Container, type Mount, serviceOf } from '../../engine/container.ts';
+import { type Container, serviceOf } from '../../engine/container.ts';
 import { object } from '../../engine/json.ts';
 import { and } from '../run/log/wording.ts';
 import type { DataSaid } from '../run/options.ts';

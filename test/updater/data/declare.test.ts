@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import type { Mount } from '../../../src/core/files/host-paths.ts';
 import { productOf, svc } from '../../../src/core/progress/product.ts';
 import { UpdateError } from '../../../src/core/progress/update-error.ts';
 import type { ModelService } from '../../../src/engine/cli/compose.ts';
-import type { Mount } from '../../../src/engine/container.ts';
+
 import { type DataFacts, declareData, judgeData, proposalLine } from '../../../src/updater/data/declare.ts';
 import { container } from '../../build.ts';
 

@@ -10,8 +10,9 @@ import { isPinnedTo, notPinnedTo, noVersion, otherVariant } from '../../../core/
 import { exists } from '../../../core/files/file-system.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { compareTold, compareVersions, countOf, cutVersion } from '../../../core/release/order.ts';
-import { isNumbered, type NumberedTag } from '../../../core/release/pin-tag.ts';
+import { isNumbered } from '../../../core/release/pin-tag.ts';
 import { retag, styled } from '../../../core/release/retag.ts';
+import type { NumberedTag } from '../../../core/release/tag.ts';
 import type { ReleaseTarget, Target } from '../../../core/release/target.ts';
 import { Compose, type Model } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';

@@ -5,7 +5,7 @@ import {
   type Right,
   type RightsSurroundings,
 } from '../../../engine/rights.ts';
-import type { InstanceFacts } from './dry-run.ts';
+import type { ServiceFacts } from '../inspect/installation.ts';
 import { type Definition, type Difference, findDifferences } from './shape.ts';
 import { inlineConfig, type Place, type SetValue } from './written-text.ts';
 
@@ -17,7 +17,7 @@ interface Replaced {
 
 /** What is known of a service whose containers are replaced. */
 export interface DriftFacts {
-  service: InstanceFacts['services'][number];
+  service: Pick<ServiceFacts, 'name' | 'containers' | 'pin'>;
   replaced: readonly Replaced[];
   surroundings: RightsSurroundings;
   /** References other than the files' own that its containers are made from. */

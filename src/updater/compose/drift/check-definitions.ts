@@ -2,7 +2,7 @@ import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Container } from '../../../engine/container.ts';
 import type { Log } from '../../run/log/log.ts';
 import { and } from '../../run/log/wording.ts';
-import type { InstanceFacts } from './dry-run.ts';
+import { type Installation, replacedServices } from '../inspect/installation.ts';
 
 /**
  * Holds the definitions of networks and volumes against those that the engine's were made from (docs/contract.md 4.7), by
@@ -10,10 +10,9 @@ import type { InstanceFacts } from './dry-run.ts';
  * containers off an edited network, also one that only a dependency is on, and then fail to remove it for the others there.
  * Refusal: network-edited. No option accepts it.
  */
-export function checkDefinitions(
-  { removedNetworks, editedVolumes, services, containers, model }: InstanceFacts,
-  log: Pick<Log, 'warn'>,
-): void {
+export function checkDefinitions(installation: Installation, log: Pick<Log, 'warn'>): void {
+  const { removedNetworks, editedVolumes, containers, model } = installation;
+  const services = replacedServices(installation);
   const used = services.flatMap(({ name }) => model.services[name]?.volumes ?? []);
   const isUsed = (volume: string) =>
     used.some(({ type, source = '' }) => type === 'volume' && model.volumes?.[source]?.name === volume);

@@ -4,7 +4,7 @@ import type { Model } from '../../../engine/cli/compose.ts';
 import { isEmpty, type Json, list, object } from '../../../engine/json.ts';
 import { withPodmansOwn } from '../../../engine/podman.ts';
 import type { DefinedContainer } from '../../../engine/rights.ts';
-import type { SentContainer } from './dry-run.ts';
+import type { SentContainer } from '../inspect/installation.ts';
 import { type EngineDefaults, withChoices } from './engine-choices.ts';
 import { type Definition, mounts, withoutNumber, withoutSlash } from './shape.ts';
 

@@ -18,9 +18,9 @@ import { type Json, list, object } from '../../../engine/json.ts';
 import { composeLabels } from '../../../engine/labels.ts';
 import type { DefinedContainer, RightsSurroundings } from '../../../engine/rights.ts';
 import { runsImage } from '../../../engine/same-image.ts';
+import type { Installation } from '../inspect/installation.ts';
 import type { DriftFacts, EditedCopy } from './changes.ts';
 import { definedByModel, plannedDefinition, runningDefinition } from './definition.ts';
-import type { InstanceFacts, ServiceContainers } from './dry-run.ts';
 import { type EngineDefaults, goneContainer } from './engine-choices.ts';
 import {
   envFilesOf,
@@ -40,7 +40,7 @@ export async function askDefaults(engine: Engine, ownId: string): Promise<Engine
 /** Facts from the engine about a service, in addition to the dry run. @throws UpdateError engine-unavailable */
 export async function askEngine(
   engine: Engine,
-  instance: InstanceFacts,
+  instance: Installation,
   service: DriftFacts['service'],
   { setTo, ...known }: { defaults: Promise<EngineDefaults>; setTo: SetValue },
 ): Promise<DriftFacts> {
@@ -80,7 +80,7 @@ export async function askEngine(
  */
 export async function askSurroundings(
   engine: Engine,
-  { paths, project, model }: Pick<InstanceFacts, 'paths' | 'project' | 'model'>,
+  { paths, project, model }: Pick<Installation, 'paths' | 'project' | 'model'>,
   replaced: readonly { now: DefinedContainer; next: DefinedContainer }[],
 ): Promise<RightsSurroundings> {
   const volumesOf = ({ hostConfig }: DefinedContainer) =>
@@ -120,7 +120,7 @@ function realPath(here: string | null): string | null {
  */
 async function findOtherImages(
   engine: Engine,
-  { containers }: ServiceContainers,
+  { containers }: DriftFacts['service'],
   inFiles: string | undefined,
 ): Promise<string[]> {
   const isId = (reference: string) => /^(sha256:)?[0-9a-f]{12,64}$/.test(reference);
@@ -139,8 +139,8 @@ async function findOtherImages(
  */
 async function findEditedCopies(
   engine: Engine,
-  { model }: InstanceFacts,
-  { name, containers: [container] }: ServiceContainers,
+  { model }: Installation,
+  { name, containers: [container] }: DriftFacts['service'],
   setTo: SetValue,
 ): Promise<EditedCopy[]> {
   const maxBytes = 1024 * 1024;
@@ -204,7 +204,7 @@ async function nameShared(engine: Engine, project: string, definitions: readonly
  * @throws UpdateError where an env file of a service cannot be read
  */
 export async function askTexts(
-  { compose, files }: InstanceFacts,
+  { compose, files }: Installation,
   places: readonly { service: string; place: Place | null }[],
 ): Promise<string[][]> {
   if (places.every(({ place }) => place === null)) return places.map(() => []);

@@ -4,7 +4,7 @@
 // For every container that the update would replace, two definitions are compared:
 // - the definition that the engine reports, without the additions of its image and of the engine (`runningDefinition`), and
 // - the definition that compose would send for the current files. Compose runs `up` against a recorder instead of the engine
-//   (dry-run.ts, recorder.ts). The recorder records the request and creates nothing (`plannedDefinition`).
+//   (inspect/dry-run.ts, inspect/recorder.ts). The recorder records the request and creates nothing (`plannedDefinition`).
 // Both are converted to the same shape (shape.ts). Their differences are then classified (changes.ts, judge.ts; docs/contract.md 4.2,
 // 4.9). Losses and additional rights on the host are refused unless drift is accepted; all other differences are warnings. The
 // texts of the files (`written-text.ts`) show which variable only a shell can have set.
@@ -21,16 +21,14 @@ import type { Model } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { gainedRights } from '../../../engine/rights.ts';
 import type { Log } from '../../run/log/log.ts';
+import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { changePlace, changesOf } from './changes.ts';
 import { checkDefinitions } from './check-definitions.ts';
 import { definedByModel } from './definition.ts';
-import type { InstanceFacts } from './dry-run.ts';
 import { askDefaults, askEngine, askSurroundings, askTexts } from './facts.ts';
-import { adviceFor, type Finding, judgeChanges } from './judge.ts';
+import { adviceFor, editWarnings, type Finding, judgeChanges } from './judge.ts';
 import { refuseProvided } from './refuse-provided.ts';
 import type { SetValue } from './written-text.ts';
-
-export { type DryRun, dryRun, recordUp } from './dry-run.ts';
 
 /**
  * Holds what `up` would do against what is there. What would be lost is refused, and so is what would be gained over the
@@ -40,11 +38,11 @@ export { type DryRun, dryRun, recordUp } from './dry-run.ts';
  */
 export async function checkDrift(
   { engine, log }: { engine: Engine; log: Log },
-  instance: InstanceFacts,
+  instance: Installation,
   { ownId, accepted, planned }: { ownId: string; accepted: boolean; planned: ReadonlyMap<string, string> },
 ): Promise<void> {
   checkDefinitions(instance, log);
-  const services = instance.services.filter(({ containers }) => containers.length > 0);
+  const services = replacedServices(instance).filter(({ containers }) => containers.length > 0);
   for (const { name } of services.filter((service) => !instance.sent.has(service.name))) {
     log.warn(
       `${name}: its image is no longer on this machine, so the updater cannot determine what recreating its containers would change`,
@@ -57,13 +55,16 @@ export async function checkDrift(
   const places = changes.map((change) => ({ service: change.service, place: changePlace(change) }));
   const texts = await askTexts(instance, places);
   const written = changes.map((change, at) => [change, texts[at] ?? []] as const);
-  refuseProvided(instance, written, { planned, accepted });
+  refuseProvided({ model: instance.model, services: replacedServices(instance) }, written, {
+    planned,
+    accepted,
+  });
   const findings = judgeChanges(written, { setTo, home: homedir() });
   report(findings, { accepted, log }, instance.files.newEnvFile);
 }
 
 /** As the files set them; compose itself sets the project's name. */
-function setValues({ files, project }: InstanceFacts): SetValue {
+function setValues({ files, project }: Installation): SetValue {
   const variables = variablesOf(allEnvFiles(files));
   return (variable) =>
     variables(variable)?.text ?? (variable === 'COMPOSE_PROJECT_NAME' ? project.name : null);
@@ -74,16 +75,12 @@ function report(
   { accepted, log }: { accepted: boolean; log: Log },
   envFile: string,
 ): void {
-  const told = (kind: boolean) => [
-    ...new Set(findings.flatMap(({ isLoss, sentence }) => (isLoss === kind ? [sentence] : []))),
-  ];
-  for (const sentence of told(false)) {
-    log.warn(`${sentence}: the files were edited after the app was started; the update will apply the edits`);
-  }
-  const detail = told(true);
+  for (const warning of editWarnings(findings)) log.warn(warning);
+  const losses = findings.flatMap((finding) => (finding.isLoss ? [finding] : []));
+  const detail = [...new Set(losses.map(({ sentence }) => sentence))];
   if (accepted) for (const sentence of detail) log.warn(`accepted: ${sentence}`);
   if (accepted || detail.length === 0) return;
-  const remedies = findings.flatMap(({ isLoss, remedy }) => (isLoss ? [remedy] : []));
+  const remedies = losses.map(({ remedy }) => remedy);
   const rights = remedies.filter(({ kind }) => kind === 'rights');
   const message =
     rights.length === 0
@@ -99,9 +96,18 @@ function report(
  * What the files of a generated release give to the services that are replaced and they have not today, one sentence a
  * service. @throws UpdateError engine-unavailable
  */
-export async function releaseGains(engine: Engine, instance: InstanceFacts, model: Model): Promise<string[]> {
-  const sentences = instance.services.map(async ({ name, containers }) => {
-    const image = instance.imagesInUse.get(containers[0]?.imageId ?? '');
+export async function releaseGains(
+  engine: Engine,
+  instance: Installation,
+  { model, added }: { model: Model; added: readonly string[] },
+): Promise<string[]> {
+  const replaced = replacedServices(instance).map(({ name, containers }) => ({
+    name,
+    image: containers[0]?.imageId,
+  }));
+  const services = [...replaced, ...added.map((name) => ({ name, image: undefined }))];
+  const sentences = services.map(async ({ name, image: id }) => {
+    const image = instance.imagesInUse.get(id ?? '');
     const defined = (of: Model) => definedByModel(of, name, String(image?.config?.User ?? ''));
     const [now, next] = [defined(instance.model), defined(model)];
     const surroundings = await askSurroundings(engine, { ...instance, model }, [{ now, next }]);

@@ -1,6 +1,7 @@
 import { parseReference } from '../../../core/compose/reference.ts';
 import { compareVersions } from '../../../core/release/order.ts';
 import { parsePinTag } from '../../../core/release/pin-tag.ts';
+import { and } from '../../run/log/wording.ts';
 import { changePlace, type DriftChange, type OtherImage, type WrittenChange } from './changes.ts';
 import type { Difference, ShapedMount } from './shape.ts';
 import { hasDefault, resolveText, type SetValue, unsetIn } from './written-text.ts';
@@ -16,11 +17,16 @@ type Remedy =
   | { kind: 'apply' };
 
 /** One thing that recreating would change, by name and never by value. */
-export interface Finding {
-  /** `app: label tier would be removed` */
+export type Finding =
+  /** An edit of the files, such as `label tier`. */
+  | { service: string; isLoss: false; key: string }
+  /** Refused unless drift is accepted: `app: the mount at /data would become read-only`. */
+  | Loss;
+
+interface Loss {
+  service: string;
+  isLoss: true;
   sentence: string;
-  /** Refused unless drift is accepted; else a warning. */
-  isLoss: boolean;
   remedy: Remedy;
 }
 
@@ -63,25 +69,29 @@ function judge(change: DriftChange, facts: WrittenFacts, setTo: SetValue): Findi
   const { unset, texts } = facts;
   if (change.kind === 'difference') return judgeDifference(service, change.difference, facts);
   if (change.kind === 'image') return judgeImage(service, { ...change.image, texts }, setTo);
-  if (change.kind === 'unset') {
-    const { of, source, variable } = change;
-    return lossWithout([variable], `${service}: ${of.slice(0, -1)} ${source} would be lost`);
+  if (change.kind === 'gain') {
+    const sentence = `${service}: ${change.right.name} would be granted`;
+    // Additional rights are refused like a loss: the author of the files may be another person than the operator.
+    return unset.length > 0
+      ? lossWithout(unset, service, sentence, texts)
+      : { service, isLoss: true, sentence, remedy: { kind: 'rights' } };
   }
-  const isGain = change.kind === 'gain';
-  const sentence = isGain
-    ? `${service}: ${change.right.name} would be granted`
-    : `${service}: ${change.of.slice(0, -1)} ${change.source} would ${change.isNew ? 'be added' : 'change'}`;
-  if (unset.length > 0) return lossWithout(unset, sentence, texts);
-  // Additional rights are refused like a loss: the author of the files may be another person than the operator.
-  return { sentence, isLoss: isGain, remedy: { kind: isGain ? 'rights' : 'apply' } };
+  const key = `${change.of.slice(0, -1)} ${change.source}`;
+  if (change.kind === 'unset')
+    return lossWithout([change.variable], service, `${service}: ${key} would be lost`);
+  if (unset.length === 0) return { service, isLoss: false, key };
+  const sentence = `${service}: ${key} would ${change.isNew ? 'be added' : 'change'}`;
+  return lossWithout(unset, service, sentence, texts);
 }
 
 /** What would be taken because only a shell had these variables. @param texts what the files say of it */
 const lossWithout = (
   variables: readonly string[],
+  service: string,
   sentence: string,
   texts: readonly string[] = [],
-): Finding => ({
+): Loss => ({
+  service,
   sentence: `${sentence}${noFileSets(variables)}`,
   isLoss: true,
   remedy: { kind: 'set', variables, hasDefault: hasDefault(texts) },
@@ -94,10 +104,12 @@ const ofEveryShell = ['HOME', 'PWD'];
 
 /** Decides what is a loss, and what helps (docs/contract.md 4.2). */
 export function judgeDifference(service: string, difference: Difference, facts: WrittenFacts): Finding {
-  const unset = facts.unset.length > 0 ? noFileSets(facts.unset) : '';
+  const isUnset = facts.unset.length > 0;
+  if (!isUnset && !isTaken(difference)) return { service, isLoss: false, key: keyOf(difference) };
   return {
-    sentence: `${service}: ${sentenceOf(difference)}${unset}`,
-    isLoss: facts.unset.length > 0 || isTaken(difference),
+    service,
+    isLoss: true,
+    sentence: `${service}: ${sentenceOf(difference)}${isUnset ? noFileSets(facts.unset) : ''}`,
     remedy: remedyFor(difference, facts),
   };
 }
@@ -115,7 +127,7 @@ function isTaken({ section, running, planned }: Difference): boolean {
 function sentenceOf(difference: Difference): string {
   const { section, item, running, planned } = difference;
   if (section === 'volumes' && running !== null) return mountSentence(item, running, planned);
-  const name = [nouns[section] ?? section, item].filter(Boolean).join(' ');
+  const name = keyOf(difference);
   if (running === null) return `${name} would be added`;
   if (section === 'environment' && planned === '""') return `${name} would be set to an empty value`;
   if (planned === null) return `${name} would be removed`;
@@ -123,6 +135,9 @@ function sentenceOf(difference: Difference): string {
     ? `${name} would change from ${running.slice(0, 40)} to ${planned.slice(0, 40)}`
     : `${name} would change`;
 }
+
+const keyOf = ({ section, item }: Difference): string =>
+  [nouns[section] ?? section, item].filter(Boolean).join(' ');
 
 function mountSentence(target: string, running: string, planned: string | null): string {
   const now = readMount(running);
@@ -165,6 +180,15 @@ function remedyFor({ section, item, planned }: Difference, facts: WrittenFacts):
 
 const isIn = (home: string, planned: string | null): boolean =>
   planned !== null && readMount(planned).source.startsWith(`${home}/`);
+
+/** One warning for each service whose edits are no loss, with the edited keys. */
+export function editWarnings(findings: readonly Finding[]): string[] {
+  const edits = findings.flatMap((finding) => (finding.isLoss ? [] : [finding]));
+  return [...Map.groupBy(edits, ({ service }) => service)].map(([service, own]) => {
+    const keys = and([...new Set(own.map(({ key }) => key))]);
+    return `${service}: the files were edited after the app was started; the update will apply the edits of ${keys}`;
+  });
+}
 
 /**
  * What to do next, for all that is lost together.
@@ -212,11 +236,11 @@ export function judgeImage(
   service: string,
   { running, inFiles, byDefault, texts }: OtherImage & { texts: readonly string[] },
   setElsewhere: SetValue,
-): Finding | null {
+): Loss | null {
   const setTo: SetValue = (name) => (name === byDefault ? null : setElsewhere(name));
   const variables = unsetIn(texts, setTo);
   if (variables.length === 0) return null;
-  const loss = lossWithout(variables, `${service}: the files specify ${inFiles}, not ${running}`);
+  const loss = lossWithout(variables, service, `${service}: the files specify ${inFiles}, not ${running}`);
   const line = variables
     .flatMap((name) => shellLine(name, running, { texts, setTo }))
     .sort((a, b) => a.length - b.length)[0];

@@ -1,9 +1,9 @@
 import { placesOf } from '../../../core/compose/pin.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { isNumbered } from '../../../core/release/pin-tag.ts';
+import type { Model } from '../../../engine/cli/compose.ts';
 import { and } from '../../run/log/wording.ts';
-import type { WrittenChange } from './changes.ts';
-import type { InstanceFacts } from './dry-run.ts';
+import type { DriftFacts, WrittenChange } from './changes.ts';
 
 /**
  * Refuses an update that would lose variables of provider services (`provider:`). Their programs are on the host, and
@@ -11,7 +11,7 @@ import type { InstanceFacts } from './dry-run.ts';
  * @param planned the references that the update installs, by service
  */
 export function refuseProvided(
-  { model, services }: Pick<InstanceFacts, 'model' | 'services'>,
+  { model, services }: { model: Model; services: readonly DriftFacts['service'][] },
   changes: readonly WrittenChange[],
   { planned, accepted }: { planned: ReadonlyMap<string, string>; accepted: boolean },
 ): void {

@@ -7,7 +7,6 @@ import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import { checkDrift } from '../drift/index.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
-import { replacedServices } from '../inspect/installation.ts';
 import { candidateFiles } from '../plan/candidate-files.ts';
 import { describePlan, recallFiles } from '../plan/describe.ts';
 import { goneImages } from '../plan/gone-images.ts';
@@ -43,15 +42,11 @@ export async function makePlan(
   const early = startEarly(askModelEarly(plan));
   await checkPublished(plan, tagLookup(options.proof.archive === null ? engine : null));
   const unconfirmed = await checkOwnBuilds(context, plan);
-  await checkDrift(
-    context,
-    { ...installation, services: replacedServices(installation) },
-    {
-      ownId: instance.own.id,
-      accepted: options.acceptDrift,
-      planned: new Map(plan.updates.map(({ service, to }) => [service, to])),
-    },
-  );
+  await checkDrift(context, installation, {
+    ownId: instance.own.id,
+    accepted: options.acceptDrift,
+    planned: new Map(plan.updates.map(({ service, to }) => [service, to])),
+  });
   const untold = await checkTargets(candidateFiles(plan), installation.paths);
   describePlan(plan, log);
   recallFiles(plan, options, log);

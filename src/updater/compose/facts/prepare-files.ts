@@ -15,7 +15,7 @@ import type { Log } from '../../run/log/log.ts';
 import { maskRulesOfModel } from '../../run/log/mask-rules.ts';
 import { and } from '../../run/log/wording.ts';
 import { releaseGains } from '../drift/index.ts';
-import { type Installation, releaseFileNames, replacedServices } from '../inspect/installation.ts';
+import { type Installation, releaseFileNames } from '../inspect/installation.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
 import { checkPlatforms } from '../plan/check-platforms.ts';
 import { draftFiles, needsImages } from '../plan/draft-files.ts';
@@ -27,6 +27,8 @@ import { labelWarnings } from '../plan/release-label.ts';
 import type { ReleaseText } from '../plan/release-texts.ts';
 import { modelWith } from '../proof/proposed-model.ts';
 import { proveSettings } from '../proof/prove-settings.ts';
+import { proveSettings } from '../proof/prove.ts';
+import { askRegistry } from './ask-registry.ts';
 import { newSettings } from './new-settings.ts';
 import { warnOthers } from './other-projects.ts';
 import { takeReleaseFiles } from './release-files.ts';
@@ -99,10 +101,9 @@ export async function prepareFiles(
   const hashedNetworks = await networksInQuestion(engine, installation, model);
   const planned = planFiles(plan, { draft, expected, model, unset, hashedNetworks, images, version });
   const others = await warnOthers(installation, draft.changes, log);
-  const added = planned.added.map((name) => ({ name, containers: [] }));
-  const services = [...replacedServices(installation), ...added];
+  const { added } = planned;
   const gains =
-    installation.kind === 'generated' ? await releaseGains(engine, { ...installation, services }, model) : [];
+    installation.kind === 'generated' ? await releaseGains(engine, installation, { model, added }) : [];
   const laterWarnings = [
     ...checked,
     ...warnings,

@@ -17,9 +17,9 @@ import { and } from '../../run/log/wording.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import type { WasInterrupted } from '../../run/state/changeover.ts';
-import { dryRun } from '../drift/index.ts';
 import { workersOf } from './choose-workers.ts';
 import { defaultPaths, hasDefaultFiles } from './default-files.ts';
+import { dryRun } from './dry-run.ts';
 import type { FoundInstance } from './find-instance.ts';
 import {
   clusterFile,

@@ -5,8 +5,8 @@ import type { HostPaths } from '../../../core/files/host-paths.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 import type { Product } from '../../../core/progress/product.ts';
 import type { Compose, ComposeProject, Model, ModelService } from '../../../engine/cli/compose.ts';
-import { type Container, serviceOf } from '../../../engine/container.ts';
-import type { DryRun } from '../drift/index.ts';
+import { type Container, type Image, serviceOf } from '../../../engine/container.ts';
+import type { Json } from '../../../engine/json.ts';
 
 /** A service whose containers the update replaces. */
 export interface ServiceFacts {
@@ -17,11 +17,12 @@ export interface ServiceFacts {
   running: number;
   /** Numbers of containers that were stopped on purpose and remain stopped. */
   stopped: readonly number[];
+  /** The pin of its image, if the service is updated to another release. */
+  pin?: Pin;
 }
 
 /** A service that is updated to another release. */
 export interface PinnedService extends ServiceFacts {
-  /** The pin of its image. */
   pin: Pin;
 }
 
@@ -55,6 +56,28 @@ export interface InspectedProject {
   prefix: 'v' | '' | null;
 }
 
+/** The request that compose would send for one container of a service. */
+export interface SentContainer {
+  /** Without the temporary prefix that compose adds while it replaces a container. */
+  name: string;
+  /** The body of `POST /containers/create`. It has the values of environment variables and must not be logged. */
+  body: Json;
+  /** `1.45`: before 1.44 the body has the first network alone. */
+  apiVersion: string;
+}
+
+/** Effects of `docker compose up`, from the requests that compose would send, and the current images. */
+export interface DryRun {
+  /** By service. A service is missing if no image is on this machine. */
+  sent: Map<string, SentContainer>;
+  /** Networks that compose would disconnect its containers from and remove, because their definitions were edited. */
+  removedNetworks: Set<string>;
+  /** Volumes that were created from another definition than the files have. */
+  editedVolumes: Set<string>;
+  /** By their ids, the images of the services' containers that are on this machine. */
+  imagesInUse: ReadonlyMap<string, Image>;
+}
+
 /** All facts for the plan. Read once and never changed. */
 export interface Installation extends InspectedProject, DryRun {
   /** The engine's other compose projects. */
@@ -69,7 +92,7 @@ export interface Installation extends InspectedProject, DryRun {
 export const movedServices = ({ app, workers }: InspectedProject): PinnedService[] => [app, ...workers];
 
 /** All services with containers that the update replaces. */
-export const replacedServices = (installation: Installation): (ServiceFacts & { pin?: Pin })[] => [
+export const replacedServices = (installation: Installation): ServiceFacts[] => [
   ...movedServices(installation),
   ...installation.followers,
 ];

@@ -94,6 +94,28 @@ export function refuseUnproven(proof: Proof, { places }: Expectation): void {
   );
 }
 
+/**
+ * Checks that new settings, which `before` does not have, only change environment variables, and the texts of secrets and
+ * configs. Values are not printed. Failure: proof-failed.
+ */
+export function proveSettings(before: Model, after: Model): void {
+  const other = differences(before, after, []).flatMap(({ path }) => (isText(path) ? [] : [path.join('.')]));
+  if (other.length === 0) return;
+  throw new UpdateError(
+    'proof-failed',
+    'the new settings would change more than environment variables, so no file was written',
+    {
+      detail: other,
+      advice: 'Use another variable for these settings in the compose files, then run {command} again.',
+    },
+  );
+}
+
+function isText([section = '', , key = '']: readonly string[]): boolean {
+  if (section === 'services') return key === 'environment' || isExtension(key);
+  return isExtension(section) || ((section === 'configs' || section === 'secrets') && key === 'content');
+}
+
 /** The places of the edits that change variables. */
 export const variablePlaces = (files: ProjectFiles, edits: readonly Edit[]): string[] =>
   edits.flatMap(({ variable, file, line }) =>
@@ -141,7 +163,7 @@ interface Difference {
   to: unknown;
 }
 
-export function differences(before: unknown, after: unknown, path: string[]): Difference[] {
+function differences(before: unknown, after: unknown, path: string[]): Difference[] {
   if (before === after) return [];
   if (isObject(before) && isObject(after)) {
     const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
@@ -161,7 +183,7 @@ const isImageVolume = ({ services }: Model, path: readonly string[]): boolean =>
 const isContent = ([section, , key]: readonly string[]): boolean =>
   section === 'configs' && key === 'content';
 
-export const isExtension = (key: string): boolean => key.startsWith('x-');
+const isExtension = (key: string): boolean => key.startsWith('x-');
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null;

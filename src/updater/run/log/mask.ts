@@ -6,8 +6,7 @@ import { outcomes } from '../../../core/progress/outcome.ts';
 import { dataWords } from '../../../core/progress/product.ts';
 import { errorCodes } from '../../../core/progress/update-error.ts';
 import { parseTag } from '../../../core/release/tag.ts';
-import { base64Forms, type Escapes, readingsOf } from './encodings.ts';
-import { createMatcher, type Matcher } from './matcher.ts';
+import { base64Forms, createMatcher, endOf, type Matcher, readingsOf } from './matcher.ts';
 
 /** What a source says of what must not be printed, and of what must be, whatever else it is. */
 export interface MaskRules {
@@ -29,7 +28,7 @@ const urlCredentials =
 
 /**
  * The filter that every line of the log goes through (docs/contract.md 6.6): values of 8 or more characters, or of 4 or more where
- * the key looks secret, become `***` in every encoding (see readingsOf).
+ * the key looks secret, become `***` in every encoding.
  * The user name and password of any URL are also masked.
  */
 export function createMask({
@@ -123,48 +122,50 @@ const ownTexts = [
   'svc-updater',
 ];
 
-/** Hides every secret, unless it lies wholly in a text that is shown. */
+/** Hides every secret, unless a shown text contains all of it. Secrets that overlap or follow each other become one `***`. */
 function hide(text: string, secrets: Matcher, shown: Matcher): string {
-  const readings = readingsOf(text);
-  const secretEnds = farthestEnds(text, readings, secrets, () => true);
-  if (secretEnds.every((end) => end === 0)) return text;
-  const shownEnds = farthestEnds(text, readings, shown, isWhole);
-  let shownUntil = 0;
-  // Where the longest is shown, so are those that are part of it.
-  const hiddenUntil = secretEnds.map((end, at) => {
-    shownUntil = Math.max(shownUntil, shownEnds[at] as number);
-    return end > shownUntil ? end : 0;
-  });
-  let result = '';
-  let done = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    if (hiddenUntil[at] === 0) continue;
-    result += text.slice(done, at) + stars;
-    done = at;
-    // What overlaps or follows at once is hidden with it.
-    for (; at <= done; at += 1) done = Math.max(done, hiddenUntil[at] ?? 0);
-    at = done;
-  }
-  return result + text.slice(done);
-}
-
-/** For each place, the end of the longest text that begins there and counts; 0 if there is none. */
-function farthestEnds(
-  text: string,
-  readings: readonly Escapes[],
-  texts: Matcher,
-  counts: (text: string, start: number, end: number) => boolean,
-): Int32Array {
-  const farthest = new Int32Array(text.length);
-  for (const { start, ends } of readings.flatMap((escapes) => [...texts(text, escapes)])) {
-    for (const end of ends) {
-      if (!counts(text, start, end)) continue;
-      farthest[start] = Math.max(end, farthest[start] as number);
-      break;
+  const readings = readingsOf(text).map((reading) => ({ reading, found: secrets(reading) }));
+  if (readings.every(({ found }) => found.length === 0)) return text;
+  /** By position, the farthest end of a shown text that begins there or before. */
+  const shownUntil = new Int32Array(text.length);
+  for (const { reading } of readings) {
+    for (const { start, lengths } of shown(reading)) {
+      for (const length of lengths) {
+        const end = endOf(reading, start, length, text.length);
+        if (!isWhole(text, start, end)) continue;
+        shownUntil[start] = Math.max(end, at(shownUntil, start));
+        break;
+      }
     }
   }
-  return farthest;
+  for (let position = 1; position < text.length; position += 1)
+    shownUntil[position] = Math.max(at(shownUntil, position), at(shownUntil, position - 1));
+
+  const isHidden = new Uint8Array(text.length);
+  for (const { reading, found } of readings) {
+    /** By position, how many more characters must be hidden: the rest of a secret goes to the next position. */
+    const rest = new Int32Array(text.length + 1);
+    for (const { start, lengths } of found) {
+      const [longest = 0] = lengths;
+      const limit = at(shownUntil, start);
+      if (endOf(reading, start, longest, limit) > limit) rest[start] = longest;
+    }
+    for (let position = 0; position < text.length; position += 1) {
+      if (at(rest, position) <= 0) continue;
+      const next = reading.after(position);
+      isHidden.fill(1, position, next);
+      rest[next] = Math.max(at(rest, next), at(rest, position) - reading.charactersAt(position).length);
+    }
+  }
+  let result = '';
+  for (let position = 0; position < text.length; position += 1) {
+    if (isHidden[position] === 0) result += text.charAt(position);
+    else if (position === 0 || isHidden[position - 1] === 0) result += stars;
+  }
+  return result;
 }
+
+const at = (numbers: Int32Array, position: number): number => numbers[position] as number;
 
 /** Not part of a longer word: if a project is named acme, the text acme4711 may still be a secret. */
 function isWhole(text: string, start: number, end: number): boolean {

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { UpdateError } from '../../../../src/core/progress/update-error.ts';
 import { checkDefinitions } from '../../../../src/updater/compose/drift/check-definitions.ts';
-import { replacedServices } from '../../../../src/updater/compose/inspect/installation.ts';
 import { container } from '../../../build.ts';
 import { composeText, installed } from '../../../build-plan.ts';
 
@@ -35,10 +34,7 @@ function said(removed: readonly string[], volumes: readonly string[] = []): stri
   const whole = installed(texts, parts);
   const warnings: string[] = [];
   try {
-    checkDefinitions(
-      { ...whole, services: replacedServices(whole) },
-      { warn: (text) => warnings.push(text) },
-    );
+    checkDefinitions(whole, { warn: (text) => warnings.push(text) });
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     warnings.push(`${error.code}: ${error.message}`);

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { expect, it } from 'vitest';
 import type { DriftChange } from '../../../../src/updater/compose/drift/changes.ts';
-import { judgeChanges } from '../../../../src/updater/compose/drift/judge.ts';
+import { editWarnings, judgeChanges } from '../../../../src/updater/compose/drift/judge.ts';
 
 const service = 'app';
 const place = { section: 'volumes', item: '/data' };
@@ -50,14 +50,14 @@ it.each<[what: string, changes: [DriftChange, string[]][], losses: string[], war
     ['app: a mount at /data would be added (no file sets DIR)'],
     [],
   ],
-  ['an edited config', [[copy, ['a $SET']]], [], ['app: config site would change']],
+  ['an edited config', [[copy, ['a $SET']]], [], ['app: config site']],
   [
     'a config that a shell had a part in',
     [[copy, ['a ${DIR:-b}']]],
     ['app: config site would change (no file sets DIR)'],
     [],
   ],
-  ['a new secret', [[{ ...copy, of: 'secrets', isNew: true }, []]], [], ['app: secret site would be added']],
+  ['a new secret', [[{ ...copy, of: 'secrets', isNew: true }, []]], [], ['app: secret site']],
   [
     'an image that the files name otherwise by an edit',
     [[{ service, kind: 'image', image: { running: 'svc:v1', inFiles: 'svc:v2' } }, ['svc:v2']]],
@@ -66,7 +66,22 @@ it.each<[what: string, changes: [DriftChange, string[]][], losses: string[], war
   ],
 ])('%s', (_, changes, losses, warnings) => {
   const found = judgeChanges(changes, { setTo: (name) => (name === 'SET' ? 'x' : null), home: '/root' });
-  const told = (isLoss: boolean) =>
-    found.filter((each) => each.isLoss === isLoss).map((each) => each.sentence);
-  expect([told(true), told(false)]).toEqual([losses, warnings]);
+  expect(found.flatMap((each) => (each.isLoss ? [each.sentence] : []))).toEqual(losses);
+  expect(found.flatMap((each) => (each.isLoss ? [] : [`${each.service}: ${each.key}`]))).toEqual(warnings);
+});
+
+it('warns about the edits of a service in one line', () => {
+  const edit = (key: string, of = 'app') => ({ service: of, isLoss: false as const, key });
+  const loss = {
+    service: 'app',
+    isLoss: true as const,
+    sentence: 'lost',
+    remedy: { kind: 'apply' as const },
+  };
+  const found = [edit('restart'), loss, edit('label tier', 'worker'), edit('config site'), edit('restart')];
+  const words = 'the files were edited after the app was started; the update will apply the edits of';
+  expect(editWarnings(found)).toEqual([
+    `app: ${words} restart and config site`,
+    `worker: ${words} label tier`,
+  ]);
 });

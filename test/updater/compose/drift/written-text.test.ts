@@ -108,6 +108,7 @@ describe('secrets and images that a shell had a part in', () => {
     );
     expect(found).toEqual([
       {
+        service: 'app',
         sentence: 'app: secret key would be lost (no file sets SIGNING_KEY)',
         isLoss: true,
         remedy: { kind: 'set', variables: ['SIGNING_KEY'], hasDefault: false },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Model } from '../../../../src/engine/cli/compose.ts';
-import { proveSettings } from '../../../../src/updater/compose/proof/prove-settings.ts';
+import { proveSettings } from '../../../../src/updater/compose/proof/prove.ts';
 
 const before = {
   name: 'svc',

@@ -5,23 +5,15 @@ import { type Container, isUp, numberOf, serviceOf } from '../../../../engine/co
 import type { WasInterrupted } from '../../../run/state/changeover.ts';
 import type { ServiceFacts } from '../installation.ts';
 
-/** The services of a run, with what the engine has of them. */
-interface ChosenServices {
-  app: ServiceFacts;
-  /** Those that were named, and of them those that have containers. */
-  asked: readonly ServiceFacts[];
-  workers: readonly ServiceFacts[];
-  /** In a namespace of one of those. */
-  followers: readonly ServiceFacts[];
-  /** All whose containers are replaced. */
-  replaced: readonly ServiceFacts[];
-}
-
+/**
+ * The services of a run, with what the engine has of them: the app, the named workers, those of them that have containers,
+ * services in a namespace of one of those, and all whose containers are replaced.
+ */
 export function chooseServices(
   containers: readonly Container[],
   names: { app: string; workers: readonly string[] },
   wasInterrupted: WasInterrupted,
-): ChosenServices {
+) {
   const factsOf = (name: string): ServiceFacts => {
     const own = containers.filter((container) => serviceOf(container) === name);
     const stopped = own.filter((each) => !isUp(each) && !wasInterrupted(each)).map(numberOf);

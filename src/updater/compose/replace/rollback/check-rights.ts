@@ -8,7 +8,7 @@ import { type Json, list, object } from '../../../../engine/json.ts';
 import { type DefinedContainer, definedIn, gainedRights, type Right } from '../../../../engine/rights.ts';
 import { and } from '../../../run/log/wording.ts';
 import type { ContainerRecord } from '../../../run/state/changeover.ts';
-import { recordUp } from '../../drift/index.ts';
+import { recordUp } from '../../inspect/dry-run.ts';
 
 /** What there is to hold a blueprint against. */
 interface Known {

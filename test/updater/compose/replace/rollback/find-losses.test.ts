@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Mount } from '../../../../../src/engine/container.ts';
+import type { Mount } from '../../../../../src/core/files/host-paths.ts';
+
 import { findLosses } from '../../../../../src/updater/compose/replace/rollback/find-losses.ts';
 import { blueprint, container, record } from '../../../../build.ts';
 

@@ -2,64 +2,15 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pin } from '../../../core/compose/pin.ts';
-import type { ProjectFiles } from '../../../core/compose/project-files.ts';
-import type { HostPaths } from '../../../core/files/host-paths.ts';
 import { finalName } from '../../../engine/api/project-containers.ts';
 import { inspectImages } from '../../../engine/api/query.ts';
 import type { CommandResult } from '../../../engine/cli/command.ts';
-import { Compose, type ComposeProject, type Model } from '../../../engine/cli/compose.ts';
+import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { rejectionOf } from '../../../engine/cli/rejection.ts';
-import type { Container, Image } from '../../../engine/container.ts';
-import type { Json } from '../../../engine/json.ts';
 import { composeLabels } from '../../../engine/labels.ts';
+import type { DryRun, SentContainer, ServiceFacts } from './installation.ts';
 import { type Hold, type RecordedWrite, startRecorder } from './recorder.ts';
-
-/** A service with the containers that it has: at least one, but of a migration. */
-export interface ServiceContainers {
-  name: string;
-  containers: readonly Container[];
-}
-
-/** What `up` would send to the engine for one container of a service. */
-export interface SentContainer {
-  /** Final, not the one that it has while it takes another's place. */
-  name: string;
-  /** The body of `POST /containers/create`. Holds the values of its environment: never log it. */
-  body: Json;
-  /** `1.45`: before 1.44 the body has the first network alone. */
-  apiVersion: string;
-}
-
-/** What compose would do, by the requests that it sends and the questions that it asks. */
-interface Recorded {
-  /** By service; a service is missing where no image at all is on this machine. */
-  sent: Map<string, SentContainer>;
-  /** Networks that it would take its containers off and remove, as the files define them otherwise by now. */
-  removedNetworks: Set<string>;
-  /** Volumes that were made from another definition than the files have. */
-  editedVolumes: Set<string>;
-}
-
-/** What recreating services would do, and the images to compare it with. */
-export interface DryRun extends Recorded {
-  /** By their ids, the images of the services' containers that are on this machine. */
-  imagesInUse: ReadonlyMap<string, Image>;
-}
-
-/** An instance as it was inspected, as far as drift is looked for in it. */
-export interface InstanceFacts extends DryRun {
-  project: ComposeProject;
-  compose: Compose;
-  paths: HostPaths;
-  files: ProjectFiles;
-  model: Model;
-  /** Of the project, without one-off ones and compose's leftovers. */
-  containers: readonly Container[];
-  /** All whose containers are replaced, with what decides the tag where they move to another release. */
-  services: readonly (ServiceContainers & { pin?: Pin })[];
-}
 
 /**
  * Asks compose what `up` would do with services, each with the image that its containers have. A service whose image is
@@ -70,7 +21,7 @@ export interface InstanceFacts extends DryRun {
 export async function dryRun(
   engine: Engine,
   project: ComposeProject,
-  services: readonly ServiceContainers[],
+  services: readonly ServiceFacts[],
 ): Promise<DryRun> {
   const containers = services.flatMap((service) => service.containers);
   const here = async (names: readonly string[]) => {
@@ -117,8 +68,12 @@ export async function recordUp(
   engine: Engine,
   project: ComposeProject,
   services: readonly AskedService[],
-): Promise<Recorded> {
-  const recorded: Recorded = { sent: new Map(), removedNetworks: new Set(), editedVolumes: new Set() };
+): Promise<Omit<DryRun, 'imagesInUse'>> {
+  const recorded = {
+    sent: new Map<string, SentContainer>(),
+    removedNetworks: new Set<string>(),
+    editedVolumes: new Set<string>(),
+  };
   const { sent } = recorded;
   const record = (asked: readonly AskedService[]) => recordCall(engine, project, asked, recorded);
   // What makes it fail shows again where each is asked about by itself.
@@ -145,7 +100,7 @@ async function recordCall(
   engine: Engine,
   project: ComposeProject,
   services: readonly AskedService[],
-  { sent, removedNetworks, editedVolumes }: Recorded,
+  { sent, removedNetworks, editedVolumes }: Omit<DryRun, 'imagesInUse'>,
 ): Promise<CommandResult> {
   const recorder = await startRecorder(engine, untilAllCame(services.length));
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-record-'));

@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs';
+import { chmod, cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { usualTiming } from '../../src/server/contract/timing.ts';
+import { Ledger } from '../../src/server/store/ledger.ts';
+import { pointPlace, readPoint, writePoint } from '../../src/updater/data/point.ts';
+import { Journal, readJournal } from '../../src/updater/run/state/journal.ts';
+import { readRecord } from '../../src/updater/swarm/record.ts';
+import { engineThat } from '../build-plan.ts';
+import { HostDouble } from '../rig/host-double/host-double.ts';
+
+// Journal, record of a restore point, server store and record of a stack, as release 1.0.0 has written them, with every field that it
+// can write. Versions mix during an update, so later versions read these files and write the same bytes.
+
+const fixture = (name: string): string => new URL(`release-1.0.0/${name}`, import.meta.url).pathname;
+
+/** A directory for root alone, with a fixture in it. */
+async function directoryWith(name: string): Promise<string> {
+  const home = await mkdtemp(join(tmpdir(), 'recorded-'));
+  onTestFinished(() => rm(home, { recursive: true }));
+  const directory = join(home, '.svc-updater');
+  await mkdir(directory, { mode: 0o700 });
+  await cp(fixture(name), join(directory, name));
+  await chmod(join(directory, name), 0o600);
+  return directory;
+}
+
+it('the journal is read, and is written with the same bytes', async () => {
+  const state = await directoryWith('journal.json');
+  const data = await readJournal(state);
+  if (data === null || 'unreadable' in data) throw new Error(data?.mistake);
+  const text = await readFile(fixture('journal.json'), 'utf8');
+  expect(data).toEqual(JSON.parse(text));
+  await new Journal({ state, restore: async () => {} }, data).write();
+  expect(await readFile(join(state, 'journal.json'), 'utf8')).toBe(text);
+});
+
+it('the record of a restore point is read, and is written with the same bytes', async () => {
+  const directory = await directoryWith('point.json');
+  const place = pointPlace(directory, { directory: '/opt/svc' });
+  const point = await readPoint(place);
+  const text = await readFile(fixture('point.json'), 'utf8');
+  expect(point).toEqual(JSON.parse(text).point);
+  if (point) await writePoint(place, point);
+  expect(await readFile(join(directory, 'point.json'), 'utf8')).toBe(text);
+});
+
+it('every entry of the store is read, and is written with the same bytes', async () => {
+  const entries: Record<string, string> = JSON.parse(readFileSync(fixture('store.json'), 'utf8'));
+  const host = new HostDouble();
+  for (const [key, text] of Object.entries(entries)) host.state.store.set(key, text);
+  const ledger = new Ledger({ store: host.store, log: host.log }, usualTiming);
+  const read = await Promise.all([
+    ledger.openRun(),
+    ledger.pastRuns(),
+    ledger.skipped(),
+    ledger.rollout(),
+    ledger.automatic({} as never),
+  ]);
+  const texts = ['run', 'history', 'skip', 'rollout', 'automatic'].map((key) => entries[key] ?? '');
+  expect(read).toEqual(texts.map((text) => JSON.parse(text)));
+  expect(await ledger.channel()).toBe('canary');
+  expect({ stable: await ledger.lastOffered('stable') }).toEqual(JSON.parse(entries.offered ?? ''));
+  expect({ stable: await ledger.channelFiles('stable') }).toEqual(JSON.parse(entries['channel-files'] ?? ''));
+  expect(await ledger.claimNotice('urgent:v1.1.0')).toBe(false);
+  const [server] = JSON.parse(entries.servers ?? '');
+  expect(await ledger.lastBootOf(server.container)).toEqual(server);
+
+  // Equal values in new objects.
+  await ledger.change('r3', (open) => ({ ...open }));
+  await ledger.changePast('r1', (past) => ({ ...past }));
+  await ledger.rollout('v1.1.0');
+  await ledger.setAutomatic({} as never, {});
+  await ledger.addBoot(server);
+  expect(Object.fromEntries(host.state.store)).toEqual(entries);
+});
+
+it('the record of a stack is read', async () => {
+  const spec = JSON.parse(readFileSync(fixture('stack.json'), 'utf8'));
+  const config = { ID: 'config', Version: { Index: 1 }, Spec: spec };
+  const engine = await engineThat((_, to) => to.end(JSON.stringify([config])));
+  const found = await readRecord(engine, 'svc');
+  expect(found?.data).toEqual(JSON.parse(Buffer.from(spec.Data, 'base64').toString()));
+  expect(found?.labels).toEqual({
+    ...{ run: '20261125T100000Z', holder: 'h1', container: 'c1', node: 'n1', started: true, beat: 7 },
+    state: JSON.parse(spec.Labels['svc-updater.state']),
+  });
+});
