@@ -55,15 +55,15 @@ it('every entry of the store is read, and is written with the same bytes', async
   const read = await Promise.all([
     ledger.openRun(),
     ledger.pastRuns(),
-    ledger.skipped(),
+    ledger.read('skip'),
     ledger.rollout(),
-    ledger.automatic({} as never),
+    ledger.read('automatic'),
   ]);
   const texts = ['run', 'history', 'skip', 'rollout', 'automatic'].map((key) => entries[key] ?? '');
   expect(read).toEqual(texts.map((text) => JSON.parse(text)));
-  expect(await ledger.channel()).toBe('canary');
-  expect({ stable: await ledger.lastOffered('stable') }).toEqual(JSON.parse(entries.offered ?? ''));
-  expect({ stable: await ledger.channelFiles('stable') }).toEqual(JSON.parse(entries['channel-files'] ?? ''));
+  expect(await ledger.read('channel')).toBe('canary');
+  expect({ stable: await ledger.ofSigners('offered', 'stable') }).toEqual(JSON.parse(entries.offered ?? ''));
+  expect({ stable: await ledger.ofSigners('channel-files', 'stable') }).toEqual(JSON.parse(entries['channel-files'] ?? ''));
   expect(await ledger.claimNotice('urgent:v1.1.0')).toBe(false);
   const [server] = JSON.parse(entries.servers ?? '');
   expect(await ledger.lastBootOf(server.container)).toEqual(server);
@@ -72,7 +72,7 @@ it('every entry of the store is read, and is written with the same bytes', async
   await ledger.change('r3', (open) => ({ ...open }));
   await ledger.changePast('r1', (past) => ({ ...past }));
   await ledger.rollout('v1.1.0');
-  await ledger.setAutomatic({} as never, {});
+  await ledger.edit('automatic', (automatic) => automatic && { ...automatic });
   await ledger.addBoot(server);
   expect(Object.fromEntries(host.state.store)).toEqual(entries);
 });

@@ -5,6 +5,7 @@ import {
   newestOn,
   type Release,
   releasesOn,
+  targetFor,
 } from '../../core/release/channel.ts';
 import { compareVersions, isMajorChange } from '../../core/release/order.ts';
 import type { ReleaseFile } from '../../provenance/release-file.ts';
