@@ -1,31 +1,13 @@
 import { exitCodes } from '../core/progress/outcome.ts';
-import { byItself, type EndState, isGoodEnd, known } from '../wire/codes.ts';
-import { withoutLeftBehind } from '../wire/left-behind.ts';
-import type { BuildServer, Run, Status } from '../wire/status.ts';
-import { sharedTexts as t } from '../wire/texts.ts';
-import { between, durationText, secondsText } from '../wire/times.ts';
-import { names } from './names.ts';
-import { asSentence, count, table } from './text.ts';
-import { ageSince } from './times.ts';
-
-/** The first words of a failure. The server's message follows. */
-const heads = (what: string): Record<Exclude<EndState, 'updated' | 'unchanged'>, string> => ({
-  refused: `${what} refused`,
-  failed: `${what} failed`,
-  broken: `${what} failed and ${names().name} needs attention`,
-  cancelled: `${what} cancelled`,
-  crashed: 'The updater crashed',
-});
+import { isOther, presentResult } from '../presentation/present-result.ts';
+import { isGoodEnd, known } from '../wire/codes.ts';
+import type { Run, Status } from '../wire/status.ts';
+import { between } from '../wire/times.ts';
+import { partLines } from './status-lines.ts';
+import { clientWording } from './times.ts';
 
 /** The run as a noun in a sentence. A newer server may have other kinds. */
 export const runNoun = ({ kind }: Pick<Run, 'kind'>): string => (kind === 'rollback' ? 'rollback' : 'update');
-
-/** `Update failed (pull-unknown)`, `Update cancelled by anna` */
-function headOf(word: string, { code, cancelRequestedBy: by }: Run, subject: string): string {
-  const head = known(heads(subject), word) ?? `${subject} ended with the outcome "${word}"`;
-  const user = word === 'cancelled' && by !== null && by !== byItself ? ` by ${by}` : '';
-  return head + user + (code === null ? '' : ` (${code})`);
-}
 
 /** The updater's own exit code, 143 for `cancelled`, 1 for an outcome that only a newer server has. */
 export function exitCodeOf(outcome: string | null): number {
@@ -41,74 +23,25 @@ export interface EndReport {
 
 /** The result of a run as text. `status` is null if the server did not answer. */
 export function endReportOf(run: Run, status: Status | null): EndReport {
-  const servers = status?.buildServers ?? [];
-  const warnings = withoutLeftBehind(run.warnings, servers).map((warning) => `! ${warning}`);
-  const isGood = isGoodEnd(run.outcome);
-  const lines = isGood
-    ? [goodLine(run, status), ...warnings, ...outdatedLines(servers)]
-    : [...badLines(run), ...warnings];
-  return { lines, exitCode: exitCodeOf(run.outcome) };
+  const t = clientWording(status?.now ?? run.endedAt ?? run.startedAt);
+  const version = status?.version ?? null;
+  const { heading, about, parts } = presentResult(run, { status, version }, t);
+  const took = isOther(run, version) ? null : between(run.startedAt, run.endedAt);
+  const time = took === null ? '' : ` in ${t.duration(took)}`;
+  const mark = isGoodEnd(run.outcome) ? '✓' : '✗';
+  const text =
+    run.outcome === 'updated' ? `${heading}${time}${about && ` (${about})`}` : resultText(run, status);
+  return { lines: [`${mark} ${text}`, ...partLines(parts, t)], exitCode: exitCodeOf(run.outcome) };
 }
 
-function badLines(run: Run): string[] {
-  const word = run.outcome ?? run.state;
-  return [
-    `✗ ${headOf(word, run, run.kind === 'rollback' ? 'Rollback' : 'Update')}. ${asSentence(run.message)}`,
-    ...(run.cause === null ? [] : [`  ${run.cause}`]),
-    ...(run.advice === null ? [] : [`  Next: ${run.advice}`]),
-    ...(run.log === null ? [] : [`  To read the full log on the server, run: ${run.log}`]),
-  ];
-}
-
-function goodLine(run: Run, status: Status | null): string {
-  const { name } = names();
-  const [took, downtime] = [durationOf(run), downtimeOf(run)];
-  const facts = timesOf(run).length === 0 ? '' : ` (${timesOf(run).join(', ')})`;
-  const times = `${took === null ? '' : ` in ${took}`}${downtime === null ? '' : ` (${downtime})`}`;
-  const running = status?.version ?? run.to ?? 'the latest release';
-  // The tag that the instance follows may not point to the target yet.
-  if (run.to !== null && run.to !== 'canary' && running !== run.to)
-    return `✓ ${name} ${running} is running; its image tag does not point to ${run.to} yet${facts}`;
-  if (run.outcome === 'unchanged')
-    return `✓ ${name} ${running} is already running and healthy; nothing was replaced.`;
-  return `✓ ${run.kind === 'rollback' ? t.rolledBackToVersion(running) : t.updatedTo(running)}${times}`;
-}
-
-const durationOf = ({ startedAt, endedAt }: Run): string | null => {
-  const took = between(startedAt, endedAt);
-  return took === null ? null : durationText(took);
-};
-const downtimeOf = ({ downtimeSeconds }: Run): string | null =>
-  downtimeSeconds === null ? null : `${secondsText(downtimeSeconds)} downtime`;
-
-/** `38 s`, `4 s downtime`, if they are known. */
-export const timesOf = (run: Run): string[] =>
-  [durationOf(run), downtimeOf(run)].filter((text) => text !== null);
-
-/** The outdated build servers, with the update command of each. */
-function outdatedLines(servers: readonly BuildServer[]): string[] {
-  const outdated = servers.filter((server) => server.outdated);
-  if (outdated.length === 0) return [];
-  return [
-    `${count(outdated.length, 'build server')} ${outdated.length === 1 ? 'is' : 'are'} outdated:`,
-    ...table(outdated.map(({ name, command }) => [name, command])),
-  ];
+/** The heading of a result, its code and the state of the instance. @param age how long ago the run ended */
+export function resultText(run: Run, status: Status | null, age = ''): string {
+  const t = clientWording(status?.now ?? run.startedAt);
+  const { heading, about } = presentResult(run, { status, version: status?.version ?? null }, t);
+  const code = run.code === null ? '' : ` (${run.code})`;
+  return `${heading}${code}${age && `, ${age} ago`}. ${about}`.trim();
 }
 
 /** Colours the mark at the beginning of a line. */
 export const paintMark = (line: string): string =>
   line.replace(/^[✓✗!](?= )/, (mark) => `\x1b[${{ '✓': 32, '✗': 31 }[mark] ?? 33}m${mark}\x1b[0m`);
-
-/** `v1.4.2 → v1.5.0` */
-export const versionsOf = ({ from, to }: Pick<Run, 'from' | 'to'>): string =>
-  [from, to].filter((version) => version !== null).join(' → ');
-
-/** The line of the status about a failed run; null after any other. */
-export function failureLine(run: Run, now: string): string | null {
-  const { outcome } = run;
-  if (outcome === null || outcome === 'updated' || outcome === 'unchanged' || outcome === 'cancelled')
-    return null;
-  const passed = ageSince(run.endedAt, now);
-  const head = headOf(outcome, run, `Last ${runNoun(run)}`);
-  return `${head}${passed === '' ? '' : `, ${passed} ago`}. ${asSentence(run.message)}`;
-}

@@ -1,70 +1,72 @@
-import { byItself, type RunKind } from '../wire/codes.ts';
+import {
+  jobText,
+  presentReason,
+  presentUpdate,
+  presentUpToDate,
+  startText,
+} from '../presentation/present-status.ts';
+import type { Box, Part, Presentation } from '../presentation/presentation.ts';
+import type { Wording } from '../presentation/wording.ts';
+import type { RunKind } from '../wire/codes.ts';
 import { messageClause } from '../wire/messages.ts';
-import type { BlockingJob, PendingStep, Reason, RollbackOffer, Status } from '../wire/status.ts';
-import { sharedTexts as t } from '../wire/texts.ts';
-import { between, durationText, secondsText } from '../wire/times.ts';
+import type { BlockingJob, PendingStep, Reason, Run, Status } from '../wire/status.ts';
 import { names } from './names.ts';
 import { asSentence, count, cut, table, widthOf } from './text.ts';
-import { ageSince, dateTime, dueAt } from './times.ts';
+import { clientWording } from './times.ts';
 
 // Callers have escaped the texts of the server.
 
-/** What the publisher says about the running version. @param point whether a restore point covers it */
-export function advisoryLines({ version, recalled, urgent, next }: Status, point: boolean): string[] {
-  const lines: string[] = [];
-  if (recalled !== null) {
-    const url = recalled.url === null ? '' : ` ${recalled.url}`;
-    lines.push(`${t.recalled(version)}: ${asSentence(recalled.why)}${url}`);
-    // Otherwise the lines about the update or the restore point contain the way out.
-    if (next === null && !point) lines.push(t.noWayBack);
+/** Prints parts of a presentation. Release notes, phases and settings are only shown by the page. */
+export const partLines = (parts: Presentation['parts'], t: Wording): string[] =>
+  parts.flatMap((part) => (part ? linesOfPart(part, t) : []));
+
+function linesOfPart(part: Part, t: Wording): string[] {
+  switch (part.kind) {
+    case 'text':
+    case 'muted':
+      return [part.text];
+    case 'advice':
+      return [`  ${t.next} ${part.text}`];
+    case 'box':
+      return [boxLine(part)];
+    case 'cause':
+      return [`  ${part.text}`];
+    case 'warnings':
+      return part.warnings.map((warning) => `! ${warning}`);
+    case 'path':
+      return [pathLine(part.versions, t)];
+    case 'commands':
+      if (part.lines.length === 1) return [`  ${part.heading} ${part.lines[0]}`];
+      return part.lines.length === 0 ? [] : [part.heading, ...part.lines.map((line) => `  ${line}`)];
+    case 'servers':
+      return [`${part.heading}:`, ...table(part.servers.map(({ name, command }) => [name, command]))];
+    default:
+      return [];
   }
-  if (urgent !== null)
-    lines.push(`${t.securityUpdate}: ${asSentence(urgent.why)} ${t.affected(urgent.below)}`);
-  return lines;
 }
 
-/** The available update, and when it was last checked. */
-export function offerLines(status: Status): string[] {
-  const { latest, next, upToDate, checkedAt, feedError, now } = status;
-  const lines: string[] = [];
-  if (next === null) {
-    const checked = ageSince(checkedAt, now);
-    const why = upToDate === null ? 'No update is available.' : asSentence(upToDate.message);
-    lines.push(checked === '' ? why : `${why} ${t.checkedAgo(checked)}`);
-  } else {
-    const published = ageSince(latest?.publishedAt, now);
-    const when = published === '' ? '' : `, published ${published} ago`;
-    const notes = latest?.url ? `, ${latest.url}` : '';
-    lines.push(`Update available: ${latest?.version ?? next.version}${when}${notes}`);
-    if (next.upgradePath.length > 1)
-      lines.push(
-        pathLine(status.version, next.upgradePath),
-        `To install all releases on the upgrade path: ${names().name} instance update --all-steps`,
-      );
-    else if (latest !== null && latest.version !== next.version)
-      lines.push(`${next.version} must be installed before ${latest.version}.`);
-    if (status.skipped !== null)
-      lines.push(`Skipped. To offer the release again: ${names().name} instance skip --undo`);
-    if (next.major) lines.push(`${next.version} is a major version. Migrations cannot be undone.`);
-    const fetched = prefetchLine(status);
-    if (fetched !== null) lines.push(fetched);
-    if (status.preparation !== null) lines.push(`Before an update: ${asSentence(status.preparation)}`);
-    const saved = restorePointLine(status, next.version);
-    if (saved !== null) lines.push(saved);
-  }
-  if (feedError?.staleSince) {
-    lines.push(`${t.staleSince(dateTime(feedError.staleSince))}: ${asSentence(feedError.message)}`);
-  } else if (feedError !== null) {
-    const wait = between(now, feedError.nextCheckAt);
-    const again = wait === null ? '' : ` ${t.nextAttempt(durationText(wait))}`;
-    lines.push(`${t.lastCheckFailed}: ${asSentence(feedError.message)}${again}`);
-  }
-  return lines;
+function boxLine({ heading, lines, link }: Box): string {
+  const colon = lines.length === 0 || /[.!?…]$/.test(heading) ? '' : ':';
+  return [heading + colon, ...lines, link ? link.url : ''].filter(Boolean).join(' ');
 }
 
 /** `Upgrade path: v1.4.2 → v1.5.0 → v2.0.0 (2 updates)` */
-export const pathLine = (version: string, path: readonly string[]): string =>
-  `${t.upgradePath}: ${[version, ...path].join(' → ')} (${count(path.length, 'update')})`;
+export const pathLine = (versions: readonly string[], t: Wording): string =>
+  `${t.upgradePath}: ${versions.join(' → ')} (${count(versions.length - 1, 'update')})`;
+
+/** The available update, or why there is none. @param history null if it is unknown */
+export function offerLines(status: Status, history: readonly Run[] | null = null): string[] {
+  const { latest, next, skipped, now } = status;
+  const t = clientWording(now);
+  if (next === null) return partLines(presentUpToDate(status, { history }, t).parts, t);
+  const published = t.age(latest?.publishedAt);
+  const facts = [latest?.version ?? next.version, published && t.publishedAgo(published), latest?.url];
+  return [
+    `Update available: ${facts.filter(Boolean).join(', ')}`,
+    ...partLines(presentUpdate(status, { history }, t).parts, t),
+    ...(skipped === null ? [] : [`To offer the release again: ${names().name} instance skip --undo`]),
+  ];
+}
 
 /** The wait between two steps of an upgrade path. */
 export function betweenLine({ to, reason }: PendingStep, version: string, time: string): string {
@@ -73,128 +75,41 @@ export function betweenLine({ to, reason }: PendingStep, version: string, time: 
   return time === '' ? line : `${line} (${time} so far)`;
 }
 
-/** When the update starts automatically, or why it does not; null if automatic updates are off. */
-export function automaticLine({ automatic, next, now }: Status): string | null {
-  if (!automatic?.enabled) return null;
-  const { blockedBy, nextAt, timeZone } = automatic;
-  if (blockedBy?.code === 'paused') {
-    const since = dateTime(blockedBy.since ?? '');
-    return since === ''
-      ? 'Automatic updates are paused. They resume after the next successful update.'
-      : `Automatic updates have been paused since ${since}. They resume after the next successful update.`;
-  }
-  if (blockedBy !== null) return t.notInstalledAutomatically(blockedBy.message);
-  if (nextAt === null) return null;
-  const due = dueAt(nextAt, now, timeZone);
-  return next === null
-    ? `Next automatic update: ${due}, if an update is available`
-    : `Automatic update ${due}`;
-}
-
-/** `by anna` */
-export const startedBy = (by: string): string => (by === byItself ? 'automatically' : `by ${by}`);
-
-/** The progress of the prefetch and the estimated duration of the update. */
-function prefetchLine({ next, prefetch }: Status): string | null {
-  const downloaded = next?.downloaded
-    ? t.alreadyDownloaded
-    : prefetch?.state === 'downloading' && t.downloading(prefetch.percent);
-  const takes = next?.estimatedSeconds != null && t.estimatedDuration(secondsText(next.estimatedSeconds));
-  return [downloaded, takes].filter(Boolean).join(' ') || null;
-}
-
-/** The preparation that is shown before an update that cannot be undone. */
-export const beforeUpdate = ({ preparation, restorePoint }: Status): string => {
-  if (preparation !== null) return asSentence(preparation);
-  return restorePoint === null ? t.backUpFirst : '';
-};
-
-/** Announces the restore point and its downtime; null if no restore point is saved. */
-export function restorePointLine({ restorePoint, version }: Status, to: string): string | null {
-  if (restorePoint === null) return null;
-  const { name } = names();
-  const { downtimeSeconds: last } = restorePoint;
-  const downtime = last === null ? t.allUnavailable(name) : t.allUnavailableAsLast(name, secondsText(last));
-  return `${t.dataSaved(name, to, version)} ${downtime}`;
-}
-
-/** The effects of a rollback. */
-export function rollbackLines(
-  offer: RollbackOffer,
-  { version, now }: Pick<Status, 'version' | 'now'>,
-): string[] {
-  const { to, at, since = at } = offer;
-  const { name } = names();
-  const passed = ageSince(since, now);
-  const replaced = t.willBeReplaced(`${dateTime(since)}${passed === '' ? '' : ` (${passed} ago)`}`);
-  const downtime =
-    offer.downtimeSeconds === null
-      ? ''
-      : ` ${t.allUnavailableAbout(name, secondsText(offer.downtimeSeconds))}`;
-  return [
-    `Roll back from ${offer.from ?? version} to ${to}, with the data saved at ${dateTime(at)}`,
-    `${replaced} ${t.currentSaved}${downtime}`,
-  ];
-}
-
 /** Why a run cannot start, and what to do. */
-export function refusalLines(
-  reason: Reason,
-  { now, run, manual }: Pick<Status, 'now' | 'run' | 'manual'>,
-  wanted: RunKind = 'update',
-): string[] {
-  const cannot = wanted === 'update' ? 'Cannot update' : 'Cannot roll back';
+export function refusalLines(reason: Reason, status: Status, wanted: RunKind = 'update'): string[] {
+  const { now, run } = status;
   const { code, jobs = [], message, advice, refusal } = reason;
-  const why = messageClause(message);
+  const t = clientWording(now);
+  const cannot = wanted === 'update' ? 'Cannot update now' : 'Cannot roll back now';
+  const shown = presentReason(reason, status, { history: null }, t);
   if (jobs.length > 0)
-    return [`${cannot} now: ${jobsAre(jobs)} running`, ...jobLines(jobs, now), jobAdvice(jobs, wanted)];
+    return [`${cannot}: ${shown?.heading}`, ...jobLines(jobs, now), jobAdvice(jobs, wanted)];
   if (code === 'up-to-date') return [asSentence(message)];
-  if (code === 'update-running') {
-    const time = ageSince(reason.since ?? run?.startedAt, now);
-    // The update of another instance, or one that is just starting, cannot be followed.
-    if (run === null || run.outcome !== null)
-      return [`${cannot} now: ${why}${time === '' ? '' : ` (started ${time} ago)`}.`];
-    const facts = [run.by === null ? '' : startedBy(run.by), time === '' ? '' : `${time} ago`].filter(
-      Boolean,
-    );
-    const what = `${run.kind === 'rollback' ? 'A rollback' : 'An update'} to ${run.to ?? 'the latest release'}`;
+  // The update of another instance, or one that is just starting, cannot be followed.
+  if (code === 'update-running' && run !== null && run.outcome === null)
     return [
-      facts.length === 0
-        ? `${what} is already in progress.`
-        : `${what} is already in progress (started ${facts.join(' ')}).`,
+      `${run.kind === 'rollback' ? 'A rollback' : 'An update'} to ${run.to ?? 'the latest release'} is already in progress. ${startText(run, t)}.`,
       `To follow the ${run.kind}: ${names().name} instance follow`,
     ];
-  }
-  if (!['not-compose', 'swarm', 'no-directory', 'no-engine'].includes(code))
-    return [
-      `${cannot} now${refusal === undefined ? '' : ` (${refusal})`}: ${why}.`,
-      ...(code === 'settings-missing' ? ['  Next: Add --set NAME=VALUE or --set NAME.'] : []),
-      ...(advice === undefined ? [] : [`  Next: ${advice}`]),
-    ];
-  const commands =
-    manual.length === 0
-      ? []
-      : ['To update manually, run on the server:', ...manual.map((line) => `  ${line}`)];
-  return [`${cannot} with this client: ${why}.`, ...commands];
+  const since = shown?.about ? ` ${shown.about}.` : '';
+  return [
+    `${cannot}${refusal === undefined ? '' : ` (${refusal})`}: ${messageClause(message)}.${since}`,
+    ...partLines(shown?.parts.filter((part) => part && part.kind === 'commands') ?? [], t),
+    ...(code === 'settings-missing' ? ['  Next: Add --set NAME=VALUE or --set NAME.'] : []),
+    ...(advice === undefined ? [] : [`  Next: ${advice}`]),
+  ];
 }
-
-/** `1 job is`, `2 jobs are` */
-export const jobsAre = ({ length }: readonly BlockingJob[]): string =>
-  `${count(length, 'job')} ${length === 1 ? 'is' : 'are'}`;
 
 /**
  * One line per job: kind, title, age and whether it is stuck. The title is truncated to the available columns, so that
  * the other facts stay visible.
  */
 export function jobLines(jobs: readonly BlockingJob[], now: string, columns = Infinity): string[] {
-  const rows = jobs.map(({ kind, title, since, state, stuck }) => {
-    const facts = [ageSince(since, now), state === 'queued' ? t.queued : '', stuck ? t.stuck : ''];
-    return { kind, title: title ?? '', facts: facts.filter(Boolean).join(', ') };
-  });
+  const rows = jobs.map((job) => jobText(job, clientWording(now)));
   const widest = (texts: readonly string[]) => Math.max(0, ...texts.map(widthOf));
-  const taken = widest(rows.map(({ kind }) => kind)) + widest(rows.map(({ facts }) => facts)) + 6;
+  const taken = widest(rows.map(({ kind }) => kind)) + widest(rows.map(({ time }) => time)) + 6;
   const room = Math.min(60, Math.max(8, columns - taken));
-  return table(rows.map(({ kind, title, facts }) => [kind, cut(title, room), facts]));
+  return table(rows.map(({ kind, title, time }) => [kind, cut(title, room), time]));
 }
 
 function jobAdvice(jobs: readonly BlockingJob[], wanted: RunKind): string {

@@ -1,9 +1,18 @@
-import { ageText, between, dateFormat, isSoon, nearDay } from '../wire/times.ts';
+import { english } from '../presentation/english.ts';
+import { type Wording, wordingOf } from '../presentation/wording.ts';
+import { between } from '../wire/times.ts';
+import { names } from './names.ts';
 
-/** The age of a time of the server; empty if it is unknown. */
-export function ageSince(moment: string | null | undefined, now: string): string {
-  const passed = between(moment, now);
-  return passed === null ? '' : ageText(passed);
+/** The texts of the client. @param now the server's time */
+export function clientWording(now: string): Wording {
+  const t = wordingOf({ ...english, product: names().name }, Date.parse(now) || null);
+  const withAge = (time: string) => {
+    const age = t.age(time);
+    return age === '' ? dateTime(time) : `${dateTime(time)} (${age} ago)`;
+  };
+  const clock = (time: string | null, timeZone?: string) =>
+    timeZone === undefined ? clockTime(time ?? '', now) : t.clock(time, timeZone);
+  return { ...t, clock, date: dateTime, moment: withAge };
 }
 
 /** A time of the server on the local clock: `11:40`. */
@@ -11,17 +20,6 @@ export function clockTime(moment: string, now: string): string {
   const ahead = between(now, moment);
   const date = new Date(ahead === null ? Date.parse(moment) : Date.now() + ahead);
   return Number.isNaN(date.getTime()) ? '' : date.toTimeString().slice(0, 5);
-}
-
-/** A due time in a time zone, `tonight after 02:00`. The zone is added if it is not the local one. */
-export function dueAt(moment: string, now: string, timeZone: string): string {
-  const [at, from] = [Date.parse(moment), Date.parse(now)];
-  if (isSoon(at, from)) return 'within a minute';
-  const format = dateFormat('sv', { dateStyle: 'short', timeStyle: 'short' }, timeZone);
-  const [date, time] = format.format(at).split(' ');
-  const { timeZone: zone } = format.resolvedOptions();
-  const isElsewhere = zone !== Intl.DateTimeFormat().resolvedOptions().timeZone;
-  return `${nearDay(at, from, timeZone) ?? `on ${date}`} after ${time}${isElsewhere ? ` (${zone})` : ''}`;
 }
 
 /** `2026-11-21 10:42`, in the local time zone. */

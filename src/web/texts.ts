@@ -1,7 +1,7 @@
-import { known } from '../wire/codes.ts';
-import { type CodeText, english } from './english.ts';
+import { english, type Texts } from '../presentation/english.ts';
+import { type Wording, wordingOf } from '../presentation/wording.ts';
 
-export type Texts = typeof english;
+export type { Texts } from '../presentation/english.ts';
 
 export type TextOverrides = {
   [K in Exclude<keyof Texts, 'product'>]?: Texts[K] extends Record<string, unknown>
@@ -17,6 +17,8 @@ const listeners = new Set<() => void>();
 
 export const texts = (): Texts => current;
 
+/** The current texts. @param now the server's time in milliseconds */
+export const wordingAt = (now: number | null): Wording => wordingOf(current, now);
 /** Replaces texts, for a translation or another product name. Other texts are kept. */
 export function setTexts({ product, ...overrides }: TextOverrides): void {
   if (product !== undefined)
@@ -34,10 +36,4 @@ export function setTexts({ product, ...overrides }: TextOverrides): void {
 export function onTexts(listener: () => void): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);
-}
-
-/** The text of a code, or the server's own sentence if the code has no text here (docs/contract.md 10.7). */
-export function codeText(list: Readonly<Record<string, CodeText>>, code: string, message: string): string {
-  const text = known(list, code) ?? message;
-  return typeof text === 'function' ? text(message) : text;
 }

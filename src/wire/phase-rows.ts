@@ -27,27 +27,10 @@ export const phaseRows: readonly PhaseRow[] = [
   { doing: 'verifying', done: 'verified', states: ['verify'], messageStates: [] },
 ];
 
-/** The text of each id: what client and web print, unless they replace it. */
-export const phaseTexts = {
-  waiting: 'Waiting',
-  preparing: 'Preparing',
-  prepared: 'Prepared',
-  checking: 'Checking',
-  checked: 'Checked',
-  pulling: 'Downloading',
-  pulled: 'Downloaded',
-  saving: 'Saving data',
-  saved: 'Data saved',
-  replacing: 'Replacing',
-  replaced: 'Replaced',
-  verifying: 'Verifying',
-  verified: 'Verified',
-};
-
 /** A phase of one run. */
 export interface RowOfRun {
   mark: 'done' | 'now' | 'failed' | 'ahead';
-  /** The id of the phase, such as `pulled`; `waiting` while a run waits for jobs. `phaseTexts` has its text. */
+  /** The id of the phase, such as `pulled`; `waiting` while a run waits for jobs. `english.phases` has its text. */
   word: string;
   /** The server's message without the verb of the phase; empty if none is shown. */
   message: string;

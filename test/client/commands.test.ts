@@ -70,7 +70,7 @@ describe.concurrent('svc instance status', () => {
       'an unsupported environment',
       { status: { reason: { code: 'no-engine', message: 'the engine does not answer' } } },
       [
-        /^Cannot update with this client: the engine does not answer\.\nTo update manually, run on the server:\n {2}docker compose pull\n {2}docker compose up -d\n$/m,
+        /^Cannot update now: the engine does not answer\.\nRun these commands on the server, in the directory that contains the compose file:\n {2}docker compose pull\n {2}docker compose up -d\n$/m,
       ],
     ],
     [
@@ -92,7 +92,7 @@ describe.concurrent('svc instance status', () => {
       'a recall without a way out',
       { status: { ...newest, recalled } },
       [
-        /^v1\.4\.2 was recalled: .*\nNo newer release is available, and there is no restore point\. Install the next release as soon as it is published\.$/m,
+        /^v1\.4\.2 was recalled: .*\nv1\.4\.2 is the newest.*\nNo newer release is available, and there is no restore point\. Install the next release as soon as it is published\.$/m,
       ],
     ],
     [
@@ -149,12 +149,12 @@ describe.concurrent('svc instance skip', () => {
     const { out, exitCode } = await svc(url, 'instance skip v1.5.0');
     expect([exitCode, asked]).toEqual([0, ['PUT /skip']]);
     expect(out).toMatch(
-      /^Update available: v1\.5\.0.*\nSkipped\. To offer the release again: svc instance skip --undo\n/,
+      /^Update available: v1\.5\.0.*\nYou skipped v1\.5\.0 0 s ago\.\nTo offer the release again: svc instance skip --undo\n/,
     );
     expect((await svc(url, 'instance status')).out).toContain(
-      '\nSkipped. To offer the release again: svc instance skip --undo\n',
+      '\nTo offer the release again: svc instance skip --undo\n',
     );
-    expect((await svc(url, 'instance skip --undo')).out).not.toContain('Skipped');
+    expect((await svc(url, 'instance skip --undo')).out).not.toContain('skip');
   });
 
   it('accepts only the latest release or --undo', async () => {

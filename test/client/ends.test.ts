@@ -12,9 +12,9 @@ const why = {
   advice: 'Check that v1.5.0 is published for linux/amd64, then run the update again.',
 };
 const details = [
-  `  ${why.cause}`,
+  `  ${why.cause}.`,
   `  Next: ${why.advice}`,
-  '  To read the full log on the server, run: docker logs svc-updater',
+  '  Full log, on the server: docker logs svc-updater',
 ];
 
 /** The printed result of a run to v1.5.0. */
@@ -32,41 +32,39 @@ function endOf(end: object, told: object = {}) {
   return endReportOf(runOf({ ...run, state: 'verify' }), status);
 }
 
+const running = 'v1.5.0 is now running.';
+
 describe('the result of an update', () => {
   it.each<[object, number, string[]]>([
     [{ outcome: 'updated' }, 0, ['✓ Updated to v1.5.0 in 38 s (2 s downtime)']],
-    [
-      { outcome: 'unchanged', downtimeSeconds: null },
-      0,
-      ['✓ svc v1.5.0 is already running and healthy; nothing was replaced.'],
-    ],
+    [{ outcome: 'unchanged', downtimeSeconds: null }, 0, ['✓ No changes were needed.', running]],
     [
       { outcome: 'refused', ...why },
       3,
-      ['✗ Update refused (pull-unknown). Nothing was changed; v1.4.2 is still running.', ...details],
+      ['✗ The update was refused (pull-unknown). Nothing was changed; v1.4.2 is still running.', ...details],
     ],
     [
       { outcome: 'failed', ...why },
       4,
-      ['✗ Update failed (pull-unknown). Nothing was changed; v1.4.2 is still running.', ...details],
+      ['✗ The update failed (pull-unknown). Nothing was changed; v1.4.2 is still running.', ...details],
     ],
     [
       { outcome: 'broken', message: 'v1.5.0 is unhealthy' },
       5,
-      ['✗ Update failed and svc needs attention. v1.5.0 is unhealthy.', ...details.slice(2)],
+      ['✗ The update did not succeed. v1.5.0 is unhealthy.', ...details.slice(2), running],
     ],
-    [{ outcome: 'crashed', message: 'a bug', log: null }, 1, ['✗ The updater crashed. A bug.']],
+    [
+      { outcome: 'crashed', message: 'a bug', log: null },
+      1,
+      ['✗ The update was interrupted. A bug.', running],
+    ],
     [
       { outcome: 'cancelled', message: 'nothing was changed', cancelRequestedBy: 'anna', log: null },
       143,
-      ['✗ Update cancelled by anna. Nothing was changed.'],
+      ['✗ Cancelled by anna. Nothing was changed; v1.5.0 is still running.'],
     ],
     // An outcome of a newer server.
-    [
-      { outcome: 'paused', message: 'it sleeps', log: null },
-      1,
-      ['✗ Update ended with the outcome "paused". It sleeps.'],
-    ],
+    [{ outcome: 'paused', message: 'it sleeps', log: null }, 1, ['✗ It sleeps. v1.5.0 is now running.']],
   ])('%j exits with %d', (end, exitCode, lines) => {
     expect(endOf(end)).toEqual({ lines, exitCode });
   });
@@ -88,8 +86,10 @@ describe('the result of an update', () => {
   });
 
   it('reports a running version other than the target', () => {
-    expect(endOf({ outcome: 'updated' }, { version: 'v1.4.9' }).lines).toEqual([
-      '✓ svc v1.4.9 is running; its image tag does not point to v1.5.0 yet (38 s, 2 s downtime)',
+    const run = { id: 'run1', state: 'updated', outcome: 'updated' };
+    expect(endOf({ outcome: 'updated' }, { version: 'v1.4.9', run }).lines).toEqual([
+      '✓ v1.4.9 is running (2 s downtime)',
+      'The image tag “latest” does not point to v1.5.0 yet.',
     ]);
   });
 });
@@ -104,7 +104,7 @@ describe.concurrent('a failed update', () => {
     for (const { exitCode, out } of [first, later]) {
       expect(exitCode).toBe(4);
       expect(out).toContain(
-        `✗ Update failed (pull-unknown). Nothing was changed; v1.4.2 is still running.\n${details.join('\n')}\n`,
+        `✗ The update failed (pull-unknown). Nothing was changed; v1.4.2 is still running.\n${details.join('\n')}\n`,
       );
     }
     expect(later.out).not.toContain('Updating');

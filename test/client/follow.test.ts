@@ -157,7 +157,7 @@ it('shows the current phase on a low terminal', () => {
   list.begin(view, 1000);
   list.show(view, 2000);
   expect(written.at(-1)).toBe(
-    '\x1b[2A\r● Downloading  42 % m               2 s\x1b[K\n  Replacing\x1b[K\n\x1b[J',
+    '\x1b[2A\r● Downloading  42 % m               2 s\x1b[K\n  Replace\x1b[K\n\x1b[J',
   );
 });
 

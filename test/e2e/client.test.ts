@@ -199,10 +199,8 @@ it('reports an unknown result if svc never answers, and the result after a manua
   const followed = await client.run('follow');
   const [message = '', advice] = /broken \(broken\): (.*) Next: (.*)$/m.exec(log)?.slice(1) ?? [];
   expect([followed.exitCode, followed.err]).toEqual([5, '']);
-  expect(followed.out).toContain(`✗ Update failed and svc needs attention (broken). ${asSentence(message)}`);
-  expect(followed.out).toContain(
-    `\n  Next: ${advice}\n  To read the full log on the server, run: ${command}\n`,
-  );
+  expect(followed.out).toContain(`✗ v1.3.1 was installed but is unhealthy (broken). ${asSentence(message)}`);
+  expect(followed.out).toContain(`\n  Next: ${advice}\n  Full log, on the server: ${command}\n`);
   const ends = ageless((await client.run('history')).out)
     .split('\n')
     .slice(0, 2);

@@ -232,7 +232,7 @@ test('a click updates it, and its client follows', async () => {
 test('an update to a release without its image fails and changes nothing', async () => {
   await fetch(`${forgeUrl()}/more`);
   const { said, exitCode } = await larder('instance update');
-  expect([exitCode, said]).toEqual([4, expect.stringContaining('Update failed (pull-unknown)')]);
+  expect([exitCode, said]).toEqual([4, expect.stringContaining('The update failed (pull-unknown)')]);
   const ada = await Visitor.arrive(browser, 'Ada');
   await ada.page.context().addCookies([{ name: 'session', value: token, url }]);
   await ada.page.goto(`${url}/`);

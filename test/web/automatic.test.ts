@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { english } from '../../src/presentation/english.ts';
+import { automaticText, automaticUpdateText } from '../../src/presentation/present-status.ts';
+import { wordingOf } from '../../src/presentation/wording.ts';
 import { choiceOf, savedSettings } from '../../src/web/model/settings.ts';
-import { automaticText, automaticUpdateText } from '../../src/web/views/automatic.ts';
 import { automaticOf, statusOf } from './state.ts';
 
 // A Friday. The texts use the time zone of the reader, here that of the tests.
@@ -13,7 +15,7 @@ describe('the text about automatic updates', () => {
   const at = (nextAt: string, hour = 10) =>
     automaticUpdateText(
       statusOf({ automatic: automaticOf({ nextAt }) }),
-      new Date(2026, 10, 20, hour).getTime(),
+      wordingOf(english, new Date(2026, 10, 20, hour).getTime()),
     );
 
   it.each([
@@ -37,7 +39,9 @@ describe('the text about automatic updates', () => {
       'Automatic updates are paused because an update failed on 14 March. Automatic updates resume after a manual update succeeds.',
     ],
   ])('says why no update starts: %j', (automatic, text) => {
-    expect(automaticUpdateText(statusOf({ automatic: automatic as never }), now)).toEqual(text);
+    expect(automaticUpdateText(statusOf({ automatic: automatic as never }), wordingOf(english, now))).toEqual(
+      text,
+    );
   });
 });
 
@@ -54,7 +58,7 @@ describe('the settings', () => {
       expect.stringMatching(/^The next automatic update can start \w+ after .* \(Moon\/Tycho\)\.$/),
     ],
   ])('say when the next update can start (%#)', (automatic, text) => {
-    expect(automaticText(automatic, now)).toEqual(text);
+    expect(automaticText(automatic, wordingOf(english, now))).toEqual(text);
   });
 
   it('convert days to hours and send only changed settings', () => {

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { type DialogView, dialogView } from '../../src/web/model/dialog-view.ts';
+import { english } from '../../src/presentation/english.ts';
+import type { Presentation } from '../../src/presentation/presentation.ts';
+import { wordingOf } from '../../src/presentation/wording.ts';
+import { serverTime } from '../../src/web/model/ages.ts';
+import { dialogView } from '../../src/web/model/dialog-view.ts';
 import type { Action } from '../../src/web/model/page-state.ts';
 import { endStates, reasonCodes, runStates } from '../../src/wire/codes.ts';
 import type { BlockingJob, Reason, Run } from '../../src/wire/status.ts';
@@ -18,8 +22,16 @@ import {
   status,
 } from './state.ts';
 
-const viewAfter = (told: Action[], now = told.length * 1000, closed: string[] = []): DialogView =>
-  dialogView(stateAfter(...told), now, new Set(closed));
+function viewAfter(told: Action[], now = told.length * 1000, closed: string[] = []): Presentation {
+  const state = stateAfter(...told);
+  const t = wordingOf(english, serverTime(state.clock, now));
+  return dialogView(state, { now, dismissed: new Set(closed) }, t);
+}
+const partOf = ({ parts }: Presentation, kind: string) => parts.find((part) => part && part.kind === kind);
+const ordersIn = ({ actions }: Presentation) =>
+  actions.flatMap((action) =>
+    action && 'press' in action && action.press && 'order' in action.press ? [action.press.order] : [],
+  );
 
 const jobs = [
   { kind: 'backup', state: 'running', title: null, since: begin, stuck: false },
@@ -41,7 +53,7 @@ const offered: Action = { kind: 'rollback', rollback: { kind: 'offer', offer } }
 const rollbackRefused: Action = { kind: 'rollback', rollback: { kind: 'refused', to: 'v1.4.2', problem } };
 
 describe('the first view of a dialog', () => {
-  it.each<[DialogView['kind'], Action[], number?]>([
+  it.each<[string, Action[], number?]>([
     ['asking', []],
     ['users-only', [user]],
     ['available', [status()]],
@@ -49,7 +61,7 @@ describe('the first view of a dialog', () => {
     ['not-possible', [status({ reason: place })]],
     ['jobs', [status({ reason: jobReason })]],
     ['other-update', [status({ reason: { code: 'update-running', message: 'x' } })]],
-    ['other-reason', [status({ reason: { code: 'moon' as never, message: 'x' } })]],
+    ['not-possible', [status({ reason: { code: 'moon' as never, message: 'x' } })]],
     // Logged out comes first; then no answer; then an open run.
     ['logged-out', [status(), open, nothing, loggedOut], 99_000],
     ['no-answer', [status(), open, nothing], 6_000],
@@ -175,14 +187,26 @@ describe('the first view of a dialog', () => {
       'broken',
       'other-end',
     ]);
-    const reasons = reasonCodes.map((code) => viewAfter([status({ reason: { code, message: 'x' } })]).kind);
-    expect(reasons).not.toContain('other-reason');
+    const reasons = reasonCodes.map((code) => {
+      const reason = /^(?!update).*-(?:queued|running)$/.test(code)
+        ? { ...jobReason, code }
+        : { code, message: 'x' };
+      return viewAfter([status({ reason })]).kind;
+    });
+    expect(reasons).toEqual([
+      ...Array(5).fill('not-possible'),
+      'other-update',
+      'not-possible',
+      ...Array(6).fill('jobs'),
+      ...Array(6).fill('available'),
+    ]);
   });
 
   it('computes ages from the server clock', () => {
     const reason = { ...jobReason, jobs: jobs.map((job) => ({ ...job, since: '2026-11-20T09:58:00.000Z' })) };
-    expect(viewAfter([status({ reason })], 31_000)).toMatchObject({ jobs: [{ age: 150_000 }] });
-    expect(viewAfter([status({ reason, now: 'tea time' })], 31_000)).toMatchObject({ jobs: [{ age: null }] });
+    const timeAt = (now: string) => partOf(viewAfter([status({ reason, now })], 31_000), 'jobs');
+    expect(timeAt(begin)).toMatchObject({ jobs: [{ time: '2 min' }] });
+    expect(timeAt('tea time')).toMatchObject({ jobs: [{ time: '' }] });
   });
 
   it.each([
@@ -190,12 +214,13 @@ describe('the first view of a dialog', () => {
     [{ version: 'v1.4.9' }, true],
     // A later run changed the version.
     [{ version: 'v1.6.0', run: endedRun('updated', { id: 'run2' }) }, false],
-  ])('knows whether the tag still has to be moved: %j', (change, latestNotMoved) => {
+  ])('knows whether the tag still has to be moved: %j', (change, isLagging) => {
     const after = endedRun('updated');
-    expect(viewAfter([status(), open, run(after), status({ run: after, ...change })])).toMatchObject({
-      kind: 'updated',
-      latestNotMoved,
-    });
+    const view = viewAfter([status(), open, run(after), status({ run: after, ...change })]);
+    expect(view.kind).toBe('updated');
+    expect(partOf(view, 'box')).toEqual(
+      isLagging ? expect.objectContaining({ heading: english.latestNotMoved('v1.5.0') }) : undefined,
+    );
   });
 
   it('knows from which phase on svc may be unavailable', () => {
@@ -213,74 +238,77 @@ describe('the first view of a dialog', () => {
 
   it('offers a required intermediate release', () => {
     const latest = { version: 'v3.0.0', url: null, notes: null, publishedAt: null };
-    expect(
-      viewAfter([
-        status({
-          latest,
-          next: {
-            version: 'v2.8.0',
-            major: true,
-            downloaded: null,
-            estimatedSeconds: null,
-            upgradePath: ['v2.8.0'],
-            settings: [],
-          },
-        }),
-      ]),
-    ).toMatchObject({
-      to: 'v2.8.0',
-      before: 'v3.0.0',
-      major: true,
-    });
-    expect(viewAfter([status({})])).toMatchObject({ to: 'v1.5.0', before: null, path: [] });
+    const view = viewAfter([
+      status({
+        latest,
+        next: {
+          version: 'v2.8.0',
+          major: true,
+          downloaded: null,
+          estimatedSeconds: null,
+          upgradePath: ['v2.8.0'],
+          settings: [],
+        },
+      }),
+    ]);
+    expect(view.heading).toBe('v3.0.0 is available');
+    expect(partOf(view, 'box')).toMatchObject({ heading: 'v2.8.0 must be installed before v3.0.0' });
+    expect(ordersIn(view)).toEqual([{ target: 'v2.8.0' }]);
+    expect(view.actions).not.toContainEqual(expect.objectContaining({ key: 'skip' }));
+    expect(partOf(viewAfter([status({})]), 'box')).toBeUndefined();
   });
 
   it('offers an upgrade path that ends at the latest release', () => {
-    expect(viewAfter([status(onTheWay)])).toMatchObject({ to: 'v1.5.0', before: null, path, major: true });
+    const order = { target: 'v2.0.0', allSteps: true };
+    const view = viewAfter([status(onTheWay)]);
+    expect(ordersIn(view)).toEqual([order]);
+    expect(partOf(view, 'path')).toMatchObject({ versions: ['v1.4.2', ...path], done: 1 });
+    expect(partOf(view, 'box')).toMatchObject({ heading: english.majorWarning });
     // The path ends before the latest release.
     const latest = { version: 'v3.0.0', url: null, notes: null, publishedAt: null };
-    expect(viewAfter([status({ ...onTheWay, latest })])).toMatchObject({ before: 'v3.0.0', path: [] });
-    const order = { target: 'v2.0.0', allSteps: true };
-    expect(viewAfter([status({ ...onTheWay, reason: jobReason })])).toMatchObject({ kind: 'jobs', order });
+    const before = viewAfter([status({ ...onTheWay, latest })]);
+    expect(before.heading).toBe('v3.0.0 is available');
+    expect(partOf(before, 'path')).toBeUndefined();
+    expect(ordersIn(viewAfter([status({ ...onTheWay, reason: jobReason })]))).toEqual([
+      { ...order, when: 'idle' },
+    ]);
     const stopped = status({ ...onTheWay, run: endedRun('failed', { upgradePath: path }) });
-    expect(viewAfter([stopped])).toMatchObject({ again: order });
+    expect(ordersIn(viewAfter([stopped]))).toEqual([order]);
   });
 
   it('knows the position on an upgrade path', () => {
-    expect(viewAfter([status(), run(runOf({ to: 'v2.0.0', upgradePath: path }))])).toMatchObject({
-      place: { versions: path, at: 1 },
+    const second = viewAfter([status(), run(runOf({ to: 'v2.0.0', upgradePath: path }))]);
+    expect(partOf(second, 'path')).toMatchObject({ versions: path, done: 1, isRunning: true });
+    expect(partOf(viewAfter([status(), open]), 'path')).toBeUndefined();
+    const between = viewAfter([halfway()], 61_000);
+    expect(between).toMatchObject({
+      heading: 'svc v1.5.0 is not ready for the next update yet',
+      about: '1 of 2 · 1:00 · you can close this dialog at any time',
     });
-    expect(viewAfter([status(), open])).toMatchObject({ place: null });
-    expect(viewAfter([halfway()], 61_000)).toMatchObject({
-      version: 'v1.5.0',
-      pendingStep: { to: 'v2.0.0', reason: 'not yet' },
-      waited: 60_000,
-      place: { versions: path, at: 0 },
-    });
+    expect(partOf(between, 'path')).toMatchObject({ versions: path, done: 1, isRunning: false });
     // The previous run is not part of the upgrade path.
     const older = status({
       ...onTheWay,
       run: endedRun('updated', { id: 'run0', to: 'v1.4.2', upgradePath: ['v1.4.2', 'v1.4.3'] }),
     });
-    expect(
-      viewAfter([older, run(runOf({ upgradePath: path })), run(endedRun('updated', { upgradePath: path }))]),
-    ).toMatchObject({
-      pendingStep: { to: 'v2.0.0', reason: null },
-      place: { versions: path, at: 0 },
-    });
+    const next = viewAfter([
+      older,
+      run(runOf({ upgradePath: path })),
+      run(endedRun('updated', { upgradePath: path })),
+    ]);
+    expect(partOf(next, 'text')).toMatchObject({ text: english.nextStartsSoon('v2.0.0') });
+    expect(partOf(next, 'path')).toMatchObject({ versions: path, done: 1 });
   });
 
   it('retries the same version after a broken run, and the offered version after a failed run', () => {
-    const again = (...told: Action[]) => viewAfter(told);
-    expect(again(status({ next: null, run: endedRun('broken') }))).toMatchObject({
-      again: { target: 'v1.5.0' },
+    const again = (...told: Action[]) => ordersIn(viewAfter(told))[0];
+    expect(again(status({ next: null, run: endedRun('broken') }))).toEqual({ target: 'v1.5.0' });
+    expect(again(status({ next: null, run: endedRun('crashed', { to: null }) }))).toEqual({
+      target: 'v1.4.2',
     });
-    expect(again(status({ next: null, run: endedRun('crashed', { to: null }) }))).toMatchObject({
-      again: { target: 'v1.4.2' },
-    });
-    expect(again(status({ run: endedRun('failed') }))).toMatchObject({ again: { target: 'v1.5.0' } });
-    expect(again(status({ run: endedRun('failed', { to: 'v1.4.9' }) }))).toMatchObject({ again: null });
+    expect(again(status({ run: endedRun('failed') }))).toEqual({ target: 'v1.5.0' });
+    expect(again(status({ run: endedRun('failed', { to: 'v1.4.9' }) }))).toBeNull();
     // The restore point must be checked again first.
-    expect(again(status({ run: endedRun('broken', { kind: 'rollback' }) }))).toMatchObject({ again: null });
+    expect(again(status({ run: endedRun('broken', { kind: 'rollback' }) }))).toBeNull();
   });
 });

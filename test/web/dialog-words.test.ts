@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest';
+import { english } from '../../src/presentation/english.ts';
+import { wordingOf } from '../../src/presentation/wording.ts';
 import type { Child, VNode } from '../../src/web/elements/vnode.ts';
 import { dialogView } from '../../src/web/model/dialog-view.ts';
-import type { Action } from '../../src/web/model/page-state.ts';
+import type { Action, PageState } from '../../src/web/model/page-state.ts';
 import type { DialogContext, LocalState } from '../../src/web/views/components.ts';
-import { contentOf } from '../../src/web/views/content.ts';
+import { dialogNodes, shownPresentation } from '../../src/web/views/content.ts';
 import { pastNode } from '../../src/web/views/past.ts';
 import type { BlockingJob, OfferedSetting, Run, Status } from '../../src/wire/status.ts';
 import {
@@ -146,7 +148,7 @@ it.each<
     [status({ urgent: { below: 'v1.4.9', why: 'sessions can be stolen' } })],
     [
       'v1.5.0 is available',
-      'Security update All versions before v1.4.9 are affected. Sessions can be stolen.',
+      'Security update Sessions can be stolen. All versions before v1.4.9 are affected.',
     ],
     offer,
   ],
@@ -439,7 +441,7 @@ it.each<
   (_, told, [heading, ...words], buttons, { now = told.length * 1000, local = {} } = {}) => {
     const state = stateAfter(...told);
     const context = contextOf(local);
-    const { body, actions = [] } = contentOf(dialogView(state, now, new Set()), context);
+    const [, body, actions] = nodesAt(state, now, context);
     const all = textOf([body, actions, pastNode(state, context)]);
     expect(found('h3', body).map(textOf)[0]).toMatch(exactly(heading));
     for (const said of words) expect(all).toMatch(said);
@@ -469,7 +471,7 @@ it.each<[string, Action, string]>([
   const changes: LocalState[] = [];
   const local: LocalState = { values: { SMTP_HOST: 'mail', SMTP_PORT: '' }, lacking: 'SMTP_HOST' };
   const context = { ...contextOf(local), set: (change: LocalState) => void changes.push(change) };
-  const { body, actions = [] } = contentOf(dialogView(stateAfter(told), 0, new Set()), context);
+  const [, body, actions] = nodesAt(stateAfter(told), 0, context);
   expect(found('button', actions).map(textOf).join(' | ')).toBe(buttons);
   expect(found('label', body).map(textOf)).toEqual([
     'SMTP_HOST (required) Mail server',
@@ -490,7 +492,7 @@ it.each<[string, Action, string]>([
 
 it('the title of a dialog matches the operation', () => {
   const titleOf = (...told: Action[]) =>
-    contentOf(dialogView(stateAfter(...told), told.length * 1000, new Set()), contextOf({})).title;
+    textOf(nodesAt(stateAfter(...told), told.length * 1000, contextOf({}))[0]);
   expect(titleOf(status(), on('pull'))).toBe('Updating svc');
   expect(titleOf(status(), offered)).toBe('Roll back svc');
   expect(titleOf(status(), on('inspect', back))).toBe('Rolling back svc');
@@ -505,7 +507,7 @@ it('a dialog has no start or rollback button while a request is pending', () => 
   };
   const buttonsAfter = (...told: Action[]) => {
     const state = stateAfter(status(), history, ...told);
-    const { body, actions = [] } = contentOf(dialogView(state, 0, new Set()), contextOf({}));
+    const [, body, actions] = nodesAt(state, 0, contextOf({}));
     return found('button', [body, actions, pastNode(state, contextOf({}))]).map(textOf);
   };
   expect(buttonsAfter()).toEqual(['Update now', 'Skip this version', 'Roll back to v1.4.1…']);
@@ -520,27 +522,22 @@ function setting(name: string, more: Partial<OfferedSetting>): OfferedSetting {
 
 const ignore = () => {};
 const contextOf = (local: LocalState): DialogContext => ({
+  t: wordingOf(english, begun),
   local,
-  now: begun,
-  isChecking: false,
-  newsUrl: null,
-  dumpUrl: '/backups',
   settingsUrl: '/settings',
   reportUrl: '/report',
-  start: ignore,
-  cancel: ignore,
-  check: ignore,
-  skip: ignore,
-  askRollback: ignore,
-  rollback: ignore,
-  close: ignore,
-  dismiss: ignore,
-  tryAgain: ignore,
-  reload: ignore,
-  copyReport: ignore,
+  press: ignore,
   copy: ignore,
   set: ignore,
 });
+
+/** The header, body and buttons of the dialog. */
+function nodesAt(state: PageState, now: number, context: DialogContext): readonly Child[] {
+  const server = state.clock === null ? null : state.clock.server + now - state.clock.counter;
+  const page = { now, dismissed: new Set<string>(), backupPage: '/backups' };
+  const shown = dialogView(state, page, wordingOf(english, server));
+  return dialogNodes(shownPresentation(shown, context), { closing: 'Close', close: ignore }, context);
+}
 
 const nodesOf = (child: Child | VNode['children']): (VNode | string)[] =>
   Array.isArray(child) ? child.flatMap(nodesOf) : child ? [child as VNode | string] : [];

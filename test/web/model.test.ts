@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { productOf } from '../../src/core/progress/product.ts';
-import { ageOf, clockText, readClock, serverTime } from '../../src/web/model/ages.ts';
+import { english } from '../../src/presentation/english.ts';
+import { clockText, codeText, wordingOf } from '../../src/presentation/wording.ts';
+import { readClock, serverTime } from '../../src/web/model/ages.ts';
 import { lineText, reportText } from '../../src/web/model/report.ts';
 import { type Situation, schedule } from '../../src/web/model/schedule.ts';
 import { DismissedRuns, leaveHandover, takeHandover } from '../../src/web/model/storage.ts';
-import { codeText, setTexts, texts } from '../../src/web/texts.ts';
+import { setTexts, texts } from '../../src/web/texts.ts';
 import { endedRun } from './state.ts';
 
 describe('requests', () => {
@@ -40,12 +42,13 @@ describe('time', () => {
     expect(serverTime(clock, 2_500)).toBe(Date.parse('2026-11-20T10:00:02.000Z'));
     expect(readClock('soon', 900, clock)).toBe(clock);
     expect(serverTime(null, 1)).toBeNull();
-    expect(ageOf('2026-11-20T09:00:00.000Z', serverTime(clock, 500))).toBe(3_600_000);
-    expect(ageOf('2026-11-20T11:00:00.000Z', serverTime(clock, 500))).toBe(0);
-    expect([ageOf(null, 1), ageOf('soon', 1), ageOf('2026-11-20T09:00:00.000Z', null)]).toEqual([
-      null,
-      null,
-      null,
+    const { age } = wordingOf(english, serverTime(clock, 500));
+    expect(age('2026-11-20T09:00:00.000Z')).toBe('1 h');
+    expect(age('2026-11-20T11:00:00.000Z')).toBe('0 s');
+    expect([age(null), age('soon'), wordingOf(english, null).age('2026-11-20T09:00:00.000Z')]).toEqual([
+      '',
+      '',
+      '',
     ]);
   });
 

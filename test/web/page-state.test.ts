@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { english } from '../../src/presentation/english.ts';
+import { wordingOf } from '../../src/presentation/wording.ts';
+import type { PageState } from '../../src/web/model/page-state.ts';
 import { reloadFor } from '../../src/web/model/selectors.ts';
 import { tabTitle } from '../../src/web/views/tab-title.ts';
 import {
@@ -111,6 +114,8 @@ describe('the page reloads', () => {
 });
 
 describe('the title of the tab', () => {
+  const titleOf = (state: PageState, now: number, dismissed: ReadonlySet<string>) =>
+    tabTitle(state, { now, dismissed }, wordingOf(english, null));
   const closed = new Set<string>();
   it.each([
     [[status()], null],
@@ -124,11 +129,11 @@ describe('the title of the tab', () => {
     ],
     [[status(), run(runOf({ by: 'automatic' })), run(endedRun('refused', { by: 'automatic' }))], null],
   ] as const)('is %#', (told, title) => {
-    expect(tabTitle(stateAfter(...told), (told.length + 3) * 1000, closed)).toBe(title);
+    expect(titleOf(stateAfter(...told), (told.length + 3) * 1000, closed)).toBe(title);
   });
 
   it('is the title of the page once the result is dismissed', () => {
     const state = stateAfter(status(), run(runOf()), run(endedRun('broken')));
-    expect(tabTitle(state, 9000, new Set(['run1']))).toBeNull();
+    expect(titleOf(state, 9000, new Set(['run1']))).toBeNull();
   });
 });

@@ -1,12 +1,15 @@
+import { english } from '../../presentation/english.ts';
+import { automaticText } from '../../presentation/present-status.ts';
 import { clockForm, dayWords } from '../../wire/codes.ts';
 import type { AutomaticChoice } from '../../wire/reader.ts';
 import type { Automatic } from '../../wire/status.ts';
 import { sharedTexts as t } from '../../wire/texts.ts';
 import { type Args, type ClientCommand, type Context, Failure } from '../command.ts';
+import { type Args, type ClientCommand, CommandUsageError, type Context, Failure } from '../command.ts';
 import { connect, statusForAdmins } from '../connect.ts';
 import { names } from '../names.ts';
-import { automaticLine } from '../status-lines.ts';
 import { clean, linesOf, table } from '../text.ts';
+import { clientWording } from '../times.ts';
 
 export const instanceAutomatic: ClientCommand = {
   name: 'instance automatic',
@@ -63,8 +66,8 @@ async function run(context: Context): Promise<number> {
       3,
       `${names().name} ${status.version} does not support automatic updates. Update it first.`,
     );
-  const next = automaticLine(status);
-  stdout.write(linesOf([...settingLines(automatic), ...(next === null ? [] : [next])]));
+  const next = automatic.enabled ? automaticText(automatic, clientWording(status.now)) : '';
+  stdout.write(linesOf([...settingLines(automatic), ...(next === '' ? [] : [next])]));
   return 0;
 }
 
@@ -102,7 +105,7 @@ function settingLines({
 }: Automatic): string[] {
   const on = days.length === 0 ? 'every day' : days.join(', ');
   return [
-    enabled ? 'Automatic updates are on.' : t.automaticOff,
+    enabled ? 'Automatic updates are on.' : english.automaticOff,
     ...table([
       ['time window', `${from} to ${to} (${timeZone}), ${on}`],
       ['minimum age', minAgeHours === 0 ? 'none' : `${minAgeHours} h after publication`],

@@ -1,10 +1,11 @@
+import { downtimeText, outcomeText } from '../../presentation/present-result.ts';
+import { byItself } from '../../wire/codes.ts';
 import type { Run } from '../../wire/status.ts';
+import { between } from '../../wire/times.ts';
 import type { ClientCommand, Context } from '../command.ts';
 import { connect, expectAnswer } from '../connect.ts';
-import { timesOf, versionsOf } from '../endings.ts';
-import { startedBy } from '../status-lines.ts';
 import { clean, jsonLine, linesOf, table } from '../text.ts';
-import { dateTime } from '../times.ts';
+import { clientWording, dateTime } from '../times.ts';
 
 export const instanceHistory: ClientCommand = {
   name: 'instance history',
@@ -28,13 +29,15 @@ async function run(context: Context): Promise<number> {
 }
 
 function cellsOf(run: Run): string[] {
-  const isGood = run.outcome === 'updated' && run.kind === 'rollback';
-  const result = isGood ? 'rolled back' : (run.outcome ?? `in progress (${run.state})`);
-  const facts = [...timesOf(run), ...(run.by === null ? [] : [startedBy(run.by)])];
+  const t = clientWording(run.startedAt);
+  const result = run.outcome === null ? `in progress (${run.state})` : outcomeText(run, t);
+  const took = between(run.startedAt, run.endedAt);
+  const by = run.by === byItself ? 'automatically' : run.by && `by ${run.by}`;
+  const facts = [took !== null && t.duration(took), downtimeText(run, t), by];
   return [
     dateTime(run.startedAt),
-    versionsOf(run) || 'an update',
+    t.versions(run.from, run.to),
     run.code === null ? result : `${result} (${run.code})`,
-    facts.join(', '),
+    facts.filter(Boolean).join(', '),
   ];
 }

@@ -1,3 +1,4 @@
+import { presentRollback } from '../../presentation/present-rollback.ts';
 import type { Answer } from '../../wire/reader-answer.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { RollbackOffer, Status } from '../../wire/status.ts';
@@ -6,8 +7,9 @@ import { expectAnswer, statusForAdmins } from '../connect.ts';
 import { agreeToStopJobs, askYesNo, readLine } from '../start/agree.ts';
 import { reasonIn, stayFor } from '../start/decide.ts';
 import { openStart, type StartSession, startAndFollow, startOptions, tellStay } from '../start/start-run.ts';
-import { rollbackLines } from '../status-lines.ts';
+import { partLines } from '../status-lines.ts';
 import { clean, jsonLine } from '../text.ts';
+import { clientWording, dateTime } from '../times.ts';
 
 export const instanceRollback: ClientCommand = {
   name: 'instance rollback',
@@ -34,7 +36,11 @@ async function run(context: Context): Promise<number> {
   if (problem !== null) return tellStay(session, refusal(problem));
   const offer = await expectAnswer(Promise.resolve(told), session);
   if (json) stdout.write(jsonLine({ event: 'rollback', data: offer }));
-  tell(...rollbackLines(clean(offer), status));
+  const { from, to, at, ...more } = clean(offer);
+  const t = clientWording(status.now);
+  const { parts } = presentRollback({ from, to, at, ...more }, { version: status.version, jobs: [] }, t);
+  tell(`Roll back from ${from ?? status.version} to ${to}, with the data saved at ${dateTime(at)}`);
+  tell(...partLines(parts, t));
   if (!(await agreeTwice(session, clean(offer), clean(status)))) {
     tell('The rollback was not started.');
     return 3;

@@ -1,13 +1,15 @@
+import { isSuccessfulEnd } from '../../presentation/present-result.ts';
+import { orderOf, presentAdvisory } from '../../presentation/present-status.ts';
 import { isForAdmins } from '../../wire/reader-shapes.ts';
 import { pointOf } from '../../wire/rollback-point.ts';
 import type { Run, Status } from '../../wire/status.ts';
 import type { ClientCommand, Context } from '../command.ts';
 import { connect, expectAnswer } from '../connect.ts';
-import { failureLine } from '../endings.ts';
+import { resultText } from '../endings.ts';
 import { names } from '../names.ts';
-import { advisoryLines, automaticLine, betweenLine, offerLines, refusalLines } from '../status-lines.ts';
+import { betweenLine, offerLines, partLines, refusalLines } from '../status-lines.ts';
 import { clean, jsonLine, linesOf } from '../text.ts';
-import { ageSince, dateTime } from '../times.ts';
+import { clientWording, dateTime } from '../times.ts';
 
 export const instanceStatus: ClientCommand = {
   name: 'instance status',
@@ -29,14 +31,9 @@ async function run(context: Context): Promise<number> {
     return 0;
   }
   if (isForAdmins(told)) {
-    const { run, recalled, next } = told;
     // A rollback may be the only way out of a recalled version. Otherwise the last run is enough.
-    const past =
-      recalled !== null && next === null
-        ? await expectAnswer(reader.history({ signal }), session)
-        : run === null
-          ? []
-          : [run];
+    const isRecalled = told.recalled !== null && told.next === null;
+    const past = isRecalled ? await expectAnswer(reader.history({ signal }), session) : null;
     stdout.write(linesOf(statusLines(clean(told), clean(past))));
   } else {
     const { version, updating } = clean(told);
@@ -45,29 +42,28 @@ async function run(context: Context): Promise<number> {
   return 0;
 }
 
-function statusLines(status: Status, past: readonly Run[]): string[] {
-  const { version, channel, run: last, reason, canUpdate, buildServers, now } = status;
+function statusLines(status: Status, past: readonly Run[] | null): string[] {
+  const { version, channel, run: last, reason, canUpdate, buildServers, now, pendingStep } = status;
   const { name } = names();
-  // Other restore points are shown by `instance rollback`.
-  const point = pointOf(past)?.restorePoint;
+  const t = clientWording(now);
   const lines = [
     `${name} ${version} (${channel})`,
-    ...advisoryLines(status, point !== undefined),
-    ...offerLines(status),
+    ...partLines(presentAdvisory(status, t), t),
+    ...offerLines(status, past),
   ];
-  if (status.pendingStep !== null)
+  if (pendingStep !== null)
     lines.push(
-      betweenLine(status.pendingStep, version, ageSince(status.pendingStep.since, now)),
+      betweenLine(pendingStep, version, t.age(pendingStep.since)),
       `To follow the update: ${name} instance follow. To cancel it: ${name} instance cancel`,
     );
   // `offerLines` has already printed that no update is available.
   else if (reason !== null && reason.code !== 'up-to-date') lines.push(...refusalLines(reason, status));
   else if ((canUpdate && status.next !== null) || status.upToDate?.code === 'rolling-out')
-    lines.push(`To update now: ${name} instance update`);
-  const automatic = automaticLine(status);
-  if (automatic !== null && status.next !== null && reason?.code !== 'update-running') lines.push(automatic);
-  const failure = last && failureLine(last, now);
-  if (failure) lines.push(failure, `Details: ${name} instance follow`);
+    lines.push(`To update now: ${name} instance update${orderOf(status).allSteps ? ' --all-steps' : ''}`);
+  if (last?.outcome && !isSuccessfulEnd(last))
+    lines.push(resultText(last, status, t.age(last.endedAt)), `Details: ${name} instance follow`);
+  // Other restore points are shown by `instance rollback`.
+  const point = pointOf(past ?? (last ? [last] : []))?.restorePoint;
   if (point)
     lines.push(
       `Restore point: ${point.version}, with the data saved at ${dateTime(point.at)}. To roll back: ${name} instance rollback`,

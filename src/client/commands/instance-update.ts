@@ -1,4 +1,6 @@
 import { isTarget } from '../../core/release/channel.ts';
+import { channelOf } from '../../core/release/channel.ts';
+import { restorePointText } from '../../presentation/present-status.ts';
 import { missingReason } from '../../wire/missing-settings.ts';
 import { isForAdmins, type Problem } from '../../wire/reader-shapes.ts';
 import type { Status } from '../../wire/status.ts';
@@ -8,8 +10,9 @@ import { agree } from '../start/agree.ts';
 import { askSettings } from '../start/ask-settings.ts';
 import { decideStart, reasonIn, type Stay, stayFor, type Wish } from '../start/decide.ts';
 import { openStart, startAndFollow, startOptions, tellStay } from '../start/start-run.ts';
-import { pathLine, restorePointLine } from '../status-lines.ts';
+import { pathLine } from '../status-lines.ts';
 import { clean } from '../text.ts';
+import { clientWording } from '../times.ts';
 
 export const instanceUpdate: ClientCommand = {
   name: 'instance update',
@@ -52,15 +55,16 @@ async function run(context: Context): Promise<number> {
   if (typeof target !== 'string') return tellStay(session, target);
   const steps = stepsTo(target, status, wish);
   const goal = status.next?.upgradePath.at(-1) ?? target;
-  if (steps.length > 1) tell(clean(pathLine(status.version, steps)));
+  const t = clientWording(status.now);
+  if (steps.length > 1) tell(clean(pathLine([status.version, ...steps], t)));
   else if (!wish.allSteps && target === status.next?.version && goal !== target)
     tell(
       clean(
         `${target} must be installed before ${goal}. To continue to ${goal} automatically, use --all-steps.`,
       ),
     );
-  const saved = restorePointLine(status, steps[0] ?? target);
-  if (saved !== null) tell(clean(saved));
+  const saved = restorePointText(status, steps[0] ?? target, t);
+  if (saved !== '') tell(clean(saved));
   const { version, settings } = clean(status.next) ?? {};
   const listed = (steps[0] === version && settings) || [];
   const given = await askSettings(context, listed);

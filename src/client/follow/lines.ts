@@ -1,8 +1,9 @@
+import type { PhaseText } from '../../presentation/presentation.ts';
 import { mayBeAway } from '../../wire/phase-rows.ts';
 import type { News } from '../../wire/reader-follow.ts';
 import type { Output } from '../command.ts';
 import { jsonLine } from '../text.ts';
-import { notesAt, type Printer, rowsAt, type ShownRow, titleOf, type View } from './view.ts';
+import { notesAt, type Printer, rowsAt, titleOf, type View } from './view.ts';
 
 /** For programs: one line per event, `{ "event": "run" | "line", "data": … }`. Sentences go to stderr. */
 export class JsonEvents implements Printer {
@@ -58,7 +59,7 @@ export class PlainLines implements Printer {
       if (row.mark === 'done') this.#tellOnce(row, now);
       if (row.mark === 'failed') {
         const ended = outcome === 'cancelled' ? 'cancelled' : 'failed';
-        this.#tellOnce({ ...row, word: `${row.word} ${ended}` }, now);
+        this.#tellOnce({ ...row, text: `${row.text} ${ended}` }, now);
       }
       // The jobs and the deadline are printed as soon as they are known, because the wait may take an hour.
       const isNews = state === 'waiting' && until !== null && !this.#hasWaited;
@@ -71,18 +72,18 @@ export class PlainLines implements Printer {
     this.show(view, now);
   }
 
-  #tellOnce(row: ShownRow, now: number): void {
-    if (this.#told.has(row.word)) return;
-    this.#told.add(row.word);
+  #tellOnce(row: PhaseText, now: number): void {
+    if (this.#told.has(row.text)) return;
+    this.#told.add(row.text);
     this.#write(lineOf(row), now);
   }
 
-  #tellNow(row: ShownRow, view: View, now: number): void {
+  #tellNow(row: PhaseText, view: View, now: number): void {
     const { state, jobs } = view.run;
     const titles = state === 'waiting' ? jobs.map(({ kind, title }) => `${kind} ${title ?? ''}`.trim()) : [];
     // Without an answer the progress is unknown.
     const isUnheard = view.refused !== null && !mayBeAway(view.run);
-    if (!isUnheard) this.#write(lineOf({ ...row, text: [row.text, ...titles].join(', ') }), now);
+    if (!isUnheard) this.#write(lineOf({ ...row, message: [row.message, ...titles].join(', ') }), now);
     if (isUnheard) this.#note = '';
     this.#tellNote(view, now);
   }
@@ -101,5 +102,5 @@ export class PlainLines implements Printer {
 }
 
 /** `Downloaded, 8 s: 120 MB` */
-const lineOf = ({ word, text, time }: ShownRow): string =>
-  `${word}${time === '' ? '' : `, ${time}`}${text === '' ? '' : `: ${text}`}`;
+const lineOf = ({ text, message, time }: PhaseText): string =>
+  `${text}${time === '' ? '' : `, ${time}`}${message === '' ? '' : `: ${message}`}`;

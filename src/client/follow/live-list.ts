@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { PhaseText } from '../../presentation/presentation.ts';
 import type { Context } from '../command.ts';
 import { jobLines } from '../status-lines.ts';
 import { cut, inColumns, widthOf, wrap } from '../text.ts';
-import { notesAt, type Printer, rowsAt, type ShownRow, titleOf, type View } from './view.ts';
+import { notesAt, type Printer, rowsAt, titleOf, type View } from './view.ts';
 
 const marks = { done: '✓', now: '●', failed: '✗', ahead: ' ' } as const;
 const colours = { done: 32, now: 36, failed: 31, ahead: 2 } as const;
@@ -69,14 +70,14 @@ export class LiveList implements Printer {
   }
 
   /** `✓ Downloaded   120 MB                   8 s`. All rows are as wide as the widest row so far, within the terminal. */
-  #rowLines(rows: readonly ShownRow[], width: number): Line[] {
-    this.#textColumns = Math.max(this.#textColumns, ...rows.map(({ text }) => widthOf(text)));
+  #rowLines(rows: readonly PhaseText[], width: number): Line[] {
+    this.#textColumns = Math.max(this.#textColumns, ...rows.map(({ message }) => widthOf(message)));
     const room = Math.max(0, width - 2 - wordColumns);
     // On a narrow terminal the text is dropped before the duration.
     const timeWidth = Math.min(room, Math.max(timeColumns, ...rows.map(({ time }) => time.length + 1)));
     const columns = Math.min(this.#textColumns, room - timeWidth);
-    return rows.map(({ mark, word, text, time }) => {
-      const cells = [inColumns(word, wordColumns), inColumns(text, columns), time.padStart(timeWidth)];
+    return rows.map(({ mark, text, message, time }) => {
+      const cells = [inColumns(text, wordColumns), inColumns(message, columns), time.padStart(timeWidth)];
       const line = cut(`${marks[mark]} ${cells.join('')}`.trimEnd(), width);
       return { text: line, colour: { code: colours[mark], length: mark === 'ahead' ? line.length : 1 } };
     });

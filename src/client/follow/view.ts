@@ -1,16 +1,17 @@
-import { known } from '../../wire/codes.ts';
+import { presentPhases } from '../../presentation/present-run.ts';
+import type { PhaseText } from '../../presentation/presentation.ts';
+import type { Wording } from '../../presentation/wording.ts';
 import { runPlace } from '../../wire/path.ts';
-import { mayBeAway, phaseTexts, type RowOfRun, rowsOf } from '../../wire/phase-rows.ts';
+import { mayBeAway } from '../../wire/phase-rows.ts';
 import type { Refused } from '../../wire/reader-answer.ts';
 import type { News } from '../../wire/reader-follow.ts';
 import type { PendingStep, ToldRun } from '../../wire/status.ts';
-import { sharedTexts as t } from '../../wire/texts.ts';
 import { durationText } from '../../wire/times.ts';
-import { runNoun, versionsOf } from '../endings.ts';
+import { runNoun } from '../endings.ts';
 import { names } from '../names.ts';
 import { betweenLine } from '../status-lines.ts';
 import { count } from '../text.ts';
-import { clockTime } from '../times.ts';
+import { clientWording } from '../times.ts';
 
 /** The state of a followed run. Times are of the local monotonic clock, in milliseconds. */
 export interface View {
@@ -41,30 +42,23 @@ export interface Printer {
 /** After this downtime, the log command is printed. */
 const longDowntime = 60_000;
 
-/** A phase as text: `Downloading`, `42 % of 120 MB`, `8 s`. An unknown text or time is empty. */
-export interface ShownRow extends Pick<RowOfRun, 'mark' | 'word'> {
-  text: string;
-  time: string;
-}
-
-const textOf = (word: string): string => known(phaseTexts, word) ?? word;
+/** The texts at a moment of the local clock. */
+const wordingAt = ({ run, toldAt }: View, now: number): Wording =>
+  clientWording(new Date((Date.parse(run.now) || 0) + now - toldAt).toISOString());
 
 /** The phases at a given time. The current phase shows what it is waiting for. */
-export function rowsAt(view: View, now: number): ShownRow[] {
-  const { run, toldAt, heardAt } = view;
+export function rowsAt(view: View, now: number): PhaseText[] {
+  const { run, heardAt } = view;
   if (view.pendingStep) return [];
-  return rowsOf(run, Date.parse(run.now) + now - toldAt).map(({ mark, word, message, percent, took }) => {
-    if (mark === 'now' && isUnavailable(view))
-      return {
-        mark,
-        word: textOf(word),
-        text: `${names().name} is unavailable`,
-        time: durationText(now - heardAt),
-      };
-    const isWaiting = mark === 'now' && run.state === 'waiting';
-    const said = isWaiting ? `for ${count(run.jobs.length, 'job')}` : message;
-    const text = `${percent === null ? '' : `${percent} % `}${said}`.trim();
-    return { mark, word: textOf(word), text, time: took === null ? '' : durationText(took) };
+  const t = wordingAt(view, now);
+  return presentPhases(run, t).map((row) => {
+    if (row.mark !== 'now') return row;
+    if (isUnavailable(view))
+      return { ...row, message: `${names().name} is unavailable`, time: t.duration(now - heardAt) };
+    const isWaiting = run.state === 'waiting';
+    const said = isWaiting ? `for ${count(run.jobs.length, 'job')}` : row.message;
+    const message = `${row.percent === null ? '' : `${row.percent} % `}${said}`.trim();
+    return { ...row, message };
   });
 }
 
@@ -77,16 +71,15 @@ const isUnavailable = ({ run, refused }: View): boolean => refused !== null && m
  */
 export function notesAt(view: View, now: number, timeText = durationText): string[] {
   const { run, refused, pendingStep } = view;
+  const t = clientWording(run.now);
   const silent = now - view.heardAt;
   const notes: string[] = [];
   if (pendingStep) {
     const lasts = Date.parse(run.now) + now - view.toldAt - Date.parse(pendingStep.since);
     notes.push(betweenLine(pendingStep, run.to ?? names().name, timeText(lasts)));
   }
-  if (run.state === 'waiting') {
-    const time = run.until === null ? '' : clockTime(run.until, run.now);
-    notes.push(time === '' ? t.newJobsQueued : t.waitingUntil(time));
-  }
+  if (run.state === 'waiting')
+    notes.push(run.until === null ? t.newJobsQueued : t.waitingUntil(t.clock(run.until)));
   if (run.cancelRequestedBy !== null && run.outcome === null)
     notes.push(t.cancelRequested(run.cancelRequestedBy));
   if (refused !== null && !isUnavailable(view)) notes.push(unheard(refused, runNoun(run), timeText(silent)));
@@ -113,9 +106,10 @@ function unheard(refused: Refused, noun: string, time: string): string {
 export const logOf = ({ log }: Pick<ToldRun, 'log'>): string => log ?? `docker logs ${names().container}`;
 
 /** `Updating svc v1.4.2 → v1.5.0`; on an upgrade path `1 of 2: Updating …`. */
-export function titleOf(run: Pick<ToldRun, 'kind' | 'from' | 'to' | 'upgradePath'>): string {
+export function titleOf(run: ToldRun): string {
+  const t = clientWording(run.now);
   const place = runPlace(run);
-  const step = place === null ? '' : `${place.at + 1} of ${place.versions.length}: `;
-  const doing = run.kind === 'rollback' ? 'Rolling back' : 'Updating';
-  return `${step}${doing} ${names().name} ${versionsOf(run)}`.trim();
+  const step = place === null ? '' : `${t.stepOf(place.at + 1, place.versions.length)}: `;
+  const doing = run.kind === 'rollback' ? t.headingRollingBack : t.headingUpdating;
+  return [`${step}${doing(t.product)}`, [run.from, run.to].filter(Boolean).join(' → ')].join(' ').trim();
 }

@@ -1,11 +1,12 @@
 import { typedLine } from '../../core/progress/typed-line.ts';
 import { channelOf } from '../../core/release/channel.ts';
 import { isMajorChange } from '../../core/release/order.ts';
+import { english } from '../../presentation/english.ts';
 import type { Status } from '../../wire/status.ts';
 import { CommandUsageError, type Context } from '../command.ts';
 import { interrupted } from '../connect.ts';
-import { beforeUpdate, jobLines } from '../status-lines.ts';
-import { count, linesOf } from '../text.ts';
+import { jobLines } from '../status-lines.ts';
+import { asSentence, count, linesOf } from '../text.ts';
 
 /**
  * Asks before stopping jobs and before a major version.
@@ -24,7 +25,10 @@ export async function agree(
   if (majors.length === 0) return true;
   const are = majors.length === 1 ? 'is a major version' : 'are major versions';
   const version = `${majors.join(', ')} ${are}. Migrations cannot be undone.`;
-  return askYesNo([version, beforeUpdate(status), 'Continue?'].filter(Boolean).join(' '), context);
+  const { preparation, restorePoint } = status;
+  const before =
+    preparation === null ? restorePoint === null && english.backUpFirst : asSentence(preparation);
+  return askYesNo([version, before, 'Continue?'].filter(Boolean).join(' '), context);
 }
 
 /** Asks before running jobs are stopped. */

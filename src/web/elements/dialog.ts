@@ -1,15 +1,15 @@
+import type { Presentation, Request } from '../../presentation/presentation.ts';
 import { missingSettings } from '../../wire/missing-settings.ts';
 import type { Order } from '../../wire/reader.ts';
 import type { Run } from '../../wire/status.ts';
-import { serverTime } from '../model/ages.ts';
-import { type DialogView, dialogView } from '../model/dialog-view.ts';
+import { dialogView } from '../model/dialog-view.ts';
 import type { PageState } from '../model/page-state.ts';
 import { reportText } from '../model/report.ts';
-import { betweenOf, isRollback, newsUrl, openRun, reloadFor } from '../model/selectors.ts';
+import { betweenOf, isRollback, openRun, reloadFor } from '../model/selectors.ts';
 import { leaveHandover } from '../model/storage.ts';
 import { texts } from '../texts.ts';
-import type { Content, DialogContext, LocalState } from '../views/components.ts';
-import { contentOf, dialogNodes } from '../views/content.ts';
+import type { DialogContext, LocalState } from '../views/components.ts';
+import { dialogNodes, shownPresentation } from '../views/content.ts';
 import { pastNode } from '../views/past.ts';
 import { Announcer } from './announcer.ts';
 import { copyText } from './copy.ts';
@@ -92,32 +92,43 @@ export class SvcUpdateDialog extends UpdateElement {
     if (!this.#isShown) return;
     const { store } = this;
     const { state } = store;
-    const view = dialogView(state, performance.now(), store.dismissed.all());
-    this.#prepare(view);
-    const context = this.#context();
-    const content = contentOf(view, context);
-    this.#show(content, content.key ?? view.kind, context);
+    const { isCancelSent = false, isReloadPrevented = false } = this.#local;
+    const page = {
+      now: performance.now(),
+      dismissed: store.dismissed.all(),
+      isChecking: store.isChecking,
+      isCancelSent,
+      isReloadPrevented,
+      backupPage: this.getAttribute('dump-url'),
+    };
+    const shown = dialogView(state, page, this.wording);
+    this.#prepare(shown);
+    this.#show(shown);
     clearTimeout(this.#timer);
-    if ((content.ticks || state.outage !== null) && document.visibilityState !== 'hidden')
+    if ((shown.ticks || state.outage !== null) && document.visibilityState !== 'hidden')
       this.#timer = setTimeout(() => this.draw(), 1000);
   }
 
-  #show(content: Content, key: string, context: DialogContext): void {
+  #show(presentation: Presentation): void {
+    const { key = presentation.kind } = presentation;
     const focused = this.shadow.activeElement;
     const isFirst = this.#key === '';
     if (this.#key !== key && !isFirst)
       this.#local = { ...this.#local, isConfirming: false, report: undefined, copied: undefined };
     const { state } = this.store;
+    const context = this.#context();
+    const shown = shownPresentation(presentation, context);
+    const { heading, announcement = heading, isUrgent = false } = shown;
     patch(this.#content, [
-      dialogNodes(content, key, closingLabel(state), () => this.close()),
+      dialogNodes(shown, { closing: closingLabel(state), close: () => this.close() }, context),
       pastNode(state, context),
     ]);
     this.#key = key;
     const body = this.#content.querySelector('.body');
     this.#sizes.disconnect();
     if (body) this.#sizes.observe(body);
-    if (isFirst) this.#announcer.begin(content.announcement);
-    else this.#announcer.say(content.announcement, content.isUrgent ?? false);
+    if (isFirst) this.#announcer.begin(announcement);
+    else this.#announcer.say(announcement, isUrgent);
     // If the focused element is gone, focus the heading, which cannot be pressed by mistake.
     if (focused !== null && this.shadow.activeElement === null && this.#dialog.open) this.#heading()?.focus();
   }
@@ -135,11 +146,10 @@ export class SvcUpdateDialog extends UpdateElement {
   }
 
   /** Requests the log lines of a failed run, and schedules the reload after a successful one. */
-  #prepare(view: DialogView): void {
+  #prepare({ reportedRun }: Presentation): void {
     const { store } = this;
     if (store.state.isUpdating) this.#local = { ...this.#local, values: undefined };
-    if ((view.kind === 'failed' || view.kind === 'broken') && this.#isFirst(`lines ${view.run.id}`))
-      void store.lines.of(view.run.id);
+    if (reportedRun && this.#isFirst(`lines ${reportedRun.id}`)) void store.lines.of(reportedRun.id);
     const run = reloadFor(store.state);
     if (run !== null && this.#isFirst(`reload ${run}`))
       this.#reloadTimer = setTimeout(() => this.#reload(run), reading);
@@ -167,46 +177,55 @@ export class SvcUpdateDialog extends UpdateElement {
   }
 
   #context(): DialogContext {
-    const { store } = this;
-    const { state } = store;
     return {
+      t: this.wording,
       local: this.#local,
-      now: serverTime(state.clock, performance.now()),
-      isChecking: store.isChecking,
-      newsUrl: newsUrl(state.status, state.version),
-      dumpUrl: this.getAttribute('dump-url'),
       settingsUrl: this.getAttribute('settings-url'),
       reportUrl: `${this.address}/report`,
       set: (change) => this.#set(change),
-      start: (order) => this.#start(order),
-      cancel: () => {
-        this.#set({ isCancelSent: true });
-        // The state now contains the answer. After a refusal or a lost answer, the button can be pressed again.
-        void store.cancel().then(() => this.#set({ isCancelSent: false }));
-      },
-      check: () => void store.check(),
-      skip: (version) => void store.skip(version),
-      askRollback: (to) => void store.askRollback(to),
-      rollback: (order) => void store.rollback(order),
-      close: () => this.close(),
-      dismiss: (run) => {
-        this.close();
-        store.dismiss(run);
-      },
-      tryAgain: (run, order) => {
-        if (order !== null) return void store.start(order, run.id);
-        store.dismiss(run.id);
-        if (isRollback(run) && run.to !== null) void store.askRollback(run.to);
-        else void store.check();
-      },
-      reload: () => {
-        const { watched } = store.state;
-        if (watched?.outcome === 'updated') this.#reload(watched.id);
-        else location.reload();
-      },
+      press: (request) => void this.#press(request),
       copy: (event, id) => void this.#copy(event, id),
-      copyReport: (run) => void this.#copyReport(run),
     };
+  }
+
+  async #press(request: Request): Promise<void> {
+    const { store } = this;
+    switch (request.kind) {
+      case 'start':
+        return this.#start(request.order);
+      case 'rollback':
+        return store.rollback(request.order);
+      case 'check-rollback':
+        return store.askRollback(request.to);
+      case 'try-again': {
+        const { run, order } = request;
+        if (order !== null) return store.start(order, run.id);
+        store.dismiss(run.id);
+        return isRollback(run) && run.to !== null ? store.askRollback(run.to) : store.check();
+      }
+      case 'skip':
+        return store.skip(request.version);
+      case 'confirm':
+        return this.#set({ isConfirming: request.isConfirming });
+      case 'dismiss':
+        this.close();
+        return store.dismiss(request.run.id);
+      case 'report':
+        return this.#copyReport(request.run);
+      case 'cancel':
+        this.#set({ isCancelSent: true });
+        await store.cancel();
+        // The state now contains the answer. After a refusal or a lost answer, the button can be pressed again.
+        return this.#set({ isCancelSent: false });
+      case 'check':
+        return store.check();
+      case 'close':
+        return this.close();
+      case 'reload': {
+        const { watched } = store.state;
+        return watched?.outcome === 'updated' ? this.#reload(watched.id) : location.reload();
+      }
+    }
   }
 
   /** Starts an update, if all new settings that need a value have one. */

@@ -1,6 +1,6 @@
 import { openRun } from '../model/selectors.ts';
 import type { PageStore } from '../store/store.ts';
-import { texts } from '../texts.ts';
+import { wordingAt } from '../texts.ts';
 import { tabTitle } from '../views/tab-title.ts';
 
 /** Reports an update to the page around the elements: events for its script, and the title of the tab. */
@@ -67,9 +67,10 @@ export class HostPage {
     clearTimeout(this.#timer);
     const { state, dismissed } = this.store;
     const isWanted = ![...this.#elements].some((element) => element.hasAttribute('keep-title'));
-    const t = texts();
+    const t = wordingAt(null);
+    const page = { now: performance.now(), dismissed: dismissed.all() };
     const arrived = this.arrived === null ? null : t.titleUpdated(this.arrived, t.product);
-    this.#setTitle(isWanted ? (tabTitle(state, performance.now(), dismissed.all()) ?? arrived) : null);
+    this.#setTitle(isWanted ? (tabTitle(state, page, t) ?? arrived) : null);
     // The title may contain the time since svc became unavailable.
     if (state.outage !== null && document.visibilityState !== 'hidden')
       this.#timer = setTimeout(() => this.#showTitle(), 1000);

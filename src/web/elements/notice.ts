@@ -1,8 +1,8 @@
+import { joined } from '../../presentation/wording.ts';
 import type { Run } from '../../wire/status.ts';
 import { type NoticeView, noticeView, type Pill } from '../model/notice-view.ts';
 import { type Handover, takeHandover } from '../model/storage.ts';
 import { texts } from '../texts.ts';
-import { joined } from '../views/format.ts';
 import { openUpdateDialog } from './dialog.ts';
 import { patch } from './dom.ts';
 import { noticeSheet } from './styles.ts';
@@ -97,7 +97,8 @@ export class SvcUpdateNotice extends UpdateElement {
       this.hostPage.arrived = status.version;
     }
     const news = this.#news;
-    if (status && (this.#handover || news)) this.#toast.show(status, this.#handover?.queued ?? 0, news);
+    if (status && (this.#handover || news))
+      this.#toast.show(status, { queued: this.#handover?.queued ?? 0, news }, this.wording);
     // Closed in another tab.
     else this.#toast.hide();
   }

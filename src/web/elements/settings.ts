@@ -1,11 +1,9 @@
+import { automaticText } from '../../presentation/present-status.ts';
+import { sentences } from '../../presentation/wording.ts';
 import type { Answer } from '../../wire/reader-answer.ts';
 import type { UserStatus } from '../../wire/reader-shapes.ts';
 import type { Automatic, Status } from '../../wire/status.ts';
-import { serverTime } from '../model/ages.ts';
 import { choiceOf, type Draft, savedSettings } from '../model/settings.ts';
-import { texts } from '../texts.ts';
-import { automaticText } from '../views/automatic.ts';
-import { channelName, sentence, sentences } from '../views/format.ts';
 import { automaticFieldset, channelFields } from '../views/settings.ts';
 import { patch } from './dom.ts';
 import { formSheet } from './styles.ts';
@@ -40,20 +38,20 @@ export class SvcUpdateSettings extends UpdateElement {
   }
 
   protected draw(): void {
-    const t = texts();
+    const t = this.wording;
     const { status } = this.store.state;
     const chosen: Draft = { ...(status && savedSettings(status)), ...this.#draft };
     const automatic = status && this.automaticOf(status);
     const { channel: _, ...automaticDraft } = this.#draft;
     const isBusy = this.#isSaving || status === null;
     patch(this.#form, [
-      channelFields(),
+      channelFields(t),
       automatic &&
-        automaticFieldset(automatic, {
-          isEnabled: chosen.enabled === true,
-          isChanged: Object.keys(automaticDraft).length > 0,
-          now: this.#now(),
-        }),
+        automaticFieldset(
+          automatic,
+          { isEnabled: chosen.enabled === true, isChanged: Object.keys(automaticDraft).length > 0 },
+          t,
+        ),
       h(
         'div.row',
         h(
@@ -86,7 +84,7 @@ export class SvcUpdateSettings extends UpdateElement {
     this.draw();
     const answer = await this.#ask(status, draft);
     this.#isSaving = false;
-    const t = texts();
+    const t = this.wording;
     if (answer.kind === 'ok') {
       // Keep changes that were made during the request.
       if (this.#draft === draft) this.#draft = {};
@@ -94,13 +92,13 @@ export class SvcUpdateSettings extends UpdateElement {
     } else {
       const why =
         answer.kind === 'problem'
-          ? sentence(answer.problem.detail)
+          ? t.sentence(answer.problem.detail)
           : answer.kind === 'logged-out'
             ? `${t.loggedOut}.`
             : t.noAnswerSaving(t.product);
       this.#result = {
         look: 'bad',
-        text: `${t.notSaved(why)} ${t.channelUnchanged(channelName(status.channel))}`,
+        text: `${t.notSaved(why)} ${t.channelUnchanged(t.channelName(status.channel))}`,
       };
     }
     this.draw();
@@ -117,14 +115,8 @@ export class SvcUpdateSettings extends UpdateElement {
   /** The saved settings in words. */
   #told(status: Status): string {
     const automatic = this.automaticOf(status);
-    return sentences(
-      texts().saved(channelName(status.channel)),
-      automatic && automaticText(automatic, this.#now()),
-    );
-  }
-
-  #now(): number | null {
-    return serverTime(this.store.state.clock, performance.now());
+    const t = this.wording;
+    return sentences(t.saved(t.channelName(status.channel)), automatic && automaticText(automatic, t));
   }
 }
 

@@ -1,9 +1,10 @@
+import { newsUrl, outdatedServers, warningBox } from '../../presentation/present-result.ts';
+import { linkTo } from '../../presentation/presentation.ts';
+import { joined, type Wording } from '../../presentation/wording.ts';
 import { withoutLeftBehind } from '../../wire/left-behind.ts';
 import type { Run, Status } from '../../wire/status.ts';
-import { isRollback, newsUrl, outdatedServers } from '../model/selectors.ts';
-import { texts } from '../texts.ts';
-import { externalLink, warningBox } from '../views/components.ts';
-import { dayText, durationOfSeconds, joined, timeOfDay } from '../views/format.ts';
+import { isRollback } from '../model/selectors.ts';
+import { boxNode, linkNode } from '../views/components.ts';
 import { patch } from './dom.ts';
 import { h } from './vnode.ts';
 
@@ -18,23 +19,24 @@ export class Toast {
   }
 
   /** @param news the run, if it was started automatically */
-  show(status: Status, queued: number, news: Run | null): void {
-    const t = texts();
+  show(status: Status, { queued, news }: { queued: number; news: Run | null }, t: Wording): void {
+    const link = linkTo(newsUrl(status, status.version), t.releaseNotes);
     const { run, version, reason } = status;
     const outdated = outdatedServers(status);
     const queuedJobs =
       (reason?.jobs ?? []).length > 0 ? t.queuedJobsRunning(queued) : t.queuedJobsFinished(queued);
+    const warnings = warningBox(withoutLeftBehind(run?.warnings ?? [], outdated), t);
     const about = joined(
       news && version,
-      run && run.downtimeSeconds !== null && t.downtime(durationOfSeconds(run.downtimeSeconds)),
+      run && run.downtimeSeconds !== null && t.downtime(t.seconds(run.downtimeSeconds)),
       queued > 0 && queuedJobs,
     );
     patch(this.element, [
       h(
         'div.inner',
-        h('div.top', h('b', news ? automaticText(news, status.now) : headingOf(status))),
+        h('div.top', h('b', headingOf(status, news, t))),
         about !== '' && h('span.muted', about),
-        warningBox(withoutLeftBehind(run?.warnings ?? [], outdated)),
+        warnings && boxNode(warnings),
         outdated.length > 0 &&
           h(
             'div',
@@ -44,7 +46,7 @@ export class Toast {
         h(
           'div.row',
           h('button', { type: 'button', class: 'b', onclick: this.#close }, t.close),
-          externalLink(newsUrl(status, version), t.releaseNotes),
+          link && linkNode(link),
         ),
       ),
     ]);
@@ -60,12 +62,7 @@ export class Toast {
   }
 }
 
-function headingOf({ run, version }: Status): string {
-  const t = texts();
+function headingOf({ run, version }: Status, news: Run | null, t: Wording): string {
+  if (news) return t.updatedAutomatically(t.product, t.day(news.endedAt), t.clock(news.endedAt));
   return isRollback(run) ? t.rolledBackToVersion(version) : t.updatedTo(version);
-}
-
-function automaticText({ endedAt }: Run, now: string): string {
-  const t = texts();
-  return t.updatedAutomatically(t.product, dayText(endedAt, Date.parse(now)), timeOfDay(endedAt));
 }

@@ -1,6 +1,8 @@
+import type { Wording } from '../../presentation/wording.ts';
+import { serverTime } from '../model/ages.ts';
 import { PageStore } from '../store/store.ts';
 import { attributes } from '../tags.ts';
-import { onTexts } from '../texts.ts';
+import { onTexts, wordingAt } from '../texts.ts';
 import { HostPage } from './host-page.ts';
 import { baseSheet } from './styles.ts';
 
@@ -47,6 +49,11 @@ export abstract class UpdateElement extends Base {
 
   protected get store(): PageStore {
     return this.hostPage.store;
+  }
+
+  /** The texts, with ages at this moment. */
+  protected get wording(): Wording {
+    return wordingAt(serverTime(this.store.state.clock, performance.now()));
   }
 
   connectedCallback(): void {

@@ -1,17 +1,10 @@
+import { isSameVersion, resultKind } from '../../presentation/present-result.ts';
+import { orderOf } from '../../presentation/present-status.ts';
 import { byItself } from '../../wire/codes.ts';
 import { type PathPlace, runPlace } from '../../wire/path.ts';
 import type { Run } from '../../wire/status.ts';
 import type { PageState } from './page-state.ts';
-import {
-  betweenOf,
-  endKind,
-  isQuiet,
-  isRollback,
-  isSameVersion,
-  openRun,
-  orderOf,
-  placeBetween,
-} from './selectors.ts';
+import { betweenOf, isQuiet, isRollback, openRun, placeBetween } from './selectors.ts';
 
 export interface NoticeView {
   /** The running version; null before the first answer. */
@@ -86,7 +79,7 @@ function pillOf(
   if (!isAdmin || status === null) return null;
   const { run: last, next } = status;
   // An outcome unknown to this page is only shown in the dialog, in the words of the server.
-  if (last && ['failed', 'broken'].includes(endKind(last)) && !dismissed.has(last.id) && !isQuiet(last))
+  if (last && ['failed', 'broken'].includes(resultKind(last)) && !dismissed.has(last.id) && !isQuiet(last))
     return { kind: 'failed', isRollback: isRollback(last) };
   const { recalled, urgent, skipped } = status;
   const to = next && skipped === null ? orderOf(status).target : null;

@@ -1,7 +1,6 @@
-import { byItself, type EndState, known } from '../../wire/codes.ts';
+import { byItself } from '../../wire/codes.ts';
 import { nextOnPath, type PathPlace, runPlace } from '../../wire/path.ts';
-import type { Order } from '../../wire/reader.ts';
-import type { PendingStep, Run, Status } from '../../wire/status.ts';
+import type { PendingStep, Run } from '../../wire/status.ts';
 import { isOpen, type PageState } from './page-state.ts';
 
 /** The run in progress, as far as the page knows. */
@@ -41,49 +40,9 @@ export function betweenOf(state: PageState): PendingStep | null {
 export const placeBetween = ({ status, watched }: PageState, { to }: PendingStep): PathPlace | null =>
   [status?.run, watched].map(runPlace).find((place) => place?.versions[place.at + 1] === to) ?? null;
 
-/** The upgrade path to the latest release; empty if one update is enough. */
-export function offeredPath({ next, latest }: Status): readonly string[] {
-  const { upgradePath = [] } = next ?? {};
-  return upgradePath.length > 1 && upgradePath.at(-1) === latest?.version ? upgradePath : [];
-}
-
-/** The order that installs the latest release. */
-export function orderOf(status: Status): Order {
-  const last = offeredPath(status).at(-1);
-  return last === undefined ? { target: status.next?.version ?? '' } : { target: last, allSteps: true };
-}
-
 /** Whether an automatic run changed nothing, so that its result need not be shown. */
 export const isQuiet = ({ by, outcome }: Run): boolean =>
   by === byItself && (outcome === 'cancelled' || outcome === 'refused');
 
-export type EndKind = 'updated' | 'unchanged' | 'failed' | 'cancelled' | 'broken' | 'other-end';
-
-const endKinds: Record<EndState, EndKind> = {
-  updated: 'updated',
-  unchanged: 'unchanged',
-  refused: 'failed',
-  failed: 'failed',
-  cancelled: 'cancelled',
-  broken: 'broken',
-  crashed: 'broken',
-};
-
-/** The result of a run, as the views distinguish results. */
-export const endKind = ({ outcome }: Run): EndKind => known(endKinds, outcome ?? '') ?? 'other-end';
-export const isSuccessfulEnd = (run: Run): boolean =>
-  ['updated', 'unchanged', 'cancelled'].includes(endKind(run));
-
 /** Whether the run restores an older version and its data. */
 export const isRollback = (run: Run | null): boolean => run?.kind === 'rollback';
-
-export const outdatedServers = (status: Status | null): Status['buildServers'] =>
-  status?.buildServers.filter(({ outdated }) => outdated) ?? [];
-
-/** The address of the release page, if the version is the latest release. */
-export const newsUrl = (status: Status | null, version: string | null): string | null =>
-  status?.latest?.version === version ? (status?.latest?.url ?? null) : null;
-
-/** Whether two versions are the same, with or without a leading `v`. */
-export const isSameVersion = (one: string, other: string): boolean =>
-  one.replace(/^v/, '') === other.replace(/^v/, '');

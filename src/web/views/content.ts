@@ -1,99 +1,114 @@
-import { type Child, h } from '../elements/vnode.ts';
-import type { DialogView, ViewOf } from '../model/dialog-view.ts';
-import { texts } from '../texts.ts';
-import { withAdvisory } from './advisory.ts';
-import { button, type Content, type DialogContext, lead, muted } from './components.ts';
-import { renderEnd, renderRunUnknown } from './end.ts';
-import { renderJobs, renderNothing, renderNotPossible, renderOffer, renderReason } from './offer.ts';
-import { renderRollback, renderRollbackAsking, renderRollbackRefused } from './rollback.ts';
-import {
-  renderBetween,
-  renderNoAnswer,
-  renderNotStarted,
-  renderRestarting,
-  renderRun,
-  renderStarting,
-  renderWaiting,
-} from './run.ts';
+import { warningBox } from '../../presentation/present-result.ts';
+import type { JobText, Part, PhaseText, Presentation } from '../../presentation/presentation.ts';
+import { box } from '../../presentation/presentation.ts';
+import { type Child, h, type VNode } from '../elements/vnode.ts';
+import { actionNode, boxNode, commandNodes, type DialogContext, dot, highlighted } from './components.ts';
+import { notesNodes } from './notes.ts';
+import { settingFields } from './setting-fields.ts';
 
-const renderers: { [K in DialogView['kind']]: (view: ViewOf<K>, context: DialogContext) => Content } = {
-  asking: () => renderPlain(texts().connecting(texts().product), texts().connectingAbout),
-  'users-only': ({ version }) =>
-    renderPlain(texts().adminsOnly(texts().product), texts().youAreRunning(version)),
-  'logged-out': ({ isOn }, context) => {
-    const t = texts();
-    return renderReload(t.loggedOut, isOn ? t.loggedOutDuringUpdate : t.loggedOutAbout, context);
-  },
-  'other-page': ({ isOn }, context) => {
-    const t = texts();
-    return renderReload(t.otherPage, isOn ? t.otherPageDuringUpdate : t.otherPageAbout, context);
-  },
-  restarting: renderRestarting,
-  'no-answer': renderNoAnswer,
-  starting: renderStarting,
-  'not-started': renderNotStarted,
-  'rollback-asking': renderRollbackAsking,
-  rollback: renderRollback,
-  'rollback-refused': renderRollbackRefused,
-  'run-unknown': renderRunUnknown,
-  pendingStep: renderBetween,
-  nothing: renderNothing,
-  'not-possible': renderNotPossible,
-  'other-update': renderReason,
-  'other-reason': renderReason,
-  jobs: renderJobs,
-  available: renderOffer,
-  waiting: renderWaiting,
-  preparing: renderRun,
-  updating: renderRun,
-  cancelling: renderRun,
-  late: renderRun,
-  'other-state': renderRun,
-  updated: renderEnd,
-  unchanged: renderEnd,
-  failed: renderEnd,
-  cancelled: renderEnd,
-  broken: renderEnd,
-  'other-end': renderEnd,
-};
-
-export function contentOf(view: DialogView, context: DialogContext): Content {
-  const render = renderers[view.kind] as (view: DialogView, context: DialogContext) => Content;
-  const content = render(view, context);
-  return 'status' in view ? withAdvisory(content, view.status, context.now) : content;
-}
-
-const renderPlain = (heading: string, about: string): Content => ({
-  announcement: heading,
-  body: [lead(heading), muted(about)],
-});
-
-const renderReload = (heading: string, about: string, context: DialogContext): Content => ({
-  ...renderPlain(heading, about),
-  announcement: `${heading}. ${about}`,
-  isUrgent: true,
-  actions: [button('reload', texts().reload, context.reload, 'primary')],
-});
+/** The presentation as it is shown: in some states, the user is asked for confirmation first. */
+export const shownPresentation = (
+  shown: Presentation,
+  { local }: Pick<DialogContext, 'local'>,
+): Presentation => (local.isConfirming ? { ...shown, ...shown.confirmation } : shown);
 
 /** The heading, content and buttons of the dialog. */
-export function dialogNodes(content: Content, key: string, closing: string, close: () => void): Child[] {
-  const t = texts();
-  const { title = t.heading(t.product), body, actions = [] } = content;
+export function dialogNodes(
+  { title, key, kind, heading, highlight, about, look, outage, parts, actions }: Presentation,
+  { closing, close }: { closing: string; close: () => void },
+  context: DialogContext,
+): Child[] {
+  const { t } = context;
+  const { report } = context.local;
+  const cross = h('path', { d: 'M2.5 2.5 11.5 11.5M11.5 2.5 2.5 11.5' });
+  const x = h('svg', { viewBox: '0 0 14 14', 'aria-hidden': 'true' }, cross);
   return [
     h(
       'header',
-      h('h2', { id: 'title', tabindex: -1 }, title),
-      h(
-        'button',
-        { type: 'button', class: 'x', 'aria-label': closing, onclick: close },
-        h(
-          'svg',
-          { viewBox: '0 0 14 14', 'aria-hidden': 'true' },
-          h('path', { d: 'M2.5 2.5 11.5 11.5M11.5 2.5 2.5 11.5' }),
-        ),
-      ),
+      h('h2', { id: 'title', tabindex: -1 }, title ?? t.heading(t.product)),
+      h('button', { type: 'button', class: 'x', 'aria-label': closing, onclick: close }, x),
     ),
-    h('div', { key: `body ${key}`, class: 'body' }, ...body),
-    actions.some(Boolean) && h('div', { key: 'actions', class: 'actions' }, ...actions),
+    h(
+      'div',
+      { key: `body ${key ?? kind}`, class: 'body' },
+      h(
+        'div',
+        { key: 'lead', class: outage ? 'unavailable' : look ? `lead ${look}` : 'lead' },
+        outage && h('span', { class: 'clock', role: 'timer' }, outage),
+        h('h3', highlighted(heading, highlight)),
+        about && h('p', { class: outage && 'muted' }, about),
+      ),
+      ...parts.map((part) => part && partNode(part, context)),
+      report !== undefined &&
+        h('textarea', { key: 'report', readonly: true, 'aria-label': t.report, rows: 10 }, report),
+    ),
+    actions.some(Boolean) &&
+      h(
+        'div',
+        { key: 'actions', class: 'actions' },
+        ...actions.map((action) => action && actionNode(action, context)),
+      ),
   ];
 }
+
+export function partNode(part: Part, context: DialogContext): Child {
+  switch (part.kind) {
+    case 'text':
+      return h('p', part.text);
+    case 'muted':
+      return h('p.muted', part.text);
+    case 'advice':
+      return h('p', h('b', context.t.next), ' ', part.text);
+    case 'box':
+      return boxNode(part);
+    case 'cause':
+      return boxNode(box('bad', part.text, [], { code: part.code }));
+    case 'warnings': {
+      const warnings = warningBox(part.warnings, context.t);
+      return warnings && boxNode(warnings);
+    }
+    case 'path':
+      return pathNode(part, context);
+    case 'phases':
+      return (
+        part.phases.length > 0 && h('ol', { key: 'phases', class: 'phases' }, ...part.phases.map(phaseNode))
+      );
+    case 'jobs':
+      return part.jobs.length > 0 && h('ul', { key: 'jobs', class: 'jobs' }, ...part.jobs.map(jobNode));
+    case 'commands':
+      return part.lines.length > 0 && [h('p', part.heading), commandNodes(part.lines, context)];
+    case 'servers': {
+      const { heading, servers } = part;
+      const lines = servers.map(({ name, version }) => context.t.serverVersion(name, version));
+      const commands = new Set(servers.map(({ command }) => command).filter(Boolean));
+      return [boxNode(box('', heading, lines)), commandNodes([...commands], context)];
+    }
+    case 'notes':
+      return notesNodes(part.releases, context);
+    case 'settings':
+      return settingFields(part.settings, context);
+  }
+}
+
+function pathNode({ versions, done, isRunning }: Part & { kind: 'path' }, { t }: DialogContext): VNode {
+  const items = versions.map((version, at) => {
+    const mark = at < done ? 'done' : at === done && isRunning ? 'now' : 'ahead';
+    const current = mark === 'now' ? 'step' : null;
+    return h('li', { class: mark, 'aria-current': current }, dot(mark), h('span', version));
+  });
+  return h('ol', { class: 'stations', 'aria-label': t.upgradePath }, ...items);
+}
+
+function phaseNode({ mark, text, message, time, percent }: PhaseText): VNode {
+  return h(
+    'li',
+    { class: mark, 'aria-current': mark === 'now' ? 'step' : null },
+    dot(mark),
+    h('span', mark === 'now' ? h('b', text) : text, ' ', h('span.muted', message)),
+    h('span.t', time),
+    percent !== null && h('progress', { value: percent, max: 100, 'aria-label': text }),
+  );
+}
+
+const jobNode = ({ kind, title, time, isStuck }: JobText): VNode =>
+  h('li', h('span.kind', kind), h('span', title), h('span', { class: isStuck ? 't stuck' : 't' }, time));

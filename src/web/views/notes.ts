@@ -1,7 +1,6 @@
 import type { PublishedRelease } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/vnode.ts';
 import { type Block, folded, type Inline, readNotes } from '../model/notes.ts';
-import { texts } from '../texts.ts';
 import type { DialogContext } from './components.ts';
 
 /** Number of lines shown before *Show all* is pressed. */
@@ -28,7 +27,7 @@ export function notesNodes(releases: readonly PublishedRelease[], context: Dialo
       h(
         'button',
         { key: 'more', type: 'button', class: 'more', onclick: () => context.set({ isUnfolded: true }) },
-        texts().showAll,
+        context.t.showAll,
       ),
   );
 }

@@ -1,30 +1,36 @@
+import {
+  downtimeText,
+  isSuccessfulEnd,
+  outcomeText,
+  outdatedServers,
+} from '../../presentation/present-result.ts';
+import { presentBuildServers, rollbackButton } from '../../presentation/present-status.ts';
+import { joined, type Wording } from '../../presentation/wording.ts';
 import { byItself } from '../../wire/codes.ts';
 import { pointOf } from '../../wire/rollback-point.ts';
 import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/vnode.ts';
 import { isPressed, type PageState } from '../model/page-state.ts';
-import { isRollback, isSuccessfulEnd, outdatedServers } from '../model/selectors.ts';
-import { codeText, texts } from '../texts.ts';
-import { type DialogContext, rollbackButton } from './components.ts';
-import { outdatedServerNodes } from './end.ts';
-import { channelName, dateText, durationOfSeconds, fromTo, joined } from './format.ts';
+import { actionNode, type DialogContext, linkNode } from './components.ts';
+import { partNode } from './content.ts';
 
 const shownRuns = 5;
 
 /** Shown below every state: the channel, past updates and outdated build servers. */
 export function pastNode(state: PageState, context: DialogContext): Child {
-  const t = texts();
+  const { t, settingsUrl } = context;
   const { status, history, rollback, isUpdating } = state;
   if (status === null) return null;
   const runs = (history ?? []).filter(({ outcome }) => outcome !== null).slice(0, shownRuns);
   const last = history?.find(({ outcome }) => outcome === 'updated');
   const outdated = outdatedServers(status);
+  const servers = presentBuildServers(outdated, t);
   const point = rollback || isUpdating || isPressed(state) ? null : pointOf(history ?? [])?.restorePoint;
-  const downtime =
-    last && last.downtimeSeconds !== null ? `, ${t.downtime(durationOfSeconds(last.downtimeSeconds))}` : '';
+  const downtime = last && downtimeText(last, t);
+  const versions = last && t.versions(last.from, last.to) + (downtime && `, ${downtime}`);
   const summary = joined(
-    t.currentChannel(channelName(status.channel)),
-    last && t.lastUpdate(dateText(last.startedAt, context.now), `${fromTo(last.from, last.to)}${downtime}`),
+    t.currentChannel(t.channelName(status.channel)),
+    last && t.lastUpdate(t.date(last.startedAt), versions ?? ''),
     outdated.length > 0 && t.serversOutdated(outdated.length),
   );
   return h(
@@ -33,42 +39,33 @@ export function pastNode(state: PageState, context: DialogContext): Child {
     h('summary', summary),
     h(
       'div.inner',
-      runs.length === 0 ? h('p', t.noUpdates) : runTable(runs, context),
-      point && h('p', rollbackButton(point.version, context)),
-      outdatedServerNodes(outdated, context),
-      context.settingsUrl !== null && h('p', h('a', { href: context.settingsUrl }, t.changeChannel)),
+      runs.length === 0 ? h('p', t.noUpdates) : runTable(runs, t),
+      point && h('p', actionNode(rollbackButton(point.version, t), context)),
+      servers && partNode(servers, context),
+      settingsUrl !== null && h('p', linkNode({ url: settingsUrl, label: t.changeChannel, isOwn: true })),
     ),
   );
 }
 
-function runTable(runs: readonly Run[], context: DialogContext): VNode {
-  const t = texts();
+function runTable(runs: readonly Run[], t: Wording): VNode {
   const heads = [t.dateColumn, t.versionsColumn, t.outcomeColumn, t.downtimeColumn, t.startedByColumn];
   return h(
     'table',
     { 'aria-label': t.pastUpdates },
     h('thead.hidden', h('tr', ...heads.map((head) => h('th', { scope: 'col' }, head)))),
-    h('tbody', ...runs.map((run) => runRow(run, context))),
+    h('tbody', ...runs.map((run) => runRow(run, t))),
   );
 }
 
-function runRow(run: Run, context: DialogContext): VNode {
-  const t = texts();
-  const { id, startedAt, from, to, downtimeSeconds, by } = run;
+function runRow(run: Run, t: Wording): VNode {
+  const { id, startedAt, from, to, by } = run;
   return h(
     'tr',
     { key: id },
-    h('td', dateText(startedAt, context.now)),
-    h('td', fromTo(from, to)),
-    h('td', { class: isSuccessfulEnd(run) ? 'ok' : 'bad' }, outcomeOf(run)),
-    h('td', downtimeSeconds === null ? '–' : t.downtime(durationOfSeconds(downtimeSeconds))),
+    h('td', t.date(startedAt)),
+    h('td', t.versions(from, to)),
+    h('td', { class: isSuccessfulEnd(run) ? 'ok' : 'bad' }, outcomeText(run, t)),
+    h('td', downtimeText(run, t) || '–'),
     h('td', by === byItself ? t.automatically : (by ?? t.startedManually)),
   );
-}
-
-function outcomeOf(run: Run): string {
-  const t = texts();
-  const { outcome } = run;
-  if (outcome === 'updated' && isRollback(run)) return t.rolledBack;
-  return codeText(t.outcomes, outcome ?? '', outcome ?? '');
 }

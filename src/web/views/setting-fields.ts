@@ -1,13 +1,11 @@
-import type { Status } from '../../wire/status.ts';
+import type { OfferedSetting } from '../../wire/status.ts';
 import { type Child, h } from '../elements/vnode.ts';
-import { texts } from '../texts.ts';
 import type { DialogContext } from './components.ts';
 
 /** The new settings of a release that have no value yet. */
-export function settingFields({ next }: Status, { local, set }: DialogContext): Child {
+export function settingFields(settings: readonly OfferedSetting[], { local, set, t }: DialogContext): Child {
   const { values = {}, lacking } = local;
-  const t = texts();
-  const asked = (next?.settings ?? []).filter(({ isSet, generated }) => !isSet && !generated);
+  const asked = settings.filter(({ isSet, generated }) => !isSet && !generated);
   const fields = asked.map(({ name, description, required, secret, default: usual }) => {
     const oninput = ({ target }: Event) =>
       set({ values: { ...values, [name]: Object(target).value }, lacking: undefined });

@@ -1,13 +1,12 @@
 import type { Channel } from '../../core/release/channel.ts';
+import { automaticText } from '../../presentation/present-status.ts';
+import type { Wording } from '../../presentation/wording.ts';
 import { dayWords } from '../../wire/codes.ts';
 import type { Automatic } from '../../wire/status.ts';
+import { dateFormat } from '../../wire/times.ts';
 import { type Child, h, type VNode } from '../elements/vnode.ts';
-import { texts } from '../texts.ts';
-import { automaticText } from './automatic.ts';
-import { weekday } from './format.ts';
 
-export function channelFields(): VNode {
-  const t = texts();
+export function channelFields(t: Wording): VNode {
   return h(
     'fieldset',
     // Only for screen readers, because the page has a heading above the element.
@@ -27,9 +26,9 @@ export function channelFields(): VNode {
 /** @param automatic the saved settings. @param isEnabled the choice in the form. @param isChanged the form has unsaved changes */
 export function automaticFieldset(
   automatic: Automatic,
-  { isEnabled, isChanged, now }: { isEnabled: boolean; isChanged: boolean; now: number | null },
+  { isEnabled, isChanged }: { isEnabled: boolean; isChanged: boolean },
+  t: Wording,
 ): VNode {
-  const t = texts();
   return h(
     'fieldset',
     { key: 'automatic', 'aria-label': t.automatic },
@@ -39,13 +38,12 @@ export function automaticFieldset(
       h('b', t.automaticEnabled),
       h('span', t.automaticEnabledAbout),
     ),
-    isEnabled && whenFields(),
-    h('p.muted', isChanged ? t.unsavedChanges : automaticText(automatic, now)),
+    isEnabled && whenFields(t),
+    h('p.muted', isChanged ? t.unsavedChanges : automaticText(automatic, t)),
   );
 }
 
-function whenFields(): Child {
-  const t = texts();
+function whenFields(t: Wording): Child {
   const [beforeAge = '', afterAge = ''] = t.minimumAge.split('{days}');
   return h(
     'div',
@@ -60,7 +58,7 @@ function whenFields(): Child {
       'fieldset',
       { 'aria-labelledby': 'days' },
       h('span', { id: 'days' }, t.days),
-      h('div.row', ...dayWords.map((day, at) => tick(weekday(at), 'days', day))),
+      h('div.row', ...dayWords.map((day, at) => tick(weekday(at, t.locale), 'days', day))),
     ),
     h('label.plain', beforeAge, input('age', 'number', { min: 0 }), afterAge),
     tick(t.includeMajors, 'includeMajors', 'on'),
@@ -75,3 +73,7 @@ const field = (label: string, name: string, type: string) =>
 
 const tick = (label: string, name: string, value: string) =>
   h('label', { key: value, class: 'plain' }, input(name, 'checkbox', { value }), ' ', label);
+
+/** `Mon` and so on, by the ISO 8601 order of weekdays. */
+const weekday = (index: number, locale: string): string =>
+  dateFormat(locale, { weekday: 'short' }, 'UTC').format(Date.UTC(2024, 0, 1 + index));

@@ -1,19 +1,22 @@
+import { isSuccessfulEnd } from '../../presentation/present-result.ts';
+import type { Wording } from '../../presentation/wording.ts';
 import { mayBeAway } from '../../wire/phase-rows.ts';
 import type { PageState } from '../model/page-state.ts';
-import { betweenOf, isQuiet, isRollback, isSuccessfulEnd, openRun } from '../model/selectors.ts';
-import { texts } from '../texts.ts';
-import { duration } from './format.ts';
+import { betweenOf, isQuiet, isRollback, openRun } from '../model/selectors.ts';
 
 /**
  * The title of the tab during and after an update; null to keep the title of the page.
  * @param now time of the page's counter. @param dismissed ids of runs whose result was dismissed in this browser
  */
-export function tabTitle(state: PageState, now: number, dismissed: ReadonlySet<string>): string | null {
-  const t = texts();
+export function tabTitle(
+  state: PageState,
+  { now, dismissed }: { now: number; dismissed: ReadonlySet<string> },
+  t: Wording,
+): string | null {
   const run = openRun(state);
   const { outage, watched, version } = state;
   if (run) {
-    if (outage && mayBeAway(run)) return t.titleUnavailable(duration(now - outage.since), t.product);
+    if (outage && mayBeAway(run)) return t.titleUnavailable(t.duration(now - outage.since), t.product);
     if (run.percent !== null) return t.titlePercent(run.percent, t.product);
     return isRollback(run) ? t.titleRollback(t.product) : t.titleUpdating(t.product);
   }

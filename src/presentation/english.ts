@@ -7,8 +7,6 @@ import type {
   ReasonCode,
   UpToDateCode,
 } from '../wire/codes.ts';
-import { phaseTexts } from '../wire/phase-rows.ts';
-import { sharedTexts } from '../wire/texts.ts';
 import { unitTexts } from '../wire/times.ts';
 
 /** The text for a code, or a function that builds it from the server's own sentence. */
@@ -16,7 +14,6 @@ export type CodeText = string | ((message: string) => string);
 
 /** All texts that a person reads, in English: single texts first, then texts by the codes of the server. */
 export const english = {
-  ...sharedTexts,
   /** The name of the platform. */
   product: 'svc',
   /** The locale of dates and times. */
@@ -87,6 +84,7 @@ export const english = {
   next: 'Next:',
   startedAgo: (time: string) => `Started ${time} ago`,
   onTheServer: 'On the server:',
+  fullLog: 'Full log, on the server:',
 
   connecting: (product: string) => `Connecting to ${product}…`,
   connectingAbout: 'Checking the running version and available updates.',
@@ -150,6 +148,7 @@ export const english = {
   rolledBackTo: (version: string, time: string) =>
     `Rolled back to ${version} with the data saved at ${time}.`,
   cancelled: 'Cancelled',
+  cancelledBy: (by: string) => `Cancelled by ${by}`,
   stillRunning: (version: string) => `Nothing was changed; ${version} is still running.`,
   installedUnhealthy: (version: string) => `${version} was installed but is unhealthy`,
   unhealthy: (version: string) => `${version} is running but unhealthy`,
@@ -252,6 +251,43 @@ export const english = {
   nextAutomaticSoon: 'The next automatic update starts as soon as no jobs are blocking it.',
   unsavedChanges: 'You have unsaved changes.',
 
+  dataSaved: (product: string, to: string, from: string) =>
+    `Data is saved first. If ${to} fails, ${product} rolls back to ${from} and restores the data.`,
+  allUnavailable: (product: string) =>
+    `${product} and its data services will be unavailable while the last changes are copied.`,
+  allUnavailableAsLast: (product: string, time: string) =>
+    `${product} and its data services will be unavailable for about ${time} (same as last time).`,
+  allUnavailableAbout: (product: string, time: string) =>
+    `${product} and its data services will be unavailable for about ${time}.`,
+  estimatedDuration: (time: string) => `The update takes about ${time}.`,
+  downloading: (percent: number | null) =>
+    percent === null
+      ? 'Downloading in the background. You can update at any time.'
+      : `Downloading in the background, ${percent} %. You can update at any time.`,
+  alreadyDownloaded: 'Already downloaded.',
+  nextAttempt: (time: string) => `Next attempt in ${time}.`,
+  checkedAgo: (time: string) => `Checked ${time} ago.`,
+  lastCheckFailed: 'The last check failed',
+  recalled: (version: string) => `${version} was recalled`,
+  noWayBack:
+    'No newer release is available, and there is no restore point. Install the next release as soon as it is published.',
+  securityUpdate: 'Security update',
+  affected: (below: string) => `All versions before ${below} are affected.`,
+  staleSince: (time: string) => `Release information has been out of date since ${time}`,
+  backUpFirst: 'Back up your database first.',
+  willBeReplaced: (time: string) => `All changes since ${time} will be discarded.`,
+  currentSaved: 'The current data is saved first.',
+  newJobsQueued: 'New jobs stay queued.',
+  waitingUntil: (time: string) => `Waiting until ${time} at the latest. New jobs stay queued.`,
+  cancelRequested: (by: string) => `Cancellation requested by ${by}. It may be too late to cancel.`,
+  notInstalledAutomatically: (why: string) => `Not installed automatically: ${why}`,
+  automaticOff: 'Automatic updates are off.',
+  updatedTo: (version: string) => `Updated to ${version}`,
+  rolledBackToVersion: (version: string) => `Rolled back to ${version}`,
+  queued: 'queued',
+  stuck: 'stuck',
+  upgradePath: 'Upgrade path',
+
   // The server sends its own sentences for these codes. They are shown unless a text here replaces them.
   reasons: {} as Partial<Record<ReasonCode, CodeText>>,
   upToDate: {} as Partial<Record<UpToDateCode, CodeText>>,
@@ -270,7 +306,21 @@ export const english = {
     crashed: 'interrupted',
   } satisfies Record<EndState, string>,
   /** By the words of `phaseRows`. */
-  phases: phaseTexts,
+  phases: {
+    waiting: 'Waiting',
+    preparing: 'Preparing',
+    prepared: 'Prepared',
+    checking: 'Checking',
+    checked: 'Checked',
+    pulling: 'Downloading',
+    pulled: 'Downloaded',
+    saving: 'Saving data',
+    saved: 'Data saved',
+    replacing: 'Replacing',
+    replaced: 'Replaced',
+    verifying: 'Verifying',
+    verified: 'Verified',
+  },
   /** A phase that has not started or was not finished. */
   toDo: {
     waiting: 'Wait',
@@ -302,3 +352,5 @@ export const english = {
   /** Durations: `3 s`, `2 min`, `5 h`, `3 days`. */
   units: unitTexts,
 };
+
+export type Texts = typeof english;

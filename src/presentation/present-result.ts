@@ -1,0 +1,214 @@
+import { byItself, type EndState, isGoodEnd, known } from '../wire/codes.ts';
+import { withoutLeftBehind } from '../wire/left-behind.ts';
+import { messageClause } from '../wire/messages.ts';
+import type { Order } from '../wire/reader.ts';
+import type { Run, Status } from '../wire/status.ts';
+import { presentPhases } from './present-run.ts';
+import { orderOf, presentBuildServers } from './present-status.ts';
+import {
+  type Box,
+  box,
+  button,
+  linkTo,
+  muted,
+  type Part,
+  type Presentation,
+  type UserAction,
+} from './presentation.ts';
+import { codeText, joined, type Wording } from './wording.ts';
+
+type ResultKind = 'updated' | 'unchanged' | 'failed' | 'cancelled' | 'broken' | 'other-end';
+
+const resultKinds: Record<EndState, ResultKind> = {
+  updated: 'updated',
+  unchanged: 'unchanged',
+  refused: 'failed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+  broken: 'broken',
+  crashed: 'broken',
+};
+
+/** The result of a run, as readers distinguish results. */
+export const resultKind = ({ outcome }: Run): ResultKind => known(resultKinds, outcome ?? '') ?? 'other-end';
+
+export const isSuccessfulEnd = (run: Run): boolean =>
+  ['updated', 'unchanged', 'cancelled'].includes(resultKind(run));
+
+/** Whether two versions are the same, with or without a leading `v`. */
+export const isSameVersion = (one: string, other: string): boolean =>
+  one.replace(/^v/, '') === other.replace(/^v/, '');
+
+export const outdatedServers = (status: Status | null): Status['buildServers'] =>
+  status?.buildServers.filter(({ outdated }) => outdated) ?? [];
+
+/** The address of the release page, if the version is the latest release. */
+export const newsUrl = (status: Status | null, version: string | null): string | null =>
+  status?.latest?.version === version ? (status?.latest?.url ?? null) : null;
+
+/** The result of a run. @param status null if it is unknown. @param version the running version */
+export function presentResult(
+  run: Run,
+  { status, version }: { status: Status | null; version: string | null },
+  t: Wording,
+): Presentation {
+  const kind = resultKind(run);
+  const isUpdated = kind === 'updated';
+  const isGood = isSuccessfulEnd(run);
+  const isOtherVersion = isOther(run, version);
+  // A later run may have changed the version.
+  const isLagging = isUpdated && isOtherVersion && status?.run?.id === run.id;
+  const heading = headingOf(run, version, t);
+  const about = aboutOf(run, version, t);
+  const servers = isGoodEnd(run.outcome) ? (status?.buildServers ?? []) : [];
+  const why = t.sentence(run.cause ?? run.message);
+  return {
+    kind,
+    key: `end ${run.id} ${kind}`,
+    ...(run.kind === 'rollback' && { title: t.headingRollback(t.product) }),
+    heading,
+    about,
+    ...(isUpdated && { look: 'ok' }),
+    ...(kind === 'broken' && { look: 'bad' }),
+    announcement: joined(heading, run.rolledBack ? about : !isUpdated && why),
+    isUrgent: !isGood,
+    ...((kind === 'failed' || kind === 'broken') && { reportedRun: run }),
+    parts: [
+      isLagging && box('warn', t.latestNotMoved(run.to ?? '')),
+      ...(isGood ? [] : causeParts(run, t)),
+      { kind: 'warnings', warnings: withoutLeftBehind(run.warnings, servers) },
+      presentBuildServers(
+        servers.filter(({ outdated }) => outdated),
+        t,
+      ),
+      !isGood && run.advice !== null && { kind: 'advice', text: run.advice },
+      !isGood && run.log !== null && { kind: 'commands', heading: t.fullLog, lines: [run.log] },
+      (kind === 'unchanged' || kind === 'broken') && version !== null && muted(t.nowRunning(version)),
+    ],
+    actions: resultActions(run, status, version, t),
+  };
+}
+
+/** Whether a version other than the target is running. The tag `canary` is not a version. */
+export const isOther = ({ to }: Run, version: string | null): boolean =>
+  to !== null && to !== 'canary' && version !== null && !isSameVersion(version, to);
+
+function headingOf(run: Run, version: string | null, t: Wording): string {
+  const { to, cause, code, outcome, rolledBack, cancelRequestedBy: by } = run;
+  const isRollback = run.kind === 'rollback';
+  switch (resultKind(run)) {
+    case 'updated':
+      if (to === null || isOther(run, version)) return t.versionIsRunning(version ?? '');
+      if (to === 'canary') return t.updatedTo(version ?? to);
+      return isRollback ? t.rolledBackToVersion(to) : t.updatedTo(to);
+    case 'unchanged':
+      return t.unchanged;
+    case 'cancelled':
+      return by === null || by === byItself ? t.cancelled : t.cancelledBy(by);
+    case 'failed':
+      if (rolledBack && to) return t.versionFailed(to, messageClause(cause ?? ''));
+      if (outcome === 'refused') return isRollback ? t.rollbackRefused : t.updateRefused;
+      return isRollback ? t.rollbackFailed : t.theUpdateFailed;
+    case 'broken':
+      if (outcome === 'crashed') return isRollback ? t.rollbackInterrupted : t.updateInterrupted;
+      if (code === 'broken' && to !== null) return t.installedUnhealthy(to);
+      if (code === 'unhealthy' && version !== null) return t.unhealthy(version);
+      return isRollback ? t.rollbackUnsuccessful : t.updateUnsuccessful;
+    case 'other-end':
+      return messageClause(t.sentence(run.message || (outcome ?? '')));
+  }
+}
+
+function aboutOf(run: Run, version: string | null, t: Wording): string {
+  const { rolledBack } = run;
+  switch (resultKind(run)) {
+    case 'updated':
+      return downtimeText(run, t);
+    case 'cancelled':
+      return t.stillRunning(version ?? run.from ?? '');
+    case 'other-end':
+      return version === null ? '' : t.nowRunning(version);
+    default:
+      if (rolledBack === null) return t.sentence(run.message);
+      return t.rolledBackTo(rolledBack.version, t.moment(rolledBack.at));
+  }
+}
+
+export const downtimeText = ({ downtimeSeconds }: Run, t: Wording): string =>
+  downtimeSeconds === null ? '' : t.downtime(t.seconds(downtimeSeconds));
+
+/** The outcome of a past run. */
+export const outcomeText = ({ kind, outcome }: Run, t: Wording): string =>
+  outcome === 'updated' && kind === 'rollback'
+    ? t.rolledBack
+    : codeText(t.outcomes, outcome ?? '', outcome ?? '');
+
+function causeParts(run: Run, t: Wording): (Part | false)[] {
+  const { cause, code, rolledBack, steps, to } = run;
+  const isDeep = steps.some(({ state }) => ['write', 'save', 'recreate', 'verify'].includes(state));
+  // The heading of a rolled back update contains the cause.
+  const isInHeading = rolledBack !== null && to !== null;
+  const shown = isInHeading ? code : (cause ?? code);
+  return [
+    isDeep && { kind: 'phases', phases: presentPhases(run, t) },
+    shown !== null && {
+      kind: 'cause',
+      text: shown === code ? code : t.sentence(shown),
+      code: shown === code ? null : code,
+    },
+  ];
+}
+
+export const warningBox = (warnings: readonly string[], t: Wording): Box | false =>
+  warnings.length > 0 && box('warn', t.warnings(warnings.length), warnings);
+
+function resultActions(
+  run: Run,
+  status: Status | null,
+  version: string | null,
+  t: Wording,
+): (UserAction | null)[] {
+  const kind = resultKind(run);
+  const close = (look: 'primary' | 'quiet end') => button('close', t.close, { kind: 'dismiss', run }, look);
+  if (kind === 'updated')
+    return [
+      button('reload', t.reloadNow, { kind: 'reload' }, 'primary'),
+      linkTo(newsUrl(status, version), t.releaseNotes),
+    ];
+  if (isSuccessfulEnd(run)) return [close('primary')];
+  const report = button('report', t.copyReport, { kind: 'report', run });
+  if (kind === 'other-end') return [close('primary'), report];
+  const label = kind === 'failed' ? t.tryAgain : t.checkAgain;
+  const again = button(
+    'again',
+    label,
+    { kind: 'try-again', run, order: orderAfter(run, status, version) },
+    'primary',
+  );
+  return [again, report, close('quiet end')];
+}
+
+/** The order that repeats a run; null if it is no longer offered. */
+function orderAfter(run: Run, status: Status | null, version: string | null): Order | null {
+  // A rollback is offered again with the current restore point.
+  if (run.kind === 'rollback') return null;
+  // An update to the same version finishes an incomplete update.
+  const target = resultKind(run) === 'broken' ? (run.to ?? version) : run.to;
+  if (resultKind(run) !== 'broken') {
+    if (status === null || status.next?.version !== target) return null;
+    if (run.upgradePath.length > 1) return orderOf(status);
+  }
+  return target === null ? null : { target };
+}
+
+/** The server has no record of a run that was seen. */
+export function presentUnknownRun(run: Run, version: string | null, t: Wording): Presentation {
+  return {
+    kind: 'run-unknown',
+    heading: t.runUnknown(version ?? t.product, t.clock(run.startedAt)),
+    about: t.runUnknownAbout,
+    isUrgent: true,
+    parts: [run.log !== null && { kind: 'commands', heading: t.fullLog, lines: [run.log] }],
+    actions: [button('close', t.close, { kind: 'dismiss', run }, 'primary')],
+  };
+}

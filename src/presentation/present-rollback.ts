@@ -1,0 +1,76 @@
+import type { Problem } from '../wire/reader-shapes.ts';
+import type { BlockingJob, Reason, RollbackOffer } from '../wire/status.ts';
+import { interruptedJobs, jobText } from './present-status.ts';
+import { box, button, muted, type Presentation } from './presentation.ts';
+import { joined, sentences, type Wording } from './wording.ts';
+
+/** A rollback to the restore point, before it is confirmed. @param jobs the jobs that it would interrupt */
+export function presentRollback(
+  { to, at, since = at, downtimeSeconds }: RollbackOffer,
+  { version, jobs }: { version: string | null; jobs: readonly BlockingJob[] },
+  t: Wording,
+): Presentation {
+  const heading = t.restorePointOf(to, t.moment(at));
+  const replaced = t.willBeReplaced(t.moment(since));
+  const interrupted = interruptedJobs(jobs, t);
+  const isForced = interrupted.length > 0;
+  const order = { confirm: to, ...(isForced && { force: true as const }) };
+  return {
+    kind: 'rollback',
+    title: t.headingRollback(t.product),
+    heading,
+    highlight: to,
+    about: version && t.youAreRunning(version),
+    announcement: joined(heading, replaced),
+    parts: [
+      box('warn', replaced, [t.currentSaved]),
+      muted(
+        sentences(
+          downtimeSeconds === null
+            ? t.allUnavailable(t.product)
+            : t.allUnavailableAbout(t.product, t.seconds(downtimeSeconds)),
+          t.newJobsRunLater,
+        ),
+      ),
+    ],
+    actions: [
+      button('rollback', t.rollBack, { kind: 'confirm', isConfirming: true }, 'primary'),
+      button('close', t.close, { kind: 'close' }, 'quiet end'),
+    ],
+    confirmation: {
+      announcement: joined(replaced, ...(isForced ? [t.willBeInterrupted, ...interrupted] : [])),
+      isUrgent: true,
+      parts: [
+        box('bad', replaced, [t.currentSaved]),
+        isForced && box('bad', t.willBeInterrupted, interrupted),
+      ],
+      actions: [
+        button('stay', t.cancel, { kind: 'confirm', isConfirming: false }),
+        button('go', t.rollBackTo(to), { kind: 'rollback', order }, 'quiet danger end'),
+      ],
+    },
+  };
+}
+
+/** @param problem null if the connection was lost */
+export function presentRefusedRollback(to: string, problem: Problem | null, t: Wording): Presentation {
+  const heading = t.cannotRollBack(t.product, to);
+  const { refusal, advice, message, jobs = [] } = (problem?.reason ?? {}) as Partial<Reason>;
+  const why = problem === null ? t.connectionLost : t.sentence(message ?? problem.detail);
+  return {
+    kind: 'rollback-refused',
+    title: t.headingRollback(t.product),
+    heading,
+    announcement: `${heading}. ${why}`,
+    isUrgent: true,
+    parts: [
+      box('bad', why, [], { code: refusal ?? (problem && t.httpStatus(problem.status)) }),
+      { kind: 'jobs', jobs: jobs.map((job) => jobText(job, t)) },
+      advice && { kind: 'advice', text: advice },
+    ],
+    actions: [
+      button('again', t.checkAgain, { kind: 'check-rollback', to }, 'primary'),
+      button('close', t.close, { kind: 'close' }, 'quiet end'),
+    ],
+  };
+}

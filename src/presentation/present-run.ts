@@ -1,0 +1,164 @@
+import { launchStates, phaseWords } from '../wire/codes.ts';
+import { type PathPlace, runPlace } from '../wire/path.ts';
+import { isTooLate, rowsOf, savesData } from '../wire/phase-rows.ts';
+import type { Problem } from '../wire/reader-shapes.ts';
+import type { PendingStep, Run } from '../wire/status.ts';
+import { jobText, savingText, startText } from './present-status.ts';
+import {
+  type Box,
+  box,
+  button,
+  muted,
+  type PhaseText,
+  type Presentation,
+  type UserAction,
+} from './presentation.ts';
+import { clockText, codeText, joined, sentences, type Wording } from './wording.ts';
+
+/** The reader's part in a run. */
+export interface CancelContext {
+  /** The refusal of a cancellation. */
+  cancelProblem: Problem | null;
+  isCancelSent?: boolean;
+  /** Seconds that the product and its data services were stopped for the last restore point. */
+  savingSeconds?: number | null;
+}
+
+/** A run in progress. It can be cancelled while it is `waiting`, `preparing` or `updating`. */
+export function presentRun(run: Run, context: CancelContext, t: Wording): Presentation {
+  const kind = kindOf(run);
+  const { jobs, until, message, state } = run;
+  const isWaiting = kind === 'waiting';
+  const place = runPlace(run);
+  const phases = presentPhases(run, t);
+  const now = phases.find(({ mark }) => mark === 'now');
+  const requested = kind === 'cancelling' && t.cancelRequested(run.cancelRequestedBy ?? '');
+  const versions = t.versions(run.from, run.to);
+  const heading = isWaiting && jobs.length > 0 ? t.waitingForJobs(jobs.length) : versions;
+  const elapsed = now?.took ?? t.passed(run.startedAt) ?? 0;
+  const started = startText(run, t);
+  return {
+    kind,
+    key: isWaiting ? kind : 'run',
+    title: titleOf(run, t),
+    heading,
+    about: isWaiting
+      ? joined(stepText(place, t), until === null ? t.newJobsQueued : t.waitingUntil(t.clock(until)))
+      : joined(stepText(place, t), started, t.canBeClosed),
+    announcement: isWaiting ? heading : requested || (now?.text ?? t.sentence(message)),
+    ticks: true,
+    parts: [
+      place && { kind: 'path', versions: place.versions, done: place.at, isRunning: true },
+      isWaiting ? { kind: 'jobs', jobs: jobs.map((job) => jobText(job, t)) } : { kind: 'phases', phases },
+      isWaiting && muted(joined(now && `${now.text} ${clockText(elapsed)}`, started)),
+      // While data is copied, the server answers, so nothing has been stopped yet.
+      state === 'save' &&
+        muted(
+          sentences(
+            t.copyingData(t.product),
+            context.savingSeconds != null && savingText(context.savingSeconds, t),
+          ),
+        ),
+      kind === 'other-state' && { kind: 'text', text: t.sentence(message || state) },
+      requested && { kind: 'text', text: requested },
+      cancelProblemBox(context, t),
+    ],
+    actions: runActions(kind, run, context, t),
+  };
+}
+
+function kindOf(run: Run) {
+  const known: readonly string[] = [...launchStates, ...phaseWords];
+  if (isTooLate(run)) return 'late';
+  if (run.cancelRequestedBy !== null) return 'cancelling';
+  if (!known.includes(run.state)) return 'other-state';
+  if (run.state === 'waiting') return 'waiting';
+  return run.state === 'preparing' || run.state === 'launching' ? 'preparing' : 'updating';
+}
+
+function runActions(kind: string, run: Run, context: CancelContext, t: Wording): UserAction[] {
+  if (kind === 'late') return [{ note: tooLateText(run, t) }];
+  if (kind === 'cancelling' || kind === 'other-state') return [];
+  const isUnchanged = run.state !== 'write' && run.state !== 'save';
+  return [cancelButton(context, t), ...(isUnchanged ? [{ note: t.nothingChangedYet, isRight: true }] : [])];
+}
+
+const cancelButton = ({ isCancelSent }: CancelContext, t: Wording): UserAction =>
+  button('cancel', t.cancel, isCancelSent ? null : { kind: 'cancel' });
+
+const tooLateText = ({ kind }: Run, t: Wording): string =>
+  kind === 'rollback' ? t.cannotCancelRollback : t.cannotCancel;
+
+function cancelProblemBox({ cancelProblem: problem }: CancelContext, t: Wording): Box | null {
+  if (problem === null) return null;
+  const { reason, detail } = problem;
+  return box('warn', t.sentence(codeText(t.cancelRefusals, reason?.code ?? '', detail)));
+}
+
+/** An upgrade path between two updates. */
+export function presentPendingStep(
+  { to, reason, until, since }: PendingStep,
+  { version, place, ...context }: CancelContext & { version: string; place: PathPlace | null },
+  t: Wording,
+): Presentation {
+  const waited = t.passed(since);
+  const heading = reason === null ? t.versionIsRunning(version) : t.notReady(t.product, version);
+  return {
+    kind: 'pendingStep',
+    key: 'run',
+    title: t.headingUpdating(t.product),
+    heading,
+    about: joined(stepText(place, t), waited !== null && clockText(waited), t.canBeClosed),
+    announcement: joined(heading, reason),
+    ticks: true,
+    parts: [
+      place && { kind: 'path', versions: place.versions, done: place.at + 1, isRunning: false },
+      { kind: 'text', text: reason === null ? t.nextStartsSoon(to) : t.sentence(reason) },
+      reason !== null && muted(t.readyDeadline(t.product, to, t.clock(until))),
+      cancelProblemBox(context, t),
+    ],
+    actions: [cancelButton(context, t)],
+  };
+}
+
+/** The product is unavailable because it is being replaced. */
+export function presentRestart(run: Run, outageMs: number, t: Wording): Presentation {
+  const isData = run.kind === 'rollback' || savesData(run);
+  const log = outageMs >= longRestartMs ? run.log : null;
+  return {
+    kind: 'restarting',
+    title: titleOf(run, t),
+    heading: t.restarting(t.product),
+    about: (isData ? t.restartingWithRestorePoint : t.restartingAbout)(t.product),
+    outage: clockText(outageMs),
+    ticks: true,
+    parts: [
+      muted(joined(stepText(runPlace(run), t), t.versions(run.from, run.to))),
+      log !== null && { kind: 'commands', heading: t.onTheServer, lines: [log] },
+    ],
+    actions: [isTooLate(run) && { note: tooLateText(run, t) }],
+  };
+}
+
+/** Milliseconds of a restart after which the log command is shown. */
+export const longRestartMs = 60_000;
+
+const titleOf = ({ kind }: Run, t: Wording): string =>
+  (kind === 'rollback' ? t.headingRollingBack : t.headingUpdating)(t.product);
+
+const stepText = (place: PathPlace | null, t: Wording): string | null =>
+  place && t.stepOf(place.at + 1, place.versions.length);
+
+/** The phases of a run, each with its time. */
+export function presentPhases(run: Run, t: Wording): PhaseText[] {
+  const { phases, toDo } = t;
+  const now = t.now ?? Date.parse(run.endedAt ?? run.startedAt);
+  return rowsOf(run, now).map(({ mark, word, message, percent, took }) => ({
+    mark,
+    text: codeText(mark === 'ahead' || mark === 'failed' ? toDo : phases, word, word),
+    message: mark === 'failed' ? '' : message,
+    percent: mark === 'now' ? percent : null,
+    time: took === null || mark === 'ahead' ? '' : t.duration(took),
+    took,
+  }));
+}

@@ -1,0 +1,364 @@
+import { byItself } from '../wire/codes.ts';
+import type { Order } from '../wire/reader.ts';
+import { pointOf } from '../wire/rollback-point.ts';
+import type { BlockingJob, FeedProblem, Reason, Run, Status } from '../wire/status.ts';
+import { isSoon } from '../wire/times.ts';
+import {
+  type Box,
+  box,
+  button,
+  type JobText,
+  linkTo,
+  muted,
+  type PageLink,
+  type Part,
+  type Presentation,
+} from './presentation.ts';
+import { codeText, joined, sentences, type Wording } from './wording.ts';
+
+/** What a status does not contain. */
+export interface StatusContext {
+  /** Past runs, newest first; null if they are not known yet. */
+  history: readonly Run[] | null;
+  isChecking?: boolean;
+  /** The application's page about backups. */
+  backupPage?: string | null;
+}
+
+/** The state of an instance without a run to show: the available update, or why there is none. */
+export function presentStatus(status: Status, context: StatusContext, t: Wording): Presentation {
+  const { next, reason } = status;
+  const shown =
+    next === null
+      ? presentUpToDate(status, context, t)
+      : ((reason && presentReason(reason, status, context, t)) ?? presentUpdate(status, context, t));
+  const notices = presentAdvisory(status, t);
+  return {
+    ...shown,
+    announcement: joined(...notices.map(({ heading }) => heading), shown.announcement ?? shown.heading),
+    parts: [...notices, ...shown.parts],
+  };
+}
+
+/** What the publisher says about the running version, and whether this is up to date. */
+export function presentAdvisory(status: Status, t: Wording): Box[] {
+  const { version, recalled, urgent, feedError } = status;
+  return [
+    recalled &&
+      box('bad', t.recalled(version), [t.sentence(recalled.why)], {
+        link: linkTo(recalled.url, t.moreAbout),
+      }),
+    urgent && box('warn', t.securityUpdate, [sentences(t.sentence(urgent.why), t.affected(urgent.below))]),
+    feedError && feedErrorBox(feedError, t),
+  ].filter((notice) => !!notice);
+}
+
+/** Why no update is available. */
+export function presentUpToDate(status: Status, context: StatusContext, t: Wording): Presentation {
+  const { upToDate, version, channel, checkedAt, automatic, recalled } = status;
+  const why = upToDate ? codeText(t.upToDate, upToDate.code, upToDate.message) : t.noUpdateAvailable;
+  const checked = t.age(checkedAt);
+  const rollback = recalled && context.history && pointOf(context.history);
+  const isStuck = recalled !== null && context.history !== null && rollback === null;
+  return {
+    kind: 'nothing',
+    heading: t.versionIsRunning(version),
+    about: t.channelName(channel),
+    announcement: why,
+    parts: [
+      { kind: 'text', text: sentences(t.sentence(why), checked && t.checkedAgo(checked)) },
+      muted(automatic && blockedText(automatic, t)),
+      isStuck && { kind: 'text', text: t.noWayBack },
+    ],
+    actions: [
+      rollback && rollbackButton(rollback.restorePoint.version, t, 'primary'),
+      checkButton(context, t, !rollback),
+    ],
+  };
+}
+
+function feedErrorBox({ staleSince, message, nextCheckAt }: FeedProblem, t: Wording): Box {
+  const why = t.sentence(message);
+  if (staleSince) return box('warn', t.staleSince(t.date(staleSince)), [why]);
+  const wait = -(t.passed(nextCheckAt) ?? 0);
+  return box('warn', t.lastCheckFailed, [sentences(why, wait > 0 && t.nextAttempt(t.duration(wait)))]);
+}
+
+export const rollbackButton = (to: string, t: Wording, look?: 'primary') =>
+  button('rollback', t.rollBackToVersion(to), { kind: 'check-rollback', to }, look);
+
+const checkButton = ({ isChecking }: StatusContext, t: Wording, isPrimary = true) =>
+  button(
+    'check',
+    isChecking ? t.checking : t.checkAgain,
+    isChecking ? null : { kind: 'check' },
+    isPrimary ? 'primary' : undefined,
+  );
+
+/** The update that can start now. */
+export function presentUpdate(
+  status: Status,
+  { history, backupPage }: StatusContext,
+  t: Wording,
+): Presentation {
+  const { version, next, latest, releases = [], skipped } = status;
+  const to = next?.version ?? '';
+  const path = upgradePathOf(status);
+  const goal = path.at(-1) ?? to;
+  const later = latest !== null && latest.version !== goal ? latest.version : null;
+  const shown = later ?? goal;
+  const release = [...releases, ...(latest ? [latest] : [])].find((one) => one.version === goal);
+  const isMajor = next?.major || (path.length > 0 && majorOf(goal) !== majorOf(version));
+  const published = t.age(release?.publishedAt);
+  const notes = linkTo(release?.url, t.releaseNotes);
+  const update: Presentation = {
+    kind: 'available',
+    heading: t.available(shown),
+    highlight: shown,
+    about: joined(
+      t.youAreRunning(version),
+      isMajor ? t.majorVersion : t.channelName(status.channel),
+      published && t.publishedAgo(published),
+    ),
+    parts: [muted(t.youSkipped(shown, t.age(skipped?.since)))],
+    actions: [button('unskip', t.offerAgain, { kind: 'skip', version: null }, 'primary'), notes],
+  };
+  if (skipped) return update;
+  const preparation = preparationText(status, to, t);
+  const backup: PageLink | null = backupPage ? { url: backupPage, label: t.howToBackUp, isOwn: true } : null;
+  const downtime = history?.find(
+    (run) => run.outcome === 'updated' && run.downtimeSeconds !== null && run.kind !== 'rollback',
+  )?.downtimeSeconds;
+  return {
+    ...update,
+    parts: [
+      path.length > 0 && { kind: 'path', versions: [version, ...path], done: 1, isRunning: false },
+      path.length > 0 && muted(t.upgradePathAbout(t.product, path.length)),
+      later && box('warn', t.intermediateRelease(later, to), [t.intermediateReleaseAbout(later, to)]),
+      isMajor &&
+        box(
+          'warn',
+          t.majorWarning,
+          [preparation || t.backUpFirst],
+          preparation === '' ? { link: backup } : {},
+        ),
+      { kind: 'notes', releases: releases.filter((one) => one.notes?.trim()) },
+      { kind: 'settings', settings: next?.settings ?? [] },
+      muted(
+        sentences(
+          !isMajor && preparation,
+          downloadText(status, t),
+          path.length === 0 && durationText(status, downtime ?? null, t),
+          t.newJobsRunLater,
+        ),
+      ),
+      muted(automaticUpdateText(status, t)),
+    ],
+    actions: [
+      button(
+        'start',
+        later === null && path.length === 0 ? t.updateNow : t.updateTo(goal),
+        { kind: 'start', order: orderOf(status) },
+        'primary',
+      ),
+      // A required intermediate release cannot be skipped.
+      later === null && button('skip', t.skipThis, { kind: 'skip', version: goal }, 'quiet'),
+      notes,
+    ],
+  };
+}
+
+const majorOf = (version: string): string | undefined => /\d+/.exec(version)?.[0];
+
+/** The upgrade path to the latest release; empty if one update is enough. */
+function upgradePathOf({ next, latest }: Status): readonly string[] {
+  const { upgradePath = [] } = next ?? {};
+  return upgradePath.length > 1 && upgradePath.at(-1) === latest?.version ? upgradePath : [];
+}
+
+/** The order that installs the latest release. */
+export function orderOf(status: Status): Order {
+  const last = upgradePathOf(status).at(-1);
+  return last === undefined ? { target: status.next?.version ?? '' } : { target: last, allSteps: true };
+}
+
+/** What the host application does before an update, and the restore point; empty if nothing is saved. */
+const preparationText = (status: Status, to: string, t: Wording): string =>
+  sentences(status.preparation && t.sentence(status.preparation), restorePointText(status, to, t));
+
+/** Announces the restore point and its downtime; empty if no restore point is saved. */
+export const restorePointText = ({ restorePoint, version }: Status, to: string, t: Wording): string =>
+  restorePoint === null
+    ? ''
+    : `${t.dataSaved(t.product, to, version)} ${savingText(restorePoint.downtimeSeconds, t)}`;
+
+/** The downtime of the product and its data services. */
+export const savingText = (last: number | null, t: Wording): string => {
+  return last === null ? t.allUnavailable(t.product) : t.allUnavailableAsLast(t.product, t.seconds(last));
+};
+
+function downloadText({ next, prefetch }: Status, t: Wording): string | false {
+  if (next?.downloaded) return t.alreadyDownloaded;
+  return prefetch?.state === 'downloading' && t.downloading(prefetch.percent);
+}
+
+function durationText({ next, restorePoint }: Status, downtime: number | null, t: Wording): string {
+  const seconds = next?.estimatedSeconds ?? null;
+  if (seconds !== null && seconds < 60 && downtime !== null && restorePoint === null)
+    return t.estimatedDurationAndDowntime(t.seconds(seconds), t.seconds(Math.max(1, downtime)));
+  const unavailable =
+    downtime === null ? t.unavailableBriefly(t.product) : t.unavailableAsLast(t.product, t.seconds(downtime));
+  return sentences(
+    seconds !== null && t.estimatedDuration(t.seconds(seconds)),
+    restorePoint === null && unavailable,
+  );
+}
+
+/** When the available update is installed automatically, or why not; empty if automatic updates are off. */
+export function automaticUpdateText({ automatic, next }: Status, t: Wording): string {
+  if (!automatic?.enabled) return '';
+  const { nextAt, blockedBy } = automatic;
+  if (blockedBy || nextAt === null) return blockedText(automatic, t);
+  const version = next?.version ?? '';
+  if (isDue(nextAt, t)) return t.installedAutomaticallySoon(version);
+  return t.installedAutomatically(version, t.futureDay(nextAt), t.clock(nextAt));
+}
+
+/** The current setting in words, in the time zone of the setting. */
+export function automaticText(automatic: NonNullable<Status['automatic']>, t: Wording): string {
+  const { enabled, nextAt, timeZone, blockedBy } = automatic;
+  if (!enabled) return t.automaticOff;
+  if (blockedBy || nextAt === null) return blockedText(automatic, t);
+  if (isDue(nextAt, t)) return t.nextAutomaticSoon;
+  return t.nextAutomatic(t.futureDay(nextAt, timeZone), t.clock(nextAt, timeZone), timeZone);
+}
+
+const isDue = (at: string, t: Wording): boolean => t.now !== null && isSoon(Date.parse(at), t.now);
+
+/** Why no update is installed automatically; empty if nothing prevents it. */
+function blockedText({ blockedBy }: NonNullable<Status['automatic']>, t: Wording): string {
+  if (!blockedBy) return '';
+  const { code, message, since } = blockedBy;
+  if (code !== 'paused') return t.sentence(t.notInstalledAutomatically(codeText(t.blockedBy, code, message)));
+  if (!since) return sentences(t.sentence(t.notInstalledAutomatically(message)), t.automaticResumes);
+  const day = t.day(since);
+  return sentences(t.automaticPaused(day === '' ? t.today : t.onDay(day)), t.automaticResumes);
+}
+
+/** Reasons that lie in the deployment of the server. */
+const deploymentCodes: readonly string[] = [
+  'not-compose',
+  'swarm',
+  'no-engine',
+  'no-directory',
+  'store-unavailable',
+  'unrelated-container',
+];
+/** Reasons that do not prevent an update from being shown. */
+const passedCodes: readonly string[] = [
+  'up-to-date',
+  'unproven',
+  'recalled',
+  'settings-missing',
+  'no-restore-point',
+  'rollback-refused',
+];
+
+/** Why an update cannot start now; null if the update is shown nevertheless. */
+export function presentReason(
+  reason: Reason,
+  status: Status,
+  context: StatusContext,
+  t: Wording,
+): Presentation | null {
+  const { code, message, jobs = [], since } = reason;
+  if (passedCodes.includes(code)) return null;
+  if (jobs.length > 0) return presentJobs(jobs, status, context, t);
+  const isOther = code === 'update-running';
+  const why = t.sentence(codeText(t.reasons, code, message));
+  const heading = isOther ? t.otherUpdateInProgress : t.cannotUpdate(t.product);
+  const age = isOther ? t.age(since) : '';
+  const manual = deploymentCodes.includes(code) ? status.manual : [];
+  return {
+    kind: isOther ? 'other-update' : 'not-possible',
+    heading,
+    about: age && t.startedAgo(age),
+    announcement: `${heading}. ${why}`,
+    ticks: age !== '',
+    parts: [
+      { kind: 'text', text: why },
+      { kind: 'commands', heading: t.manualCommands, lines: manual },
+    ],
+    actions: [checkButton(context, t)],
+  };
+}
+
+function presentJobs(
+  jobs: readonly BlockingJob[],
+  status: Status,
+  context: StatusContext,
+  t: Wording,
+): Presentation {
+  const order = orderOf(status);
+  const isStuck = jobs.some(({ stuck }) => stuck);
+  const list: Part = { kind: 'jobs', jobs: jobs.map((job) => jobText(job, t)) };
+  const interrupted = interruptedJobs(jobs, t);
+  const queued = jobs.filter(({ state }) => state === 'queued').length;
+  const running = jobs.length - queued;
+  return {
+    kind: 'jobs',
+    heading: joined(running > 0 && t.jobsRunning(running), queued > 0 && t.jobsQueued(queued)),
+    about: t.versions(status.version, order.target),
+    ticks: true,
+    parts: [
+      list,
+      { kind: 'settings', settings: status.next?.settings ?? [] },
+      muted(isStuck ? t.stuckJobs : t.canWaitForJobs(t.product)),
+    ],
+    actions: [
+      !isStuck &&
+        button('idle', t.updateWhenIdle, { kind: 'start', order: { ...order, when: 'idle' } }, 'primary'),
+      checkButton(context, t, isStuck),
+      button('anyway', t.updateAnyway, { kind: 'confirm', isConfirming: true }, 'quiet danger end'),
+    ],
+    confirmation: {
+      announcement: `${t.willBeInterrupted} ${interrupted.join(', ')}`,
+      parts: [list, box('bad', t.willBeInterrupted, interrupted)],
+      actions: [
+        button('back', t.back, { kind: 'confirm', isConfirming: false }),
+        button(
+          'force',
+          t.interruptAndUpdate,
+          { kind: 'start', order: { ...order, force: true } },
+          'quiet danger end',
+        ),
+      ],
+    },
+  };
+}
+
+export function jobText({ kind, title, since, state, stuck }: BlockingJob, t: Wording): JobText {
+  const age = t.age(since);
+  const time = stuck ? (age === '' ? t.stuck : t.stuckFor(age)) : state === 'queued' ? t.queued : age;
+  return { kind: codeText(t.jobKinds, kind, kind), title: title ?? '', time, isStuck: stuck };
+}
+
+/** Queued jobs run afterwards. A job in an unknown state counts as running. */
+export const interruptedJobs = (jobs: readonly BlockingJob[], t: Wording): string[] =>
+  jobs
+    .filter(({ state }) => state !== 'queued')
+    .map((job) => {
+      const { kind, title } = jobText(job, t);
+      return title === '' ? kind : `${kind} ${title}`;
+    });
+
+/** Who started a run, and when. */
+export function startText({ by, startedAt }: Run, t: Wording): string {
+  const time = t.clock(startedAt);
+  if (by === byItself) return t.startedAutomatically(time);
+  return by === null ? t.startedAt(time) : t.startedBy(by, time);
+}
+
+/** The outdated build servers. */
+export const presentBuildServers = (servers: Status['buildServers'], t: Wording): Part | false =>
+  servers.length > 0 && { kind: 'servers', heading: t.serversOutdated(servers.length), servers };
