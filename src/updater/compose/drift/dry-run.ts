@@ -6,7 +6,6 @@ import type { Pin } from '../../../core/compose/pin.ts';
 import type { ProjectFiles } from '../../../core/compose/project-files.ts';
 import type { HostPaths } from '../../../core/files/host-paths.ts';
 import { finalName } from '../../../engine/api/project-containers.ts';
-import { inspectImages } from '../../../engine/api/query.ts';
 import type { CommandResult } from '../../../engine/cli/command.ts';
 import { Compose, type ComposeProject, type Model } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
@@ -75,7 +74,7 @@ export async function dryRun(
   const containers = services.flatMap((service) => service.containers);
   const here = async (names: readonly string[]) => {
     const unique = [...new Set(names)];
-    const found = await inspectImages(engine, unique);
+    const found = await engine.inspectImages(unique);
     return new Map(unique.flatMap((name, at) => (found[at] ? [[name, found[at]] as const] : [])));
   };
   const imagesInUse = await here(containers.map(({ imageId }) => imageId));

@@ -1,5 +1,4 @@
-import { type RemoteDigest, remoteDigest } from '../../../engine/api/remote-digest.ts';
-import type { Engine } from '../../../engine/cli/engine.ts';
+import type { Engine, RemoteDigest } from '../../../engine/cli/engine.ts';
 import type { JudgedByTags, Published } from '../plan/published.ts';
 
 /**
@@ -15,7 +14,7 @@ export async function askRegistry<T>(
     const judged = judge(published);
     if ('result' in judged) return judged.result;
     const asked = judged.asks.map(async ({ repository, tag }) => {
-      published.set(`${repository}:${tag}`, engine && (await remoteDigest(engine, { repository, tag })));
+      published.set(`${repository}:${tag}`, engine && (await engine.findRemoteDigest({ repository, tag })));
     });
     await Promise.all(asked);
   }

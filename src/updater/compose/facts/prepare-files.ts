@@ -6,7 +6,6 @@ import { nameOf, type ProjectFiles } from '../../../core/compose/project-files.t
 import { checkTargets } from '../../../core/files/check-targets.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { parsePinTag } from '../../../core/release/pin-tag.ts';
-import { listNetworks } from '../../../engine/api/query.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/container.ts';
@@ -133,7 +132,7 @@ async function networksInQuestion(
   const names = Object.entries(before.networks ?? {})
     .filter(([key, old]) => JSON.stringify(old) !== JSON.stringify(after.networks?.[key]))
     .map(([key, old]) => old?.name ?? key);
-  const made = await listNetworks(engine, names);
+  const made = await engine.listNetworks(names);
   return new Set(made.flatMap(({ name, hash }) => (hash === null ? [] : [name])));
 }
 

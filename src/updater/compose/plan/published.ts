@@ -1,4 +1,4 @@
-import type { RemoteDigest } from '../../../engine/api/remote-digest.ts';
+import type { RemoteDigest } from '../../../engine/cli/engine.ts';
 
 /** A tag to look up in a registry. */
 export interface PublishedTag {

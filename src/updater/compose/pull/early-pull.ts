@@ -1,3 +1,4 @@
+import { rejections, unless } from '../../../engine/http/engine-error.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import type { InspectedProject } from '../inspect/installation.ts';
@@ -67,7 +68,8 @@ export class EarlyPull {
     const { engine, options } = this.#context;
     // Nobody is to find by its name what may not be what was to be proven.
     if (options.proof.release === null && options.proof.expect.length === 0) return;
-    for (const reference of await this.references()) await engine.call(['image', 'rm', reference]);
+    for (const reference of await this.references())
+      await engine.removeImage(reference).catch(unless(...rejections));
   }
 }
 

@@ -3,6 +3,7 @@ import { type ErrorCode, UpdateError } from '../../../core/progress/update-error
 import type { Compose, Model } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/container.ts';
+import { rejections, unless } from '../../../engine/http/engine-error.ts';
 import { isSameImage, type LocalImage } from '../../../engine/same-image.ts';
 import type { Expectations } from '../../run/expectations.ts';
 import type { RunContext } from '../../run/run-context.ts';
@@ -102,7 +103,7 @@ async function requireAllProven(
       ...(journal?.data.tags ?? []).map(({ reference }) => reference),
     ]);
     for (const reference of new Set(wanted.values()))
-      if (!before.has(reference)) await engine.call(['image', 'rm', reference]);
+      if (!before.has(reference)) await engine.removeImage(reference).catch(unless(...rejections));
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { finalName } from '../../../engine/api/project-containers.ts';
-import { stopContainers } from '../../../engine/api/query.ts';
 import { type Container, serviceOf } from '../../../engine/container.ts';
+import { engineErrorIn, rejections, unless } from '../../../engine/http/engine-error.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
@@ -14,10 +14,7 @@ export async function stopAll(
   containers: readonly { id: string; name: string }[],
   words = '',
 ): Promise<void> {
-  const stopped = stopContainers(
-    engine,
-    containers.map(({ id }) => id),
-  );
+  const stopped = engine.stopContainers(containers.map(({ id }) => id));
   await withHeartbeat(log, `waiting for ${namesOf(containers)} to stop${words}`, stopped);
 }
 
@@ -27,7 +24,7 @@ export async function stopAndRemove(
   containers: readonly { id: string; name: string }[],
 ): Promise<void> {
   await stopAll(doors, containers);
-  await doors.engine.callOrThrow(['rm', '--force', ...containers.map(({ id }) => id)]);
+  await doors.engine.removeContainers(containers.map(({ id }) => id));
 }
 
 /** The containers of what moves, in the order in which they are stopped. */
@@ -42,8 +39,7 @@ export async function removeLeftovers(
   leftovers: readonly Container[],
 ): Promise<void> {
   if (leftovers.length === 0) return;
-  // `rm` without --volumes: an anonymous volume may belong to the container that this one was to replace.
-  await engine.callOrThrow(['rm', '--force', ...leftovers.map(({ id }) => id)]);
+  await engine.removeContainers(leftovers.map(({ id }) => id));
   log.info(`removed leftover containers of an interrupted docker compose command: ${namesOf(leftovers)}`);
 }
 
@@ -51,8 +47,8 @@ export async function removeLeftovers(
 export async function giveNames({ engine, log }: Doors, containers: readonly Container[]): Promise<void> {
   for (const container of containers) {
     const name = finalName(container);
-    const { exitCode } = await engine.call(['rename', container.id, name]);
-    if (exitCode === 0) {
+    const renamed = await engine.renameContainer(container.id, name).catch(unless(...rejections));
+    if (renamed !== null) {
       log.info(
         `renamed ${container.name} to ${name}, because a docker compose command was interrupted before it could do so`,
       );
@@ -65,10 +61,22 @@ export async function startBrokenOff(
   { engine, log }: Doors,
   containers: readonly { id: string; name: string }[],
 ): Promise<void> {
-  if (containers.length === 0) return;
-  for (const { id } of containers) await engine.call(['start', id]);
+  const started: { name: string }[] = [];
+  for (const container of containers) {
+    try {
+      await engine.startContainer(container.id);
+      started.push(container);
+    } catch (error) {
+      const cause = engineErrorIn(error);
+      if (cause?.status == null) throw error;
+      log.warn(
+        `${container.name}, which another docker compose command has created, did not start: ${cause.message}`,
+      );
+    }
+  }
+  if (started.length === 0) return;
   log.warn(
-    `started ${namesOf(containers)}, because another docker compose command was interrupted before it could do so`,
+    `started ${namesOf(started)}, because another docker compose command was interrupted before it could do so`,
   );
 }
 

@@ -2,19 +2,12 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { askApi } from '../../../engine/api/api.ts';
 import type { Blueprint } from '../../../engine/api/blueprint.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
-import {
-  inspectContainers,
-  inspectRunning,
-  listNetworks,
-  stopContainers,
-} from '../../../engine/api/query.ts';
 import { rebuildContainer } from '../../../engine/api/rebuild-container.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../../engine/container.ts';
-import { refusal } from '../../../engine/http/fault.ts';
+import { engineErrorIn } from '../../../engine/http/engine-error.ts';
 import { object } from '../../../engine/json.ts';
 import type { DataDoors } from '../../data/data-doors.ts';
 import { runTools } from '../../data/tools-container.ts';
@@ -45,7 +38,7 @@ export async function dataDoors(
   { engine, log }: Doors,
   { data: { containerId, project } }: Pick<Journal, 'data'>,
 ): Promise<DataDoors> {
-  const [own] = await inspectContainers(engine, [containerId]);
+  const [own] = await engine.inspectContainers([containerId]);
   if (!own) throw new UpdateError('own-container', 'the engine cannot find the updater container');
   return { engine, log, project: project.name, toolsImage: own.imageId, hasLock: true };
 }
@@ -57,7 +50,7 @@ export async function ridersOf(
 ): Promise<Container[]> {
   if (providers.length === 0) return [];
   const modes = new Set(providers.map(({ id }) => `container:${id}`));
-  return (await inspectRunning(engine)).filter(({ networkMode, pidMode, ipcMode }) =>
+  return (await engine.inspectRunning()).filter(({ networkMode, pidMode, ipcMode }) =>
     [networkMode, pidMode, ipcMode].some((mode) => modes.has(mode)),
   );
 }
@@ -104,7 +97,7 @@ export async function runningCovered(
   const isApp = (each: Container) =>
     changeover.moved.some((moved) => moved.isApp && moved.name === serviceOf(each));
   const services = (point?.services ?? []).map((name) => up.filter((each) => serviceOf(each) === name));
-  const riders = await inspectContainers(engine, point?.riders.map(({ id }) => id) ?? []);
+  const riders = await engine.inspectContainers(point?.riders.map(({ id }) => id) ?? []);
   return [
     updated.filter((each) => !isApp(each)),
     updated.filter(isApp),
@@ -128,13 +121,10 @@ export async function stopInOrder(
     await withHeartbeat(
       log,
       `waiting for ${namesOf(group)} to stop`,
-      stopContainers(engine, ids, graces as Map<string, number>),
+      engine.stopContainers(ids, graces as Map<string, number>),
     );
   }
-  const stopped = await inspectContainers(
-    engine,
-    groups.flat().map(({ id }) => id),
-  );
+  const stopped = await engine.inspectContainers(groups.flat().map(({ id }) => id));
   return stopped.filter(({ exitCode }) => exitCode === killedCode).map(({ name }) => name);
 }
 
@@ -160,7 +150,7 @@ export async function startDataServices({ journal, changeover, ...context }: Sta
   if (!point) return;
   for (const service of point.services) await startService({ ...context, journal, changeover }, service);
   for (const { id, name } of point.riders) {
-    const [rider] = await inspectContainers(engine, [id]);
+    const [rider] = await engine.inspectContainers([id]);
     if (rider === undefined)
       log.warn(`${name} was stopped together with the data services and has since been removed`);
     else if (!isUp(rider)) await startOne(engine, id, name);
@@ -188,7 +178,7 @@ async function startService(work: StartWork, service: string): Promise<void> {
       await awaitReady(work, service, started);
       return;
     } catch (error) {
-      const isReplaced = (await inspectContainers(engine, ids)).length < ids.length;
+      const isReplaced = (await engine.inspectContainers(ids)).length < ids.length;
       if (!(error instanceof UpdateError) || !isReplaced || attempt >= startTries) throw error;
       log.warn(`${service} was replaced while it was starting; waiting for its new container`);
     }
@@ -196,14 +186,12 @@ async function startService(work: StartWork, service: string): Promise<void> {
 }
 
 async function startOne(engine: StartWork['engine'], id: string, name: string): Promise<void> {
-  const answer = await askApi(engine, {
-    method: 'POST',
-    path: `/containers/${id}/start`,
-    deadlineMs: startDeadlineMs,
-  });
-  if (answer.status < 400) return;
-  throw new UpdateError('containers-not-restored', `${name} could not be started`, {
-    detail: [refusal(answer)],
+  await engine.startContainer(id).catch((error) => {
+    const cause = engineErrorIn(error);
+    if (cause?.status == null) throw error;
+    throw new UpdateError('containers-not-restored', `${name} could not be started`, {
+      detail: [cause.message],
+    });
   });
 }
 
@@ -222,10 +210,7 @@ async function awaitReady(
   }
   // Nothing else tells that a service without a check and without ports has started.
   await sleep(settleMs);
-  const found = await inspectContainers(
-    context.engine,
-    well.map(({ id }) => id),
-  );
+  const found = await context.engine.inspectContainers(well.map(({ id }) => id));
   const down = well.find(({ id }) => !found.some((each) => each.id === id && isUp(each)));
   if (down)
     throw new UpdateError('containers-not-restored', `${down.record.name} exited right after it was started`);
@@ -251,7 +236,7 @@ async function awaitPorts(
       throw error;
     });
     if (ports.every((port) => open.includes(port))) return;
-    const [now] = await inspectContainers(engine, [id]);
+    const [now] = await engine.inspectContainers([id]);
     if (now === undefined || (!isUp(now) && now.restartPolicy === 'no'))
       throw failed(`${name} exited right after it was started`);
     if (performance.now() >= end)
@@ -289,7 +274,7 @@ export async function ensureNetworks(
   { networks }: Blueprint,
 ): Promise<void> {
   const names = Object.keys(networks);
-  const there = await listNetworks(engine, names);
+  const there = await engine.listNetworks(names);
   if (names.every((name) => there.some((each) => each.name === name))) return;
   const { project } = journal.data;
   const ids = async () => {
@@ -301,5 +286,5 @@ export async function ensureNetworks(
   await new Compose(engine, project).up(scale, { start: false, deadlineMs: startDeadlineMs });
   // It creates a container, too: as the files describe it, and not as it was.
   const created = (await ids()).filter((id) => !before.includes(id));
-  if (created.length > 0) await engine.callOrThrow(['rm', '--force', ...created]);
+  await engine.removeContainers(created);
 }

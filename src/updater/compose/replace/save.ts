@@ -2,7 +2,6 @@ import { dirname } from 'node:path';
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
-import { inspectContainers } from '../../../engine/api/query.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { coldCopy, prepareRestore, warmCopy } from '../../data/copies.ts';
@@ -193,8 +192,7 @@ async function noteCovered(work: Omit<SaveWork, 'place' | 'record'>): Promise<vo
   const records = names.flatMap((name) => recordsOf(changeover, name));
   const blueprints = await blueprintsOf({ engine, log }, changeover, names, installation);
   const services = point.services.map((name) => ({ name, own: recordsOf(changeover, name) }));
-  const running = await inspectContainers(
-    engine,
+  const running = await engine.inspectContainers(
     services.flatMap(({ own }) => own.filter(({ runs }) => runs).map(({ id }) => id)),
   );
   const covered = new Set(records.map(({ id }) => id));
@@ -326,10 +324,7 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<numb
     );
     starts.note(started);
     stop = async () => {
-      const found = await inspectContainers(
-        engine,
-        started.map(({ id }) => id),
-      );
+      const found = await engine.inspectContainers(started.map(({ id }) => id));
       await stopInOrder({ engine, log }, [found.filter(isUp)]);
     };
   }

@@ -5,9 +5,8 @@ import { isFullDisk } from '../../../../core/files/file-system.ts';
 import { Interrupted } from '../../../../core/progress/stops.ts';
 import { type ErrorCode, UpdateError } from '../../../../core/progress/update-error.ts';
 import { listProject } from '../../../../engine/api/project-containers.ts';
-import { inspectContainers, inspectWhole, stopContainers } from '../../../../engine/api/query.ts';
-import { lastLine } from '../../../../engine/cli/unreachable.ts';
 import { type Container, isUp, serviceOf } from '../../../../engine/container.ts';
+import { engineErrorIn, rejections, unless } from '../../../../engine/http/engine-error.ts';
 import { object } from '../../../../engine/json.ts';
 import { checkCopies, checkRoom, restoreCopies } from '../../../data/copies.ts';
 import type { DataDoors, PointPlace } from '../../../data/data-doors.ts';
@@ -208,7 +207,7 @@ async function stopStarted(
   const names = and(started.map(({ name }) => name));
   const sentence = `${names} was started while the data was being restored; stopping it and restoring again`;
   const ids = started.map(({ id }) => id);
-  await stopInOrder(context, [(await inspectContainers(engine, ids)).filter(isUp)]);
+  await stopInOrder(context, [(await engine.inspectContainers(ids)).filter(isUp)]);
   starts.note(started);
   throw new TryAgain('restore after a start', dataNotRestored(sentence), {
     sentence,
@@ -260,16 +259,14 @@ export const cannotRollBack = (cause: Error): UpdateError =>
 
 async function startStopped(context: RunContext, journal: Journal, changeover: Changeover): Promise<void> {
   const { engine, log } = context;
-  const warn = (message: string) => log.warn(`not everything could be started again: ${message}`);
-  await startDataServices({ ...context, journal, changeover }).catch((error: unknown) => {
+  const warn = (error: unknown) => {
     if (!(error instanceof UpdateError)) throw error;
-    warn(error.message);
-  });
+    log.warn(`not everything could be started again: ${error.message}`);
+  };
+  await startDataServices({ ...context, journal, changeover }).catch(warn);
   const { containers } = await listProject(engine, journal.data.project.name);
   const ids = containers.filter((each) => shouldRun(changeover, serviceOf(each))).map(({ id }) => id);
-  if (ids.length === 0) return;
-  const { exitCode, stderr } = await engine.call(['start', ...ids]);
-  if (exitCode !== 0) warn(lastLine(stderr));
+  for (const id of ids) await engine.startContainer(id).catch(warn);
 }
 
 /** Services that ran before, and those that the release has added. */
@@ -307,28 +304,25 @@ export async function standStill(context: RunContext, journal: Journal): Promise
   const { containers, leftovers } = await listProject(engine, project.name);
   const own = [...containers, ...leftovers].filter((each) => covered.includes(serviceOf(each)));
   await stopWriters(context, journal);
-  await deferRestarts({ engine }, journal, point, own);
+  await deferRestarts(context, journal, point, own);
   const fresh = own.filter(
     (each) => changeover.moved.some(({ name }) => name === serviceOf(each)) && !isBefore(changeover, each),
   );
   if (fresh.length === 0) return;
   const ids = fresh.map(({ id }) => id);
-  await stopContainers(engine, ids);
-  await engine.callOrThrow(['rm', '--force', ...ids]);
+  await engine.stopContainers(ids);
+  await engine.removeContainers(ids);
 }
 
 /** Unlike `unless-stopped`, the other restart policies make the engine start stopped containers when it restarts. */
 async function deferRestarts(
-  { engine }: Pick<RunContext, 'engine'>,
+  context: Pick<RunContext, 'engine' | 'log'>,
   journal: Journal,
   point: JournalPoint,
   own: readonly Container[],
 ): Promise<void> {
   const known = new Set(point.policies.map(({ id }) => id));
-  const raw = await inspectWhole(
-    engine,
-    own.map(({ id }) => id),
-  );
+  const raw = await context.engine.inspectRaw(own.map(({ id }) => id));
   const policies = raw.flatMap(({ Id, HostConfig }) => {
     const policy = policyOf(object(HostConfig).RestartPolicy);
     return policy === 'no' || policy === 'unless-stopped' ? [] : [{ id: String(Id), policy }];
@@ -337,7 +331,21 @@ async function deferRestarts(
   // A kill, or a round before this one, may have noted a policy that still applies.
   const added = policies.filter(({ id }) => !known.has(id));
   if (added.length > 0) await writePointState(journal, { policies: [...point.policies, ...added] });
-  await engine.call(['update', '--restart=unless-stopped', ...policies.map(({ id }) => id)]);
+  for (const { id } of policies) await setPolicy(context, { id, policy: 'unless-stopped' });
+}
+
+/** A container that is gone is created again with its policy. */
+async function setPolicy(
+  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
+  { id, policy }: JournalPoint['policies'][number],
+): Promise<void> {
+  await engine.setRestartPolicy(id, policy).catch((error: unknown) => {
+    const cause = engineErrorIn(error);
+    if (cause?.status == null) throw error;
+    if (cause.code === 'not-found') return;
+    const command = `docker update --restart=${policy} ${id.slice(0, 12)}`;
+    log.warn(`${command} failed: ${cause.message}`);
+  });
 }
 
 function policyOf(given: unknown): string {
@@ -358,8 +366,7 @@ export async function startDataAgain(
   const { engine, log } = context;
   const { point, state, project } = journal.data;
   if (!point) return;
-  // A container that is gone is created again with its policy.
-  for (const { id, policy } of point.policies) await engine.call(['update', `--restart=${policy}`, id]);
+  for (const each of point.policies) await setPolicy(context, each);
   // A stop that a kill has interrupted goes on, and would end a service after it was found running.
   if (state.at !== 'restoring' && point.state === 'saving') {
     const { containers } = await listProject(engine, project.name);
@@ -370,9 +377,14 @@ export async function startDataAgain(
   if (state.at !== 'restoring') return;
   const { containers } = await listProject(engine, project.name);
   const inMemory = containers.filter((each) => point.inMemory.includes(serviceOf(each)) && isUp(each));
-  if (inMemory.length === 0) return;
-  await engine.call(['restart', ...inMemory.map(({ id }) => id)], { deadlineMs: Number.POSITIVE_INFINITY });
-  log.info(`restarted ${and(inMemory.map(({ name }) => name))}, which keeps its data only in memory`);
+  for (const { id, name } of inMemory) {
+    const restarted = await engine
+      .request('restartContainer', { params: { id } })
+      .catch(unless(...rejections));
+    if (restarted === null)
+      log.warn(`${name} could not be restarted, and keeps its data of the failed version`);
+    else log.info(`restarted ${name}, which keeps its data only in memory`);
+  }
 }
 
 /** The restore point stays, marked as used, until the next update saves data. */
