@@ -241,7 +241,7 @@ describe('the borders between rooms', () => {
 
   it.each([
     ['core/release/tag.ts', "import type { x } from '../progress/event.ts';", ['core/progress/event.ts']],
-    ['engine/container.ts', "export * from './api/api.ts';", ['engine/api/api.ts']],
+    ['engine/container.ts', "export * from './api/swarm.ts';", ['engine/api/swarm.ts']],
     [
       'engine/cli/down.ts',
       "import {\n  a,\n  b,\n} from '../../core/compose/edit.ts';",

@@ -11,6 +11,7 @@ import {
 import { formatLine, parseLine } from '../src/core/progress/line.ts';
 import { formatEnd } from '../src/core/progress/run-result.ts';
 import { refusalFault } from '../src/engine/http/fault.ts';
+import { refusalError } from '../src/engine/http/engine-error.ts';
 import { classifyPullFailure } from '../src/engine/pull-failure.ts';
 import { hostsIn } from '../src/updater/data/outside-databases.ts';
 import { createMask } from '../src/updater/run/log/mask.ts';
@@ -74,8 +75,8 @@ describe('what other people write is read in a time that grows as it does', () =
     ['findAssignments', (text) => findAssignments({ path: '', text: `A=${text}` }), [' ', 'A=b\n', ' #']],
     ['classifyPullFailure', classifyPullFailure, [' ', 'content digest ', 'reference "', 'lookup a on ']],
     [
-      'refusalFault',
-      (body) => refusalFault('GET /version', { status: 403, body: Buffer.from(body) }),
+      'refusalError',
+      (body) => refusalError('GET /version', { status: 403, body: Buffer.from(body) }),
       ['<', '< '],
     ],
     [

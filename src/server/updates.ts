@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EngineSocket, type Patience } from '../engine/socket.ts';
+import { EngineApi } from '../engine/engine-api.ts';
+import type { EngineTimeouts } from '../engine/engine-calls.ts';
 import type { Settings } from './contract/options.ts';
 import { type Timing, usualTiming } from './contract/timing.ts';
 import { keepLooking } from './host/keep-looking.ts';
@@ -41,11 +42,11 @@ const refreshPauseMs = 10_000;
  */
 export function createUpdates(
   settings: Settings,
-  waits: { timing?: Partial<Timing>; patience?: Partial<Patience> } = {},
+  waits: { timing?: Partial<Timing>; patience?: Partial<EngineTimeouts> } = {},
 ): Updates {
   const closing = new AbortController();
   const timing = { ...usualTiming, ...waits.timing };
-  const engine = new EngineSocket(settings.engine, { patience: waits.patience ?? {} });
+  const engine = new EngineApi(settings.engine, { timeouts: waits.patience ?? {} });
   const context = {
     settings,
     timing,

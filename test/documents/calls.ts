@@ -1,4 +1,5 @@
 import { readdirSync } from 'node:fs';
+import { type EngineCallName, engineCalls } from '../../src/engine/engine-calls.ts';
 import { codeOf, read, root, tablesOf } from './documents.ts';
 
 /** What SECURITY.md says that the updater calls, and what the source and the trace of a run show of that. */
@@ -65,7 +66,7 @@ export function sources(): Map<string, string> {
 export function commandsOfSource(text: string): Call[] {
   const lists = [
     ...text.matchAll(/\.(?:call|ask|callOrThrow)\(\s*\[([^\]]*)\]/g),
-    ...text.matchAll(/\b(?:probe|asked) = \[('[a-z][^\]]*)\]/g),
+    ...text.matchAll(/\bconst asked = \[('[a-z][^\]]*)\]/g),
   ];
   return lists.map(([whole, list = '']) => {
     const words = [...list.matchAll(/'([^']*)'/g)].map(([, word = '']) => word);
@@ -76,27 +77,35 @@ export function commandsOfSource(text: string): Call[] {
   });
 }
 
-const sharedFiles = ['engine/http/client.ts', 'engine/pull-image.ts'];
+/** Whether a source file is of the server library, or of the updater. */
+export const isOfLibrary = (file: string): boolean => file.startsWith('server/');
+export const isOfUpdater = (file: string): boolean => /^(?:updater|engine\/(?:api|cli))\//.test(file);
 
-/** Whether the server library makes requests here, or the updater. */
-export const isOfLibrary = (file: string): boolean =>
-  file === 'engine/socket.ts' || sharedFiles.includes(file);
-export const isOfUpdater = (file: string): boolean => file !== 'engine/socket.ts';
+/** The calls behind each method of the engine's classes, through the methods that it uses. */
+const callsOfMethods = (() => {
+  const texts = ['src/engine/engine-api.ts', 'src/engine/cli/engine.ts'].map(read);
+  const parts = texts.flatMap((text) => [
+    ...text.matchAll(/^ {2}(?:(?:async|protected|override|get) )*\*?(#?[a-z]\w*)\(.*?(?=^ {2}\}\n)/gms),
+  ]);
+  const methods = new Map(parts.map(([text, name = '']) => [name, text]));
+  const find = (name: string, seen = new Set<string>()): EngineCallName[] => {
+    const text = methods.get(name);
+    if (text === undefined || seen.has(name)) return [];
+    seen.add(name);
+    const used = [...text.matchAll(/this\.(#?\w+)\(/g)].flatMap(([, each = '']) => find(each, seen));
+    return [...namedIn(text), ...used];
+  };
+  return new Map([...methods.keys()].map((name) => [name, find(name)]));
+})();
 
-/** Every request to the engine's API that a source text makes, with `{}` for what is put in. */
+function namedIn(text: string): EngineCallName[] {
+  return (Object.keys(engineCalls) as EngineCallName[]).filter((name) => text.includes(`'${name}'`));
+}
+
+/** Every request to the engine's API that a source text makes. */
 export function requestsOfSource(text: string): Call[] {
-  if (!/\b(?:askApi|readApi|openRequest|openStream|engine: EngineClient|engine\.api)\b/.test(text)) return [];
-  const paths = [...text.matchAll(/`(\/[a-z][^`]*)`|'(\/[a-z_][^'\n]*)'/g)].map((match) => {
-    const [whole, template, plain = ''] = match;
-    const before = text.slice(0, text.indexOf(whole, match.index));
-    const method = /method: '([A-Z]+)',\s*path: $/.exec(before)?.[1] ?? 'GET';
-    return `${method} ${withoutNames(template ?? plain)}`;
-  });
-  const changing = [...text.matchAll(/method: '(?!GET)[A-Z]+',/g)].length;
-  if (paths.filter((call) => !call.startsWith('GET ')).length !== changing) {
-    throw new Error('a request that changes something does not say its path beside its method');
-  }
-  return paths;
+  const used = [...text.matchAll(/\.(\w+)\(/g)].flatMap(([, name = '']) => callsOfMethods.get(name) ?? []);
+  return [...namedIn(text), ...used].map((name) => withoutNames(engineCalls[name].call));
 }
 
 /** `GET /containers/{}/json` */

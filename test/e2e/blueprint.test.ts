@@ -2,7 +2,6 @@ import { execa } from 'execa';
 import { describe, expect, test } from 'vitest';
 import { type Blueprint, takeBlueprints } from '../../src/engine/api/blueprint.ts';
 import { copiedPaths } from '../../src/engine/api/copied-files.ts';
-import { engineFacts } from '../../src/engine/api/query.ts';
 import { rebuildContainer } from '../../src/engine/api/rebuild-container.ts';
 import { Engine } from '../../src/engine/cli/engine.ts';
 import { engineSocket } from '../rig/engine-api.ts';
@@ -21,9 +20,8 @@ const docker = async (...args: string[]): Promise<string> =>
 async function openEngine(): Promise<Engine> {
   const address = { host: `unix://${engineSocket}`, tls: [], configDirectory: '/nonexistent' };
   const engine = new Engine(address, { home: '/' });
-  await engine.check();
   // As a run does: from then on it asks in a version of the API whose answers it knows.
-  await engineFacts(engine);
+  await engine.getFacts();
   return engine;
 }
 

@@ -1,17 +1,17 @@
 import { execa } from 'execa';
 import { expect, onTestFinished, test } from 'vitest';
 import { givenSettingsPath } from '../../src/core/release/release-settings.ts';
-import { EngineSocket } from '../../src/engine/socket.ts';
+import { EngineApi } from '../../src/engine/engine-api.ts';
 import { settingsArchive } from '../../src/server/run/launch.ts';
 import { engineSocket } from '../rig/engine-api.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 import { removeContainer } from './support/server.ts';
 
 test('only root in the container of an updater can read the values for new settings', async () => {
-  const engine = new EngineSocket(engineSocket);
+  const engine = new EngineApi(engineSocket);
   const name = `svc-updater-settings-${process.pid}`;
   onTestFinished(() => removeContainer(name));
-  const id = await engine.create({
+  const id = await engine.createContainer({
     name,
     Image: updaterImage,
     ...{ Entrypoint: ['sh', '-c'] },
@@ -22,8 +22,8 @@ test('only root in the container of an updater can read the values for new setti
   await engine.putArchive(id, settingsArchive(values));
   const { stdout } = await execa('docker', ['inspect', id]);
   expect(stdout).not.toContain('hunter2');
-  await engine.start(id);
+  await engine.startContainer(id);
   const lines: string[] = [];
-  for await (const line of engine.logs(id, AbortSignal.timeout(60_000))) lines.push(line);
+  for await (const line of engine.followLog(id, AbortSignal.timeout(60_000))) lines.push(line);
   expect(lines).toEqual(['600 0 0', `SMTP_PASSWORD='hunter2 "ü" $HOME'`, `SMTP_HOST='mail'`]);
 });

@@ -1,18 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { EngineFault } from '../../src/engine/http/fault.ts';
+import { EngineApi } from '../../src/engine/engine-api.ts';
+import type { EngineTimeouts } from '../../src/engine/engine-calls.ts';
+import { EngineError, type EngineErrorCode } from '../../src/engine/http/engine-error.ts';
 import { linesOfStream } from '../../src/engine/http/lines.ts';
-import { EngineSocket, type Patience } from '../../src/engine/socket.ts';
 import { chunked, endOfChunks, frame, measured, type RawAnswer, startRawEngine } from './raw-engine.ts';
 import { type Question, questions, version } from './raw-questions.ts';
 
-// Right answers that break off or stall, and answers that no engine gives: every question settles with an EngineFault, and
+// Right answers that break off or stall, and answers that no engine gives: every question settles with an EngineError, and
 // nothing is left behind that rejects later.
 
-const all = (ms: number): Patience => ({
+const all = (ms: number): EngineTimeouts => ({
   query: ms,
   registry: ms,
   work: ms,
+  start: ms,
   pullSilence: ms,
   logSilence: ms,
 });
@@ -30,18 +32,18 @@ afterAll(async () => {
 
 const whole = (bytes: Buffer): RawAnswer => ({ bytes, end: 'hang up' });
 
-/** How a question ends: its value, or the fault; anything else than an EngineFault fails the test. */
+/** How a question ends: its value, or the fault; anything else than an EngineError fails the test. */
 async function settle(
   question: Question,
   answer: (request: string) => RawAnswer,
   patience = long,
-): Promise<{ fault: EngineFault | null; value: unknown }> {
+): Promise<{ fault: EngineError | null; value: unknown }> {
   const raw = await startRawEngine(answer);
   try {
-    const work = question.ask(new EngineSocket(raw.path, { patience })).then(
+    const work = question.ask(new EngineApi(raw.path, { timeouts: patience })).then(
       (value) => ({ value, fault: null }),
       (error) => {
-        if (!(error instanceof EngineFault)) throw error;
+        if (!(error instanceof EngineError)) throw error;
         return { value: undefined, fault: error };
       },
     );
@@ -67,7 +69,7 @@ function placesIn(bytes: Buffer): number[] {
 }
 
 /** How a question ends for each place at which its right answer, or before it the version, comes no further. */
-const broken = (name: string, end: RawAnswer['end'], patience: Patience, isOfVersion = false) => {
+const broken = (name: string, end: RawAnswer['end'], patience: EngineTimeouts, isOfVersion = false) => {
   const question = questions[name] as Question;
   return Promise.all(
     placesIn(isOfVersion ? version : question.answer).map(async (at) => {
@@ -86,17 +88,17 @@ describe('a correct answer', () => {
     'that breaks off or stalls anywhere is a fault: %s',
     async (name) => {
       for (const { at, fault } of await broken(name, 'hang up', long))
-        expect(fault, `cut at ${at}`).toMatchObject({ kind: 'away', status: null });
+        expect(fault, `cut at ${at}`).toMatchObject({ code: 'unreachable', status: null });
       for (const { at, fault } of await broken(name, 'hang', all(300)))
-        expect(fault, `stalls at ${at}`).toMatchObject({ kind: 'late', status: null });
+        expect(fault, `stalls at ${at}`).toMatchObject({ code: 'late', status: null });
     },
   );
 
   it('is not awaited if the version request fails', async () => {
     for (const { fault } of await broken('inspect', 'hang up', long, true))
-      expect(fault).toMatchObject({ kind: 'away', status: null });
+      expect(fault).toMatchObject({ code: 'unreachable', status: null });
     for (const { fault } of await broken('inspect', 'hang', all(300), true))
-      expect(fault).toMatchObject({ kind: 'late', status: null });
+      expect(fault).toMatchObject({ code: 'late', status: null });
   });
 
   it('to a pull is read in any chunks, and fails if it is truncated', async () => {
@@ -108,7 +110,7 @@ describe('a correct answer', () => {
     expect((await settle(pull, answering(whole(ofBytes)))).fault).toBeNull();
     for (const count of [0, 1, 2]) {
       const { fault } = await settle(pull, answering(whole(chunked(lines.slice(0, count)))));
-      expect(fault, `after ${count} lines`).toMatchObject({ kind: 'away' });
+      expect(fault, `after ${count} lines`).toMatchObject({ code: 'unreachable' });
     }
   });
 });
@@ -117,7 +119,7 @@ describe('an unexpected answer', () => {
   const ok = (body: string) => whole(measured(body));
   const raw = (text: string): RawAnswer => ({ bytes: Buffer.from(text), end: 'hang' });
 
-  it.each<[string, string, RawAnswer]>([
+  it.each<[string, string, RawAnswer, code?: EngineErrorCode]>([
     ['no JSON', 'inspect', ok('<html>')],
     ['a list', 'inspect', ok('[]')],
     ['no time', 'inspect', ok('{"Id":"1","Created":"yesterday"}')],
@@ -125,13 +127,18 @@ describe('an unexpected answer', () => {
     ['no digest', 'remoteDigest', ok('{"Descriptor":null}')],
     ['no id', 'create', ok('{"Id":""}')],
     ['a page for a pull', 'pull', ok('<html>\n<p>welcome')],
-    ['another protocol', 'logs', raw('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n')],
-    ['no HTTP', 'inspect', raw('SSH-2.0-OpenSSH_9.2\r\n')],
-    ['a frame that is none', 'logs', whole(chunked([frame('one\n'), 'abcd\0\0\0\0']))],
-    ['a frame that ends early', 'logs', whole(chunked([frame('one\n').subarray(0, 10)]))],
-  ])('is a fault: %s for %s', async (_, name, answer) => {
+    [
+      'another protocol',
+      'logs',
+      raw('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n'),
+      'unreachable',
+    ],
+    ['no HTTP', 'inspect', raw('SSH-2.0-OpenSSH_9.2\r\n'), 'unreachable'],
+    ['a frame that is none', 'logs', whole(chunked([frame('one\n'), 'abcd\0\0\0\0'])), 'unreachable'],
+    ['a frame that ends early', 'logs', whole(chunked([frame('one\n').subarray(0, 10)])), 'unreachable'],
+  ])('is a fault: %s for %s', async (_, name, answer, code = 'not-an-engine') => {
     const { fault } = await settle(questions[name] as Question, answering(answer));
-    expect(fault).toMatchObject({ kind: 'away', status: null });
+    expect(fault).toMatchObject({ code, status: null });
   });
 
   // Of an engine that does not say what it is nothing follows.
@@ -140,14 +147,14 @@ describe('an unexpected answer', () => {
     for (const status of [403, 404, 409, 503]) {
       const page = whole(measured('<h1>no way</h1>', `${status} X`));
       const { fault } = await settle(questions[name] as Question, answering(page));
-      expect(fault).toMatchObject({ kind: 'refused', status, isForeign: true });
+      expect(fault).toMatchObject({ code: 'refused-by-proxy', status });
     }
   });
 
   it('is a refusal if it is a redirect', async () => {
     const answer = raw('HTTP/1.1 301 Moved\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n');
     const { fault } = await settle(questions.inspect as Question, answering(answer));
-    expect(fault).toMatchObject({ kind: 'refused', status: 301 });
+    expect(fault).toMatchObject({ code: 'refused', status: 301 });
   });
 });
 
@@ -157,7 +164,7 @@ describe('an answer that is too long', () => {
   it('is not read completely', async () => {
     const { fault } = await settle(questions.inspect as Question, answering(whole(measured(megabytes(17)))));
     expect(fault).toMatchObject({
-      kind: 'too-big',
+      code: 'too-big',
       message: `the engine's answer is longer than ${16 * 1024 * 1024} bytes (GET /v1.45/containers/x/json)`,
     });
   });
@@ -165,7 +172,7 @@ describe('an answer that is too long', () => {
   it('is a fault during a pull', async () => {
     const line = `{"error":"${megabytes(2)}"}\n`;
     const { fault } = await settle(questions.pull as Question, answering(whole(chunked([line]))));
-    expect(fault).toMatchObject({ kind: 'away' });
+    expect(fault).toMatchObject({ code: 'not-an-engine' });
   });
 
   it('is truncated in a log, which continues', async () => {
@@ -189,7 +196,7 @@ describe('an answer that is too long', () => {
     const page = Buffer.from(`HTTP/1.1 503 Busy\r\n\r\nbusy\n${megabytes(8)}`);
     const { fault } = await settle(questions.pull as Question, answering({ bytes: page, end: 'hang' }));
     const message = 'a proxy in front of the engine blocks POST /images/create (503 busy)';
-    expect(fault).toMatchObject({ kind: 'refused', status: 503, isForeign: true, message });
+    expect(fault).toMatchObject({ code: 'refused-by-proxy', status: 503, message });
   });
 });
 
@@ -205,9 +212,9 @@ describe('a cancelled request', () => {
     const controller = new AbortController();
     if (isBefore) controller.abort(new Error('enough'));
     else setTimeout(() => controller.abort(new Error('enough')), 100);
-    const engine = new EngineSocket(raw.path, { patience: long });
+    const engine = new EngineApi(raw.path, { timeouts: long });
     const { signal } = controller;
-    const pull = engine.pull({ repository: 'x', tag: 'v1', login: null, onProgress: () => {}, signal });
+    const pull = engine.pullImage({ repository: 'x', tag: 'v1', login: null, onProgress: () => {}, signal });
     await expect(pull).rejects.toThrow('enough');
     await sleep(50);
     if (isBefore) expect(raw.requests).toEqual([]);

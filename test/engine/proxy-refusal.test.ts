@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
 import { isConnectionLost } from '../../src/engine/cli/engine.ts';
-import { unreachable } from '../../src/engine/cli/unreachable.ts';
 import { proxyRefusal } from '../../src/engine/proxy-refusal.ts';
 
 const said = (status: string, path: string, host = 'proxy:2375') =>
@@ -34,20 +33,4 @@ it.each([
   ['Error response from daemon: unexpected status: 503 Service Unavailable', false],
 ])('%s is an engine that went away: %s', (printed, expected) => {
   expect(isConnectionLost(printed)).toBe(expected);
-});
-
-it('does not report a blocking proxy as a missing socket', () => {
-  expect(unreachable('tcp://proxy:2375', said('403 Forbidden', '/v1.45/version'))).toMatchObject({
-    code: 'socket-denied',
-    message: 'tcp://proxy:2375 answers: a proxy in front of the engine blocks /version (403 Forbidden)',
-    advice: 'Allow all requests in the proxy that SECURITY.md lists for an updater that is started manually.',
-  });
-});
-
-it('gives advice for a proxy that blocks the version request', () => {
-  const tooNew = 'client version 1.51 is too new. Maximum supported API version is 1.45';
-  expect(unreachable('tcp://proxy:2375', tooNew).advice).toContain('allow HEAD /_ping');
-  expect(unreachable('unix:///run/docker.sock', tooNew).advice).toBe(
-    'Update the engine, or use a {product}-updater image that supports its version.',
-  );
 });

@@ -1,4 +1,4 @@
-import type { EngineSocket } from '../../src/engine/socket.ts';
+import type { EngineApi } from '../../src/engine/engine-api.ts';
 import { chunked, empty, frame, measured } from './raw-engine.ts';
 
 const never = new AbortController().signal;
@@ -11,36 +11,46 @@ const login = { username: 'u', password: 'p', serveraddress: 'registry' };
 /** What an engine is asked, and a good answer to it. */
 export interface Question {
   answer: Buffer;
-  ask(engine: EngineSocket): Promise<unknown>;
+  ask(engine: EngineApi): Promise<unknown>;
 }
 
 const spec = { name: 'x', Image: 'y' };
 export const questions: Readonly<Record<string, Question>> = {
-  inspect: { answer: chunked([container.slice(0, 90), container.slice(90)]), ask: (e) => e.inspect('x') },
-  list: { answer: measured('[{"Id":"1"}]'), ask: (e) => e.list({ label: ['x=y'] }) },
-  product: { answer: measured('{"Components":[{"Name":"Engine"}]}'), ask: (e) => e.product() },
-  image: { answer: measured('{"Id":"sha256:1","RepoDigests":[]}'), ask: (e) => e.image('acme/svc:v1') },
+  inspect: {
+    answer: chunked([container.slice(0, 90), container.slice(90)]),
+    ask: (e) => e.inspectContainer('x'),
+  },
+  list: { answer: measured('[{"Id":"1"}]'), ask: (e) => e.listContainers({ label: ['x=y'] }) },
+  product: { answer: measured('{"Components":[{"Name":"Engine"}]}'), ask: (e) => e.getFacts() },
+  image: {
+    answer: measured('{"Id":"sha256:1","RepoDigests":[]}'),
+    ask: (e) => e.inspectImage('acme/svc:v1'),
+  },
   remoteDigest: {
     answer: chunked(['{"Descriptor":{"digest":"sha256:1"}}']),
-    ask: (e) => e.remoteDigest('acme/svc:latest', login),
+    ask: (e) => e.inspectRemoteImage('acme/svc:latest', login),
   },
-  create: { answer: measured('{"Id":"1","Warnings":[]}', '201 Created'), ask: (e) => e.create(spec) },
-  start: { answer: empty(), ask: (e) => e.start('1') },
-  rename: { answer: empty(), ask: (e) => e.rename('1', 'y') },
-  remove: { answer: empty(), ask: (e) => e.remove('1') },
-  refusal: { answer: measured('{"message":"in use"}', '409 Conflict'), ask: (e) => e.remove('1') },
+  create: {
+    answer: measured('{"Id":"1","Warnings":[]}', '201 Created'),
+    ask: (e) => e.createContainer(spec),
+  },
+  start: { answer: empty(), ask: (e) => e.startContainer('1') },
+  rename: { answer: empty(), ask: (e) => e.renameContainer('1', 'y') },
+  remove: { answer: empty(), ask: (e) => e.removeContainer('1') },
+  refusal: { answer: measured('{"message":"in use"}', '409 Conflict'), ask: (e) => e.removeContainer('1') },
   pull: {
     answer: chunked([
       '{"status":"Pulling fs layer","id":"a"}\r\n',
       '{"status":"Pull complete","id":"a"}\r\n',
     ]),
-    ask: (e) => e.pull({ repository: 'acme/svc', tag: 'v1', login, onProgress: () => {}, signal: never }),
+    ask: (e) =>
+      e.pullImage({ repository: 'acme/svc', tag: 'v1', login, onProgress: () => {}, signal: never }),
   },
   logs: {
     answer: chunked([frame('one\ntwo\n'), frame('three\n', 2)], 'application/vnd.docker.multiplexed-stream'),
     ask: async (e) => {
       const lines: string[] = [];
-      for await (const line of e.logs('1', never)) lines.push(line);
+      for await (const line of e.followLog('1', never)) lines.push(line);
       return lines;
     },
   },

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { EngineFault } from '../../src/engine/http/fault.ts';
+import { EngineApi } from '../../src/engine/engine-api.ts';
+import { EngineError } from '../../src/engine/http/engine-error.ts';
 import { parseObject } from '../../src/engine/json.ts';
-import { EngineSocket } from '../../src/engine/socket.ts';
 import { measured, startRawEngine } from '../engine/raw-engine.ts';
 import { type Question, questions, version } from '../engine/raw-questions.ts';
 import { mutatedBytes, mutatedJson } from './mutate.ts';
@@ -37,7 +37,14 @@ const words = [
   ],
 ];
 const names = fc.constantFrom(...Object.keys(questions));
-const patience = { query: 20_000, registry: 20_000, work: 20_000, pullSilence: 20_000, logSilence: 20_000 };
+const patience = {
+  query: 20_000,
+  registry: 20_000,
+  work: 20_000,
+  start: 20_000,
+  pullSilence: 20_000,
+  logSilence: 20_000,
+};
 
 let answer: (request: string) => Buffer = () => version;
 let engine: ReturnType<typeof startRawEngine> | null = null;
@@ -69,11 +76,11 @@ export const engineAnswers: Target<{ name: string; bytes: Buffer; isOfVersion: b
     const whole = isOfVersion ? question.answer : version;
     answer = (request) => (request.startsWith('GET /version ') === isOfVersion ? bytes : whole);
     try {
-      expectPlain(await question.ask(new EngineSocket(path, { patience })));
+      expectPlain(await question.ask(new EngineApi(path, { timeouts: patience })));
     } catch (error) {
-      if (!(error instanceof EngineFault)) throw error;
+      if (!(error instanceof EngineError)) throw error;
       // It has hung up: nothing is waited for.
-      assert.ok(error.kind !== 'late' && error.message.length < 2000, error.message);
+      assert.ok(error.code !== 'late' && error.message.length < 2000, error.message);
     }
     assert.ok(requests.length <= 4, requests.join());
   },

@@ -3,8 +3,6 @@ import type { Engine } from '../cli/engine.ts';
 import { manifestOf, publishedPorts } from '../container.ts';
 import { isAtLeast } from '../http/api-version.ts';
 import { type Json, list, object, strings } from '../json.ts';
-import { containerIn } from '../podman.ts';
-import { notDone, readApi } from './api.ts';
 import { type CopiedFile, readCopied } from './copied-files.ts';
 
 /**
@@ -47,12 +45,8 @@ export async function takeBlueprints(
   copied: ReadonlyMap<string, readonly string[]> = new Map(),
 ): Promise<Blueprint[]> {
   const blueprints: Blueprint[] = [];
-  for (const id of ids) {
-    const answer = await readApi(engine, `/containers/${encodeURIComponent(id)}/json`);
-    if (answer.status === 404) continue;
-    if (answer.status !== 200) throw notDone(`describe ${id}`, answer);
-    const raw = containerIn(engine, answer.body);
-    const blueprint = blueprintOf(raw, answer.apiVersion);
+  for (const raw of await engine.inspectRaw(ids)) {
+    const blueprint = blueprintOf(raw, engine.apiVersion);
     const mounted = new Set(list<Json>(raw.Mounts).map(({ Destination }) => cleanPath(String(Destination))));
     const paths = (copied.get(blueprint.id) ?? []).filter((path) => !mounted.has(cleanPath(path)));
     blueprints.push({ ...blueprint, ...(await readCopied(engine, blueprint.id, paths)) });

@@ -1,9 +1,18 @@
 import { blockSize } from '../../core/files/archive-header.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { notDone, readApi } from './api.ts';
+import { engineErrorIn } from '../http/engine-error.ts';
 
 /** What to do where the engine fails at its archive calls, as 29.5.1 and 29.7.0 do. */
-export const mendArchives = 'Update the engine, because its docker cp fails. Then run {command} again.';
+const mendArchives = 'Update the engine, because its docker cp fails. Then run {command} again.';
+
+/** @throws UpdateError with advice for engines that fail at these calls */
+export function adviseOnArchives(error: unknown): never {
+  const cause = engineErrorIn(error);
+  if (!(error instanceof UpdateError) || cause?.status == null || cause.code === 'refused-by-proxy')
+    throw error;
+  throw new UpdateError(error.code, error.message, { advice: mendArchives, cause });
+}
 
 /** Room for headers and padding. It also ends the reading of a directory, or of a file that is too big. */
 const besides = 16 * blockSize;
@@ -42,13 +51,10 @@ export async function hasEntries(engine: Engine, id: string, path: string): Prom
 
 /** The beginning of the archive of a path; null if there is no such path. */
 async function readArchive(engine: Engine, id: string, path: string, bytes: number): Promise<Buffer | null> {
-  const answer = await readApi(engine, `/containers/${id}/archive?path=${encodeURIComponent(path)}`, {
-    limit: bytes + besides,
-    cut: true,
-  });
-  if (answer.status === 404) return null;
-  if (answer.status !== 200) throw notDone(`give ${path} of ${id}`, answer, { advice: mendArchives });
-  return answer.body;
+  const limit = bytes + besides;
+  const options = { params: { id, file: path }, query: { path }, limit, cut: true };
+  const { status, body } = await engine.request('readArchive', options).catch(adviseOnArchives);
+  return status === 404 ? null : body;
 }
 
 /** The regular file that a tar archive begins with. */

@@ -1,7 +1,7 @@
 import type { Engine } from '../cli/engine.ts';
-import { EngineFault } from '../http/fault.ts';
+import type { Filters } from '../engine-api.ts';
+import { EngineError } from '../http/engine-error.ts';
 import { linesOfStream } from '../http/lines.ts';
-import { type Filters, filtered } from '../http/request.ts';
 import { parseObject } from '../json.ts';
 import { logTiming } from '../timing.ts';
 
@@ -130,14 +130,8 @@ function follow(
   let status: number | null = null;
   const closing = new AbortController();
   const read = async () => {
-    const deadlineMs = Number.POSITIVE_INFINITY;
-    const asked = {
-      method: 'GET',
-      path: filtered('/events', filters),
-      signal: closing.signal,
-      deadlineMs,
-    } as const;
-    const stream = await engine.api.open(asked, deadlineMs);
+    const { signal } = closing;
+    const stream = await engine.open('watchEvents', { filters, signal }, Number.POSITIVE_INFINITY);
     status = stream.status;
     onOpen();
     for await (const line of linesOfStream(stream.chunks)) {
@@ -148,7 +142,7 @@ function follow(
   read().then(
     () => onEnd(false),
     (error) => {
-      if (error instanceof EngineFault) status = error.status;
+      if (error instanceof EngineError) status = error.status;
       onEnd(status !== null && status >= 300);
     },
   );

@@ -1,7 +1,6 @@
 import type { Engine } from '../cli/engine.ts';
 import { byNumber, type Container, isUp, numberOf, serviceOf } from '../container.ts';
 import { composeLabels } from '../labels.ts';
-import { inspectContainers, listContainers } from './query.ts';
 
 /** Compose's name for a container that is to take another's place: the first 12 digits of that one's id come first. */
 const temporaryName = /^([0-9a-f]{12})_(.+)$/;
@@ -86,7 +85,7 @@ export async function listProject(
   project: string,
   earlier: EarlierLook = { containers: [], services: new Set() },
 ): Promise<ProjectContainers> {
-  const listed = await listContainers(engine, ofProject(project));
+  const listed = await engine.listContainers(ofProject(project));
   const own = listed.filter(
     (container) => container.labels[composeLabels.oneOff] !== 'True' && !isHook(container),
   );
@@ -95,7 +94,7 @@ export async function listProject(
     own.some((each) => each.id === id && each.name === name && each.status === status),
   );
   const asked = own.flatMap(({ id }) => (same.some((each) => each.id === id) ? [] : [id]));
-  return sortOut([...same, ...(await inspectContainers(engine, asked))]);
+  return sortOut([...same, ...(await engine.inspectContainers(asked))]);
 }
 
 /** Tells compose's leftovers apart from the others. */

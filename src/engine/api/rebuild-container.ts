@@ -1,13 +1,11 @@
 import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { hasStarted, readContainer, readImage } from '../container.ts';
+import { hasStarted } from '../container.ts';
+import type { ContainerSpec } from '../engine-api.ts';
 import { takesAllNetworks } from '../http/api-version.ts';
-import { refusal } from '../http/fault.ts';
-import type { EngineAnswer } from '../http/request.ts';
+import { engineErrorIn, unless } from '../http/engine-error.ts';
 import type { Json } from '../json.ts';
-import { containerIn } from '../podman.ts';
 import { runSameImage, runsImage } from '../same-image.ts';
-import { askApi, readApi } from './api.ts';
 import type { Blueprint } from './blueprint.ts';
 import { putCopies } from './scratch.ts';
 
@@ -26,105 +24,77 @@ export async function rebuildContainer(
   blueprint: Blueprint,
   successors: ReadonlyMap<string, string>,
 ): Promise<string> {
-  const image = await findImage(engine, blueprint);
-  let made = await create(engine, blueprint, image, successors);
-  if (made.status === 409) {
-    const there = await findTwin(engine, blueprint);
-    if (there === null) throw refused(blueprint, made);
-    if (there.started) return there.id;
-    await remove(engine, there.id);
-    made = await create(engine, blueprint, image, successors);
-  }
-  if (made.status !== 201) throw refused(blueprint, made);
-  const id = String(JSON.parse(made.body.toString()).Id);
   try {
-    await complete(engine, blueprint, id, image.apiVersion);
+    const spec = await specOf(engine, blueprint, successors);
+    const made = await create(engine, spec).catch(unless('conflict'));
+    const twin = made === null ? await findTwin(engine, blueprint) : null;
+    if (twin?.started) return twin.id;
+    if (twin !== null) await remove(engine, twin.id);
+    // If the name belongs to another container, the engine rejects this one, too.
+    const id = made ?? (await create(engine, spec));
+    await complete(engine, blueprint, id).catch(async (error) => {
+      // A container without its networks and files must not be taken for the old one by a later run.
+      await remove(engine, id).catch(() => {});
+      throw error;
+    });
+    return id;
   } catch (error) {
-    // A container without its networks and files must not be taken for the old one by a later run.
-    await remove(engine, id).catch(() => {});
-    throw error;
+    const cause = engineErrorIn(error);
+    if (cause?.status == null) throw error;
+    const message = `${blueprint.name} could not be recreated: ${cause.message}`;
+    throw new UpdateError('containers-not-restored', message, { cause });
   }
-  return id;
 }
 
-/** The old reference, so that the container looks as before; the image's id where the reference names another one now. */
-async function findImage(engine: Engine, blueprint: Blueprint) {
-  const { imageReference, imageId } = blueprint;
-  const answer = await readApi(engine, `/images/${encodeURIComponent(imageReference)}/json?manifests=1`);
-  const named = answer.status === 200 ? readImage(JSON.parse(answer.body.toString())) : null;
-  const reference = runsImage(blueprint, named) ? imageReference : imageId;
-  return { reference, apiVersion: answer.apiVersion };
-}
+const create = (engine: Engine, spec: ContainerSpec): Promise<string> =>
+  engine.createContainer(spec, { deadlineMs: createDeadlineMs });
 
-function create(
+async function specOf(
   engine: Engine,
-  { name, platform, config, hostConfig, networks }: Blueprint,
-  { reference, apiVersion }: Awaited<ReturnType<typeof findImage>>,
+  blueprint: Blueprint,
   successors: ReadonlyMap<string, string>,
-): Promise<EngineAnswer> {
-  const query = new URLSearchParams({ name, ...(platform !== null && { platform }) });
-  const host = withSuccessors(hostConfig, successors);
+): Promise<ContainerSpec> {
+  const { name, platform, config, hostConfig, networks, imageReference, imageId } = blueprint;
+  // The old reference, so that the container looks as before; the image's id if the reference has another image now.
+  const isSame = runsImage(blueprint, await engine.inspectImage(imageReference));
   const endpoints = Object.entries(networks);
   const first = firstNetwork(networks, hostConfig);
-  const all = takesAllNetworks(apiVersion);
+  const all = takesAllNetworks(engine.apiVersion);
   const mac = first === undefined ? undefined : networks[first]?.MacAddress;
-  return askApi(engine, {
-    method: 'POST',
-    path: `/containers/create?${query}`,
-    body: withinRange({
-      ...config,
-      Image: reference,
-      ...(!all && mac ? { MacAddress: mac } : {}),
-      HostConfig: host,
-      NetworkingConfig: {
-        EndpointsConfig: Object.fromEntries(all ? endpoints : endpoints.filter(([name]) => name === first)),
-      },
-    }),
-    deadlineMs: createDeadlineMs,
+  return withinRange({
+    ...config,
+    ...{ name, platform },
+    Image: isSame ? imageReference : imageId,
+    ...(!all && mac ? { MacAddress: mac } : {}),
+    HostConfig: withSuccessors(hostConfig, successors),
+    NetworkingConfig: {
+      EndpointsConfig: Object.fromEntries(all ? endpoints : endpoints.filter(([name]) => name === first)),
+    },
   });
 }
 
 /** Before API 1.44 the engine takes one network at creation; the others are connected one by one. */
-async function complete(engine: Engine, blueprint: Blueprint, id: string, apiVersion: string): Promise<void> {
-  const { networks, hostConfig, copied } = blueprint;
-  if (!takesAllNetworks(apiVersion)) {
-    const first = firstNetwork(networks, hostConfig);
-    for (const [name, endpoint] of Object.entries(networks)) {
-      if (name === first) continue;
-      const answer = await connectNetwork(engine, name, id, endpoint);
-      if (answer.status !== 200) throw refused(blueprint, answer);
-    }
-  }
-  if (copied.length > 0) {
-    const answer = await putCopies(engine, id, copied);
-    if (answer.status !== 200) throw refused(blueprint, answer);
-  }
-}
-
-/** Puts a container, running or not, on a network; `endpoint` as in `Blueprint.networks`. Status 200 where it is done. */
-export const connectNetwork = (
+async function complete(
   engine: Engine,
-  network: string,
+  { networks, hostConfig, copied }: Blueprint,
   id: string,
-  endpoint: Json,
-): Promise<EngineAnswer> =>
-  askApi(engine, {
-    method: 'POST',
-    path: `/networks/${encodeURIComponent(network)}/connect`,
-    body: { Container: id, EndpointConfig: endpoint },
-  });
+): Promise<void> {
+  const first = firstNetwork(networks, hostConfig);
+  const others = Object.entries(networks).filter(([name]) => name !== first);
+  if (!takesAllNetworks(engine.apiVersion))
+    for (const [name, endpoint] of others) await engine.connectNetwork(name, id, endpoint as Json);
+  if (copied.length > 0) await putCopies(engine, id, copied);
+}
 
 /** The container that has the name now, where it is the old one or one made from its blueprint. */
 async function findTwin(
   engine: Engine,
   { id, name, config, ...image }: Blueprint,
 ): Promise<{ id: string; started: boolean } | null> {
-  const answer = await readApi(engine, `/containers/${encodeURIComponent(name)}/json`);
-  if (answer.status !== 200) return null;
-  const found = containerIn(engine, answer.body);
-  if (found.Id === id) return { id, started: true };
+  const its = await engine.inspectContainer(name);
+  if (its === null) return null;
+  if (its.id === id) return { id, started: true };
   const labels = (config.Labels ?? {}) as Record<string, string>;
-  const its = readContainer(found);
   const same = runSameImage(its, image) && sameLabels(its.labels, labels);
   return same ? { id: its.id, started: hasStarted(its) } : null;
 }
@@ -134,13 +104,9 @@ function sameLabels(one: Record<string, string>, other: Record<string, string>):
   return keys.length === Object.keys(other).length && keys.every((key) => one[key] === other[key]);
 }
 
-/** Never with its volumes: they are the old container's. */
-async function remove(engine: Engine, id: string): Promise<void> {
-  await askApi(engine, { method: 'DELETE', path: `/containers/${id}?force=1&v=0` });
-}
-
-const refused = ({ name }: Blueprint, answer: EngineAnswer): UpdateError =>
-  new UpdateError('containers-not-restored', `${name} could not be recreated: ${refusal(answer)}`);
+/** Keeps the volumes: they are the old container's. */
+const remove = (engine: Engine, id: string): Promise<void> =>
+  engine.removeContainer(id, { force: true, keepsVolumes: true });
 
 function firstNetwork(networks: Blueprint['networks'], { NetworkMode }: Json): string | undefined {
   const names = Object.keys(networks);

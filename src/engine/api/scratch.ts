@@ -1,13 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Engine } from '../cli/engine.ts';
-import { refusal } from '../http/fault.ts';
-import type { EngineAnswer } from '../http/request.ts';
+import { engineErrorIn, unless } from '../http/engine-error.ts';
 import { object } from '../json.ts';
-import { askApi, notDone } from './api.ts';
 import type { Blueprint } from './blueprint.ts';
-import { mendArchives } from './container-file.ts';
+import { adviseOnArchives } from './container-file.ts';
 import { type CopiedFile, copiedArchive } from './copied-files.ts';
-import { listContainers } from './query.ts';
 
 /**
  * The label of a container that only exists to be copied from or to, or to read and write files: the project it was made
@@ -37,25 +34,23 @@ export async function createScratch(
   madeFor: string,
   { platform = null, label = scratchLabel, config = {}, hostConfig = {} }: ScratchOptions = {},
 ): Promise<string | null> {
-  const query = new URLSearchParams(platform === null ? {} : { platform });
   hasMade ||= label === scratchLabel;
   const labels = { [label]: madeFor, ...(label === scratchLabel && { [makerLabel]: maker }) };
-  const answer = await askApi(engine, {
-    method: 'POST',
-    path: `/containers/create?${query}`,
-    body: {
-      Image: image,
-      // The engine creates no container without a command, and an image may have none.
-      Cmd: ['-'],
-      ...config,
-      Labels: { ...object(config.Labels), ...labels },
-      HostConfig: { NetworkMode: 'none', ...hostConfig },
-    },
-  });
+  const spec = {
+    platform,
+    Image: image,
+    // The engine creates no container without a command, and an image may have none.
+    Cmd: ['-'],
+    ...config,
+    Labels: { ...object(config.Labels), ...labels },
+    HostConfig: { NetworkMode: 'none', ...hostConfig },
+  };
   // A missing log plugin, or container whose volumes are shared, is a 404 as well.
-  if (answer.status === 404 && !/plugin|such container/i.test(refusal(answer))) return null;
-  if (answer.status !== 201) throw notDone(`create a container from ${image}`, answer);
-  return String(JSON.parse(answer.body.toString()).Id);
+  return engine.createContainer(spec).catch((error) => {
+    const cause = engineErrorIn(error);
+    if (cause?.code === 'not-found' && !/plugin|such container/i.test(cause.message)) return null;
+    throw error;
+  });
 }
 
 /**
@@ -72,9 +67,7 @@ export async function tryScratch(
   // Without the updater's own image, the settings cannot be tried.
   if (id === null) return;
   try {
-    const start = { method: 'POST', path: `/containers/${id}/start` } as const;
-    const answer = await askApi(engine, { ...start, deadlineMs: Number.POSITIVE_INFINITY });
-    if (answer.status >= 400) throw notDone('start a helper container', answer);
+    await engine.startContainer(id, { deadlineMs: Number.POSITIVE_INFINITY });
   } finally {
     // A start that hangs would delay the removal.
     removeScratch(engine.uncancellable(), id).catch(() => {});
@@ -83,8 +76,7 @@ export async function tryScratch(
 
 /** Removes it with its anonymous volumes; a container that is gone, or just being removed, counts as removed. @throws UpdateError engine-unavailable */
 export async function removeScratch(engine: Engine, id: string): Promise<void> {
-  const answer = await askApi(engine, { method: 'DELETE', path: `/containers/${id}?force=1&v=1` });
-  if (answer.status >= 400 && ![404, 409].includes(answer.status)) throw notDone(`remove ${id}`, answer);
+  await engine.removeContainer(id, { force: true }).catch(unless('conflict'));
 }
 
 /** Removes the scratch containers that killed runs have made for that project, or to see that path, and left. */
@@ -97,16 +89,14 @@ export async function removeOwnScratches(engine: Engine): Promise<void> {
 }
 
 async function removeLabelled(engine: Engine, label: string): Promise<void> {
-  for (const { id } of await listContainers(engine, { label: [label] })) await removeScratch(engine, id);
+  for (const { id } of await engine.listContainers({ label: [label] })) await removeScratch(engine, id);
 }
 
 /** Copies the files into a container, running or not, as compose did. @throws UpdateError engine-unavailable */
-export const putCopies = (engine: Engine, id: string, copied: readonly CopiedFile[]): Promise<EngineAnswer> =>
-  askApi(engine, {
-    method: 'PUT',
-    path: `/containers/${id}/archive?path=${encodeURIComponent('/')}`,
-    body: copiedArchive(copied),
-  });
+export async function putCopies(engine: Engine, id: string, copied: readonly CopiedFile[]): Promise<void> {
+  const file = copied.map(({ path }) => path).join(', ');
+  await engine.putArchive(id, copiedArchive(copied), { file }).catch(adviseOnArchives);
+}
 
 /**
  * Sees, before anything is stopped, that the engine puts a container's copied files into one made from its image. Compose
@@ -116,7 +106,7 @@ export const putCopies = (engine: Engine, id: string, copied: readonly CopiedFil
  */
 export async function proveCopies(
   engine: Engine,
-  { name, imageId, platform, copied }: Blueprint,
+  { imageId, platform, copied }: Blueprint,
   project: string,
 ): Promise<void> {
   if (copied.length === 0) return;
@@ -124,10 +114,7 @@ export async function proveCopies(
   // Whether there is a way back to an image that is gone is told elsewhere.
   if (scratch === null) return;
   try {
-    const answer = await putCopies(engine, scratch, copied);
-    if (answer.status === 200) return;
-    const paths = copied.map(({ path }) => path).join(', ');
-    throw notDone(`copy ${paths} into a container like ${name}`, answer, { advice: mendArchives });
+    await putCopies(engine, scratch, copied);
   } finally {
     await removeScratch(engine.uncancellable(), scratch).catch(() => {});
   }

@@ -1,15 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { EngineFault, refusal } from '../http/fault.ts';
-import {
-  type EngineAnswer,
-  type EngineQuestion,
-  type Filters,
-  filtered,
-  requestName,
-} from '../http/request.ts';
-import { type Json, object, parseObject } from '../json.ts';
+import type { CallOptions, Filters } from '../engine-api.ts';
+import { type EngineCallName, engineCalls } from '../engine-calls.ts';
+import { type EngineError, engineErrorIn, unless } from '../http/engine-error.ts';
+import type { EngineAnswer } from '../http/request.ts';
+import { type Json, object } from '../json.ts';
 import {
   readAll,
   readNode,
@@ -21,9 +17,6 @@ import {
   type SwarmService,
   type SwarmTask,
 } from '../swarm.ts';
-import { askApi, notDone } from './api.ts';
-
-type Question = Omit<EngineQuestion, 'deadlineMs' | 'signal'>;
 
 /** What this engine is to its Swarm. */
 export interface SwarmPlace {
@@ -36,73 +29,73 @@ export interface SwarmPlace {
 /** So long a Swarm without a leader is waited for. */
 const leaderlessMs = 60_000;
 const pauseMs = 500;
-/** A manager that has lost its leader lets a call hang. */
-const callMs = 25_000;
 
 /** What a manager says while there is no leader, or the leader that was asked is one no more. */
 const leaderless =
   /does not have a leader|context deadline exceeded|lost leadership|no longer the leader|raft: (?:stopped|failed)|code = (?:Unavailable|DeadlineExceeded|Canceled)|context canceled|connection (?:refused|error|reset)|transport is closing|election|proposal dropped/i;
 
 /**
- * Asks a manager. What an election has swallowed is asked again, here and nowhere else; so a write may have been done when
- * it is asked for once more, which then says `out of sequence` or `already exists`: whoever wrote it reads it again.
+ * Sends a call to a manager, and repeats it after an election, here and nowhere else; so a write may have been done when
+ * it is sent again, and then fails with `out of sequence` or `already exists`: whoever wrote it reads it again.
  * @throws UpdateError engine-unavailable, Cancelled
  */
-async function askSwarm(engine: Engine, asked: Question): Promise<EngineAnswer> {
-  const endsAt = performance.now() + leaderlessMs;
-  for (;;) {
-    const answer = await askApi(engine, { ...asked, deadlineMs: callMs }).catch((error) => {
-      const { cause } = Object(error) as { cause?: unknown };
-      if (cause instanceof EngineFault && cause.kind === 'late') return null;
-      throw error;
-    });
-    if (answer !== null && !isLeaderless(answer)) return answer;
-    if (performance.now() > endsAt) {
-      const why = answer === null ? 'no answer' : refusal(answer);
-      const message = `no leader of the Swarm answers (${requestName(asked)}: ${why})`;
+async function requestSwarm(
+  engine: Engine,
+  name: EngineCallName,
+  options: CallOptions = {},
+): Promise<EngineAnswer> {
+  for (const endsAt = performance.now() + leaderlessMs; ; await sleep(pauseMs)) {
+    try {
+      return await engine.request(name, options);
+    } catch (error) {
+      const cause = engineErrorIn(error);
+      if (!isLeaderless(cause)) throw error;
+      if (performance.now() <= endsAt) continue;
+      const why = cause.code === 'late' ? 'no answer' : cause.message;
+      const message = `no leader of the Swarm answers (${engineCalls[name].call}: ${why})`;
       const advice = 'Check docker node ls on a manager, then run {command} again.';
       throw new UpdateError('engine-unavailable', message, { advice });
     }
-    await sleep(pauseMs);
   }
 }
 
-const isLeaderless = (answer: EngineAnswer): boolean =>
-  (answer.status === 500 || answer.status === 503) && leaderless.test(refusal(answer));
+const isLeaderless = (error: EngineError | null): error is EngineError =>
+  error?.code === 'late' ||
+  ([500, 503].includes(error?.status ?? 0) && leaderless.test(error?.message ?? ''));
 
-async function get(engine: Engine, path: string): Promise<unknown> {
-  const answer = await askSwarm(engine, { method: 'GET', path });
-  if (answer.status === 200) return JSON.parse(answer.body.toString());
-  if (answer.status === 404) return null;
-  throw notDone(`answer (${requestName({ method: 'GET', path })})`, answer);
+async function get(engine: Engine, name: EngineCallName, filters?: Filters): Promise<unknown> {
+  const { status, body } = await requestSwarm(engine, name, filters && { filters });
+  return status === 404 ? null : JSON.parse(body.toString());
 }
 
 /** Null if the engine is no manager of a Swarm, or may not be asked. @throws UpdateError engine-unavailable */
 export async function swarmPlace(engine: Engine): Promise<SwarmPlace | null> {
-  const answer = await askApi(engine, { method: 'GET', path: '/swarm', deadlineMs: callMs });
-  if (answer.status !== 200 && !isLeaderless(answer)) return null;
-  const swarm = object(await get(engine, '/swarm'));
-  const info = object(parseObject((await askApi(engine, { method: 'GET', path: '/info' })).body.toString()));
+  const isManager = await engine.request('inspectSwarm').catch((error) => {
+    const cause = engineErrorIn(error);
+    if (cause?.status == null) throw error;
+    return isLeaderless(cause) || null;
+  });
+  if (isManager === null) return null;
+  const swarm = object(await get(engine, 'inspectSwarm'));
+  const info = await engine.getInfo();
   const { TaskHistoryRetentionLimit } = object(object(swarm.Spec).Orchestration);
   return { node: String(object(info.Swarm).NodeID ?? ''), history: Number(TaskHistoryRetentionLimit ?? 5) };
 }
 
 /** @param filters such as `{ label: ['com.docker.stack.namespace=svc'] }` */
 export const listServices = async (engine: Engine, filters: Filters): Promise<SwarmService[]> =>
-  readAll(await get(engine, filtered('/services', filters)), readService);
+  readAll(await get(engine, 'listServices', filters), readService);
 
 /** Those that have ended too, as long as Swarm remembers them. @param services by id or name */
 export const listTasks = async (engine: Engine, services: readonly string[]): Promise<SwarmTask[]> =>
-  services.length === 0
-    ? []
-    : readAll(await get(engine, filtered('/tasks', { service: services })), readTask);
+  services.length === 0 ? [] : readAll(await get(engine, 'listTasks', { service: services }), readTask);
 
 export const listNodes = async (engine: Engine): Promise<SwarmNode[]> =>
-  readAll(await get(engine, '/nodes'), readNode);
+  readAll(await get(engine, 'listNodes'), readNode);
 
 /** The config of that very name; null if there is none. */
 export async function findConfig(engine: Engine, name: string): Promise<SwarmConfig | null> {
-  const found = readAll(await get(engine, filtered('/configs', { name: [name] })), readSwarmConfig);
+  const found = readAll(await get(engine, 'listConfigs', { name: [name] }), readSwarmConfig);
   return found.find((each) => each.name === name) ?? null;
 }
 
@@ -117,10 +110,9 @@ const configBody = ({ name, labels, data }: ConfigSpec) => ({
 /** Whether it was made: `taken` where there is one of that name. @throws UpdateError engine-unavailable */
 export async function createConfig(engine: Engine, config: ConfigSpec): Promise<'made' | 'taken'> {
   const body = configBody(config);
-  const answer = await askSwarm(engine, { method: 'POST', path: '/configs/create', body });
-  if (answer.status === 201) return 'made';
-  if (answer.status === 409) return 'taken';
-  throw notDone(`create the config ${config.name}`, answer);
+  const options = { params: { name: config.name }, body };
+  const made = await requestSwarm(engine, 'createConfig', options).catch(unless('conflict'));
+  return made === null ? 'taken' : 'made';
 }
 
 /** Writes labels if the config is still as it was read. @throws UpdateError engine-unavailable */
@@ -130,14 +122,12 @@ export async function relabelConfig(
   labels: Readonly<Record<string, string>>,
 ): Promise<'written' | 'moved'> {
   const body = configBody({ name, labels, data });
-  const asked: Question = { method: 'POST', path: `/configs/${id}/update?version=${version}`, body };
-  return written(await askSwarm(engine, asked), `change the config ${name}`);
+  return write(engine, 'updateConfig', { params: { id, name }, query: { version: `${version}` }, body });
 }
 
 /** One that is gone is gone. */
 export async function removeConfig(engine: Engine, { id, name }: SwarmConfig): Promise<void> {
-  const answer = await askSwarm(engine, { method: 'DELETE', path: `/configs/${id}` });
-  if (answer.status >= 300 && answer.status !== 404) throw notDone(`remove the config ${name}`, answer);
+  await requestSwarm(engine, 'removeConfig', { params: { id, name } });
 }
 
 /** @param headers a login for the registry, which Swarm keeps in the service. @throws UpdateError engine-unavailable */
@@ -146,9 +136,9 @@ export async function createService(
   spec: Json,
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const answer = await askSwarm(engine, { method: 'POST', path: '/services/create', body: spec, headers });
-  // Asked for once more: it is there.
-  if (answer.status >= 300 && answer.status !== 409) throw notDone(`create the service ${spec.Name}`, answer);
+  const options = { params: { name: String(spec.Name) }, body: spec, headers };
+  // The request was repeated, and the service exists.
+  await requestSwarm(engine, 'createService', options).catch(unless('conflict'));
 }
 
 /** Writes a service's spec if it is still as it was read. @throws UpdateError engine-unavailable */
@@ -158,23 +148,25 @@ export async function updateService(
   spec: Json,
   headers: Readonly<Record<string, string>>,
 ): Promise<'written' | 'moved'> {
-  const asked: Question = {
-    method: 'POST',
-    path: `/services/${id}/update?version=${version}`,
-    body: spec,
-    headers,
-  };
-  return written(await askSwarm(engine, asked), `change the service ${name}`);
+  const query = { version: `${version}` };
+  return write(engine, 'updateService', { params: { id, name }, query, body: spec, headers });
 }
 
-function written(answer: EngineAnswer, what: string): 'written' | 'moved' {
-  if (answer.status < 300) return 'written';
-  if (/out of sequence/.test(refusal(answer))) return 'moved';
-  throw notDone(what, answer);
+async function write(
+  engine: Engine,
+  name: EngineCallName,
+  options: CallOptions,
+): Promise<'written' | 'moved'> {
+  try {
+    await requestSwarm(engine, name, options);
+    return 'written';
+  } catch (error) {
+    if (/out of sequence/.test(engineErrorIn(error)?.message ?? '')) return 'moved';
+    throw error;
+  }
 }
 
 /** One that is gone is gone. */
 export async function removeService(engine: Engine, id: string): Promise<void> {
-  const answer = await askSwarm(engine, { method: 'DELETE', path: `/services/${encodeURIComponent(id)}` });
-  if (answer.status >= 300 && answer.status !== 404) throw notDone('remove a service', answer);
+  await requestSwarm(engine, 'removeService', { params: { id } });
 }

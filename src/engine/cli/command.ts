@@ -118,3 +118,5 @@ export async function runCommand(
   const stderr = tail.join('\n') || (exitCode === null ? (why ?? '') : '');
   return { exitCode, stdout, stderr, ...ended };
 }
+
+export const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.trim() ?? '';

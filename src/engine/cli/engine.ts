@@ -1,18 +1,25 @@
-// The agent's first door to the engine: commands, docker's and compose's. Whatever compose does goes by it, because only
-// compose knows how, and so do the few rare things that a command says best.
+// The updater's engine: the API, and the commands of compose and stacks, which only docker's own programs can carry out.
 
 import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cancelled, Interrupted } from '../../core/progress/stops.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
+import { EngineApi } from '../engine-api.ts';
+import type { EngineCall, EngineTimeouts } from '../engine-calls.ts';
 import { EngineClient } from '../http/client.ts';
+import { EngineError, engineErrorIn, isAbsence, refusalError } from '../http/engine-error.ts';
+import { type EngineAnswer, type EngineQuestion, requestName } from '../http/request.ts';
 import { type EngineTarget, engineTarget } from '../http/target.ts';
-import { isPodman } from '../podman.ts';
+import { letThrough } from '../proxy-refusal.ts';
+import { loginFor, type RegistryLogin } from '../registry-login.ts';
 import { logTiming } from '../timing.ts';
-import { type CommandOptions, type CommandResult, runCommand } from './command.ts';
+import { type CommandOptions, type CommandResult, lastLine, runCommand } from './command.ts';
 import { withoutCancelled } from './compose-output.ts';
-import { isSocketGone, lastLine, unreachable } from './unreachable.ts';
+
+/** The digest of a tag in its registry; `none` if the registry has no such tag; null if it is not known. */
+export type RemoteDigest = { digest: string } | 'none' | null;
 
 /** How to reach the engine: always by flags, never by variables that compose could pass on to a service. */
 export interface EngineAddress {
@@ -44,11 +51,22 @@ function dockerProgram(): string {
 }
 
 const queryDeadlineMs = 30_000;
+const timeouts: EngineTimeouts = {
+  query: queryDeadlineMs,
+  registry: 15_000,
+  work: queryDeadlineMs,
+  // A busy engine takes its time to start a container.
+  start: 900_000,
+  pullSilence: 300_000,
+  logSilence: 60_000,
+};
 const awayMs = 60_000;
-const probe = ['version', '--format', '{{.Server.Version}}'];
 /** An engine that starts ends, or tells to stop, what it does not take over before that. */
 const lostSocketMs = 10_000;
 const maxAttempts = 3;
+/** An engine returns 500 for a container that is being removed, until it is gone. */
+const maxReadings = 20;
+const readingPauseMs = 250;
 /** An engine that is shutting down, or starting, takes connections and does not answer. */
 const probeMs = 4_000;
 const probePauseMs = 1_000;
@@ -80,25 +98,25 @@ interface EngineOptions {
 
 /** What all views of one engine share. */
 interface SharedState {
-  answeredOnce: boolean;
-  api?: EngineClient;
-  /** Since when the engine has not answered the calls that wait for it; told once, however many wait. */
+  readonly client: EngineClient;
+  hasAnswered: boolean;
+  /** Since when the engine has not answered, by `performance.now()`; it is logged once, however many calls wait. */
   awaySince: number | null;
   readonly shutdown: AbortController;
 }
 
-/** The engine's command line. Every call has a deadline and ends with the abort signal. */
-export class Engine {
+/**
+ * The updater's engine: its API, and the `docker` command for compose and stacks. Every call has a deadline and ends with the abort
+ * signal. Calls wait for an engine that stops answering. Methods throw UpdateError, whose cause is the EngineError; streams throw EngineError.
+ */
+export class Engine extends EngineApi {
   readonly address: EngineAddress;
   readonly signal: AbortSignal | undefined;
   readonly #options: EngineOptions;
   readonly #shared: SharedState;
 
-  constructor(
-    address: EngineAddress,
-    options: EngineOptions,
-    shared: SharedState = { answeredOnce: false, awaySince: null, shutdown: new AbortController() },
-  ) {
+  constructor(address: EngineAddress, options: EngineOptions, shared: SharedState = newState(address)) {
+    super(address.host, { client: shared.client, timeouts });
     this.address = address;
     this.signal = options.signal;
     this.#options = options;
@@ -128,25 +146,45 @@ export class Engine {
 
   /** Where its API is. @throws UpdateError engine-unavailable */
   get target(): EngineTarget {
-    try {
-      return engineTarget(this.address.host, this.address.tls);
-    } catch (cause) {
-      throw new UpdateError('engine-unavailable', (cause as Error).message, {
-        cause,
-        advice: 'Set DOCKER_HOST to the socket (unix://) or to a tcp:// address of the engine.',
-      });
+    return targetOf(this.address);
+  }
+
+  /** Waits for an engine that stopped answering, then repeats the request. */
+  protected override async exchange(call: EngineCall, question: EngineQuestion): Promise<EngineAnswer> {
+    const name = requestName(question);
+    const { repeat = question.method === 'GET' ? 'failed' : 'lost' } = call;
+    let readings = 0;
+    for (let attempt = 1; ; ) {
+      try {
+        const beganAt = performance.now();
+        const answer = await super.exchange(call, { ...question, signal: this.aborted });
+        logTiming(name, beganAt, `status ${answer.status}`);
+        if (isAbsence(answer)) throw new EngineError('unreachable', refusalError(name, answer).message);
+        this.#noteAnswer();
+        readings += 1;
+        if (answer.status < 500 || repeat !== 'failed' || readings >= maxReadings) return answer;
+        await sleep(readingPauseMs);
+      } catch (cause) {
+        if (this.aborted.aborted) throw this.abortion;
+        if (!(cause instanceof EngineError)) throw cause;
+        if (cause.code !== 'unreachable' && cause.code !== 'not-an-engine') throw this.explain(cause);
+        attempt += 1;
+        if (attempt > maxAttempts || repeat === 'never' || !this.#shared.hasAnswered) {
+          const message = `the engine does not answer (${name}): ${cause.message}`;
+          throw new UpdateError('engine-unavailable', message, { cause });
+        }
+        await this.#awaitReturn();
+      }
     }
   }
 
-  /** Its API, for what no command can do, or takes ten times as long for. @throws UpdateError engine-unavailable */
-  get api(): EngineClient {
-    this.#shared.api ??= new EngineClient(this.target, queryDeadlineMs);
-    return this.#shared.api;
-  }
-
-  /** Whether it is Podman that answers as Docker's engine does. */
-  get isPodman(): boolean {
-    return isPodman(this.#shared.api?.about ?? {});
+  protected override explain(cause: EngineError, purpose?: string): UpdateError {
+    const { code, message } = cause;
+    if (code === 'unsupported') return new UpdateError('engine-version', message, { cause });
+    if (code === 'refused-by-proxy' && Number(cause.status) < 500)
+      return new UpdateError('engine-unavailable', message, { cause, advice: letThrough });
+    const text = purpose === undefined ? message : `the engine failed to ${purpose}: ${message}`;
+    return new UpdateError('engine-unavailable', text, { cause });
   }
 
   /** Runs `docker …` and gives its result back, whatever its exit code. Throws when the engine stays away. */
@@ -159,7 +197,7 @@ export class Engine {
         const message = `the engine did not answer within ${queryDeadlineMs / 1000} s (docker ${args[0]})`;
         throw new UpdateError('engine-unavailable', message);
       }
-      const hasAnswered = this.#shared.answeredOnce || this.#shared.api?.about != null;
+      const { hasAnswered } = this.#shared;
       if (result.exitCode === 0 || !hasAnswered || !isConnectionLost(result.stderr)) return result;
       await this.#awaitReturn();
       if (options.repeatable === false || attempt >= maxAttempts) return result;
@@ -176,23 +214,40 @@ export class Engine {
     return result.stdout;
   }
 
-  /**
-   * Tries whether the engine is there, may be used and fits, and gives the version of the docker command.
-   * Refusals: no-socket, socket-denied, engine-version.
-   */
-  async check(): Promise<string> {
-    const result = await this.call(['version', '--format', '{{json .}}']);
-    if (result.exitCode !== 0) throw unreachable(this.address.host, result.stderr);
-    const { Client, Server } = JSON.parse(result.stdout);
-    if (!Server) throw unreachable(this.address.host, result.stderr);
-    this.#shared.answeredOnce = true;
-    return String(Client?.Version);
+  /** The credentials of the updater's own configuration for the registry of an image. */
+  ownLogin(repository: string): Promise<RegistryLogin | null> {
+    return loginFor(repository, join(this.address.configDirectory, 'config.json'));
   }
 
-  /** Whether it answers right now; asked even after the abort signal. */
-  async answers(): Promise<boolean> {
-    const result = await this.#run(probe, { deadlineMs: probeMs }, null);
-    return result.exitCode === 0;
+  /**
+   * The digest that a tag, or a digest, has in its registry now. A failed request is no reason to end a run.
+   * @throws Cancelled, Interrupted
+   */
+  async findRemoteDigest({ repository, tag }: { repository: string; tag: string }): Promise<RemoteDigest> {
+    const reference = `${repository}${tag.includes(':') ? '@' : ':'}${tag}`;
+    try {
+      const { digest } = await this.inspectRemoteImage(reference, await this.ownLogin(repository));
+      return { digest };
+    } catch (error) {
+      if (!(error instanceof UpdateError)) throw error;
+      // Another server than a registry may respond with 404, too.
+      const { code, message } = engineErrorIn(error) ?? error;
+      return code === 'not-found' && /manifest unknown|not found/i.test(message) ? 'none' : null;
+    }
+  }
+
+  /** Whether it answers right now, also after the abort signal. */
+  answers(signal?: AbortSignal): Promise<boolean> {
+    const probe = {
+      method: 'GET',
+      path: '/version',
+      deadlineMs: probeMs,
+      ...(signal && { signal }),
+    } as const;
+    return this.client.ask(probe).then(
+      ({ status }) => status < 500,
+      () => false,
+    );
   }
 
   /**
@@ -241,14 +296,10 @@ export class Engine {
   async #awaitReturn(): Promise<void> {
     const known = this.#shared;
     for (const end = performance.now() + awayMs; performance.now() < end; await sleep(500)) {
-      const result = await this.#run(probe, { deadlineMs: probeMs });
-      if (result.aborted) throw this.abortion;
-      if (result.exitCode === 0) {
-        // If the engine answers at the first look, the lost connection was one to a registry: then there is nothing to tell.
-        if (known.awaySince !== null) this.#options.onAway?.('the engine answers again; continuing');
-        known.awaySince = null;
-        return;
-      }
+      const isBack = await this.answers(this.aborted);
+      if (this.aborted.aborted) throw this.abortion;
+      // If the engine answers the first probe, the lost connection was one to a registry, and nothing is logged.
+      if (isBack) return this.#noteAnswer();
       if (known.awaySince === null)
         this.#options.onAway?.(`the engine stopped answering; waiting up to ${awayMs / 1000} s for it`);
       known.awaySince ??= performance.now();
@@ -261,4 +312,39 @@ export class Engine {
     const message = `the engine stopped answering and did not return within ${awayMs / 1000} s`;
     throw new UpdateError('engine-unavailable', message);
   }
+
+  /** Any answer ends an outage, also if the call that waited for it was cancelled: the next outage is logged again. */
+  #noteAnswer(): void {
+    const { awaySince } = this.#shared;
+    this.#shared.awaySince = null;
+    this.#shared.hasAnswered = true;
+    if (awaySince !== null) this.#options.onAway?.('the engine answers again; continuing');
+  }
+}
+
+const newState = (address: EngineAddress): SharedState => ({
+  client: new EngineClient(() => targetOf(address), queryDeadlineMs),
+  hasAnswered: false,
+  awaySince: null,
+  shutdown: new AbortController(),
+});
+
+function targetOf({ host, tls }: EngineAddress): EngineTarget {
+  try {
+    return engineTarget(host, tls);
+  } catch (cause) {
+    throw new UpdateError('engine-unavailable', (cause as Error).message, {
+      cause,
+      advice: 'Set DOCKER_HOST to the socket (unix://) or to a tcp:// address of the engine.',
+    });
+  }
+}
+
+/**
+ * Whether the socket has no name any more on the host: one that was mounted as a file leads nowhere once an engine with
+ * live-restore has made a new one.
+ */
+async function isSocketGone(host: string): Promise<boolean> {
+  const found = await stat(host.replace(/^unix:\/\//, '')).catch(() => null);
+  return found?.isSocket() === true && found.nlink === 0;
 }

@@ -1,4 +1,4 @@
-import { EngineFault, refusal } from './fault.ts';
+import { EngineError, refusal } from './engine-error.ts';
 
 /**
  * Between these the answers have the shape that is read here. An engine of 2017 speaks the oldest; of the newest, since
@@ -10,13 +10,13 @@ const newest = '1.51';
 /**
  * The version of the API to speak with an engine, by what it says of itself: the newest that both know, so that a newer
  * engine answers as it did when this was written. Null if the engine does not report it: it takes its newest then.
- * @throws EngineFault if the engine is too old
+ * @throws EngineError if the engine is too old
  */
 export function apiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown>): string | null {
   if (!isVersion(ApiVersion)) return null;
   if (!isAtLeast(ApiVersion, oldest)) {
     const message = `the engine is too old: it supports API ${ApiVersion}, but at least ${oldest} is required`;
-    throw new EngineFault('refused', message);
+    throw new EngineError('unsupported', message);
   }
   // An engine that no longer speaks what is known here is spoken to in the version that is nearest to it.
   const wanted = isVersion(MinAPIVersion) && !isAtLeast(newest, MinAPIVersion) ? MinAPIVersion : newest;

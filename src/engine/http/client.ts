@@ -1,5 +1,6 @@
+import { Readable } from 'node:stream';
 import { apiVersion, inVersion, isVersionRefusal } from './api-version.ts';
-import { EngineFault, refusalFault } from './fault.ts';
+import { EngineError, refusalError } from './engine-error.ts';
 import { objectOf } from './lines.ts';
 import {
   ask,
@@ -13,9 +14,6 @@ import {
 } from './request.ts';
 import type { EngineTarget } from './target.ts';
 
-/** Without a deadline of its own, it has the client's. */
-export type Question = Omit<EngineQuestion, 'deadlineMs'> & { deadlineMs?: number };
-
 const whoAreYou = '/version';
 
 /** Of a page that a proxy sends in place of an answer, so many bytes are enough to tell what it is. */
@@ -23,25 +21,28 @@ const ofRefusal = { limit: 64 * 1024, cut: true };
 
 /**
  * The one client of the engine's API, for the updater and for the server library. Asks in the version of the API that both
- * know, which is part of the first question. All methods throw EngineFault, and the reason of the signal.
+ * know, which is part of the first question. All methods throw EngineError, and the reason of the signal.
  */
 export class EngineClient {
   /** What the engine said of itself when it was asked last; null before. */
   about: Record<string, unknown> | null = null;
-  readonly #target: EngineTarget;
+  /** The version of the API of the last answer; empty if the engine does not report it. */
+  apiVersion = '';
+  readonly #targetOf: () => EngineTarget;
   readonly #deadlineMs: number;
   /** Forgotten when no answer comes, as an engine may come back as another. */
   #version: Promise<string | null> | null = null;
 
-  constructor(target: EngineTarget, deadlineMs: number) {
-    this.#target = target;
+  /** @param deadlineMs of the question for the version */
+  constructor(targetOf: () => EngineTarget, deadlineMs: number) {
+    this.#targetOf = targetOf;
     this.#deadlineMs = deadlineMs;
   }
 
   /** Gives any answer, also a refusal. */
-  ask(question: Question): Promise<EngineAnswer> {
+  ask(question: EngineQuestion): Promise<EngineAnswer> {
     return this.#versioned(question, async (asked) => {
-      const answer = await ask(this.#target, asked);
+      const answer = await ask(this.#targetOf(), asked);
       if (question.path === whoAreYou && answer.status === 200)
         this.#version = Promise.resolve(this.#learn(answer));
       return answer;
@@ -49,23 +50,23 @@ export class EngineClient {
   }
 
   /** For an answer that goes on; a silence of more than `silenceMs` is a fault, and so is a refusal. */
-  async open(question: Question, silenceMs: number): Promise<EngineStream> {
+  async open(question: EngineQuestion, silenceMs: number): Promise<EngineStream> {
     const opened = await this.#versioned(question, async (asked) => {
-      const stream = await openStream(this.#target, asked, silenceMs);
+      const stream = await openStream(this.#targetOf(), asked, silenceMs);
       const isRefusal = stream.status >= 300;
       const refusal = isRefusal ? await bodyOf(stream, { ...asked, ...ofRefusal }, asked.deadlineMs) : null;
       return { ...stream, body: refusal ?? Buffer.alloc(0) };
     });
-    if (opened.status >= 300) throw refusalFault(requestName(question), opened);
+    if (opened.status >= 300) throw refusalError(requestName(question), opened);
     return opened;
   }
 
   /** `HEAD` is asked in no version, as the docker command does. */
   async #versioned<T extends EngineAnswer>(
-    question: Question,
+    question: EngineQuestion,
     send: (asked: EngineQuestion) => Promise<T>,
   ): Promise<T> {
-    const { deadlineMs = this.#deadlineMs, method, path } = question;
+    const { deadlineMs, method, path, body } = question;
     const endsAt = performance.now() + deadlineMs;
     question.signal?.throwIfAborted();
     for (let isFirst = true; ; isFirst = false) {
@@ -74,16 +75,19 @@ export class EngineClient {
         const isPlain = path === whoAreYou || method === 'HEAD';
         const version = isPlain ? null : await inTime(this.#agree(), left(), question);
         const answer = await send({ ...question, path: inVersion(version, path), deadlineMs: left() });
-        if (!isFirst || !isVersionRefusal(answer))
-          return version === null ? answer : { ...answer, apiVersion: version };
+        if (!isFirst || body instanceof Readable || !isVersionRefusal(answer)) {
+          const { apiVersion } = answer;
+          if (!isPlain) this.apiVersion = version ?? apiVersion;
+          return { ...answer, apiVersion: version ?? apiVersion };
+        }
         // Another engine has taken the place of the one that was asked for its version.
         this.#version = null;
       } catch (error) {
-        if (!(error instanceof EngineFault)) throw error;
+        if (!(error instanceof EngineError)) throw error;
         this.#version = null;
-        if (error.kind !== 'late') throw error;
+        if (error.code !== 'late') throw error;
         const message = `the engine did not answer within ${deadlineMs / 1000} s (${requestName(question)})`;
-        throw new EngineFault('late', message, { cause: error });
+        throw new EngineError('late', message, { cause: error });
       }
     }
   }
@@ -91,7 +95,7 @@ export class EngineClient {
   /** Null if the engine does not report it, or a proxy blocks the request: the engine then uses its newest. */
   #agree(): Promise<string | null> {
     const asked = { method: 'GET', path: whoAreYou, deadlineMs: this.#deadlineMs } as const;
-    this.#version ??= ask(this.#target, asked).then((answer) =>
+    this.#version ??= ask(this.#targetOf(), asked).then((answer) =>
       answer.status === 200 ? this.#learn(answer) : null,
     );
     return this.#version;

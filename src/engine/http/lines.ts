@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
-import { EngineFault } from './fault.ts';
+import { EngineError } from './engine-error.ts';
 
 /** UTF-16 code units; more than a line of any log or stream of the engine has. */
 const longestLine = 1024 * 1024;
@@ -43,14 +43,14 @@ export async function* linesOfStream(chunks: AsyncIterable<Buffer>): AsyncGenera
   yield* lines;
 }
 
-/** The objects of a stream that has one in each line, as pulls and events have. @throws EngineFault for anything else */
+/** The objects of a stream that has one in each line, as pulls and events have. @throws EngineError for anything else */
 export async function* objectsOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Record<string, unknown>> {
   for await (const line of linesOfStream(chunks)) {
     if (line.trim() !== '') yield objectOf(line);
   }
 }
 
-/** @throws EngineFault if the text is no JSON object */
+/** @throws EngineError if the text is no JSON object */
 export function objectOf(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);
@@ -61,7 +61,7 @@ export function objectOf(text: string): Record<string, unknown> {
     // What it is instead is said below.
   }
   const message = `this is not an answer of an engine: ${text.slice(0, 100).trim()}`;
-  throw new EngineFault('away', message, { isForeign: true });
+  throw new EngineError('not-an-engine', message);
 }
 
 const headSize = 8;
@@ -85,7 +85,7 @@ export async function* logText(chunks: AsyncIterable<Buffer>): AsyncGenerator<Bu
     while (rest.length > 0) {
       if (isFramed && left === 0) {
         if (rest.length < headSize) break;
-        if (!couldBeHead(rest)) throw new EngineFault('away', 'the log contains an invalid frame');
+        if (!couldBeHead(rest)) throw new EngineError('unreachable', 'the log contains an invalid frame');
         left = rest.readUInt32BE(4);
         rest = rest.subarray(headSize);
         continue;
@@ -99,7 +99,7 @@ export async function* logText(chunks: AsyncIterable<Buffer>): AsyncGenerator<Bu
   // A terminal may have said less than a head has.
   if (isFramed === null && rest.length > 0) yield rest;
   else if (left > 0 || rest.length > 0)
-    throw new EngineFault('away', 'the log ends in the middle of a frame');
+    throw new EngineError('unreachable', 'the log ends in the middle of a frame');
 }
 
 const couldBeHead = (bytes: Buffer): boolean =>

@@ -2,7 +2,9 @@
 // break an answer off or fall silent at any byte: whatever is asked here settles all the same, and in time.
 
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
-import { EngineFault } from './fault.ts';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { EngineError } from './engine-error.ts';
 import type { EngineTarget } from './target.ts';
 
 export interface EngineQuestion {
@@ -10,7 +12,7 @@ export interface EngineQuestion {
   /** With its query. */
   path: string;
   headers?: OutgoingHttpHeaders;
-  /** Sent as JSON, bytes as a tar archive. */
+  /** Sent as JSON, bytes and streams as a tar archive. */
   body?: unknown;
   /** From the question to the end of its answer; of a stream, to the answer's head. Infinity for none. */
   deadlineMs: number;
@@ -30,7 +32,7 @@ export interface EngineAnswer {
 }
 
 export interface EngineStream extends Omit<EngineAnswer, 'body'> {
-  /** Ends with the answer. @throws EngineFault if it breaks off or stalls; the reason of the signal */
+  /** Ends with the answer. @throws EngineError if it breaks off or stalls; the reason of the signal */
   chunks: AsyncIterable<Buffer>;
   close(): void;
 }
@@ -54,7 +56,7 @@ export function openRequest(
   });
 }
 
-/** @throws EngineFault if there is no whole answer in time; the reason of the signal */
+/** @throws EngineError if there is no whole answer in time; the reason of the signal */
 export async function ask(target: EngineTarget, asked: EngineQuestion): Promise<EngineAnswer> {
   const endsAt = performance.now() + asked.deadlineMs;
   const stream = await openStream(target, asked, Number.POSITIVE_INFINITY);
@@ -64,7 +66,7 @@ export async function ask(target: EngineTarget, asked: EngineQuestion): Promise<
 
 /**
  * Asks for an answer that goes on for as long as it takes; a silence of more than `idleMs` is a fault.
- * @throws EngineFault if nothing answers in time; the reason of the signal
+ * @throws EngineError if nothing answers in time; the reason of the signal
  */
 export async function openStream(
   target: EngineTarget,
@@ -89,10 +91,12 @@ function send(
 ): { answer: Promise<IncomingMessage>; close(): void } {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   try {
-    const bytes =
-      body === undefined ? undefined : Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
-    const type = Buffer.isBuffer(body) ? 'application/x-tar' : 'application/json';
-    const described = bytes && { 'Content-Type': type, 'Content-Length': bytes.length };
+    const isArchive = Buffer.isBuffer(body) || body instanceof Readable;
+    const content = isArchive || body === undefined ? body : Buffer.from(JSON.stringify(body));
+    const described = content !== undefined && {
+      'Content-Type': isArchive ? 'application/x-tar' : 'application/json',
+      ...(Buffer.isBuffer(content) && { 'Content-Length': content.length }),
+    };
     const request = openRequest(target, path, { method, headers: { ...headers, ...described } });
     request.on('error', reject);
     // For some answers, such as a protocol change, Node only emits this event.
@@ -102,7 +106,9 @@ function send(
       answer.on('error', () => {});
       resolve(answer);
     });
-    request.end(bytes);
+    // If the engine responds before the end of a stream, its response counts.
+    if (content instanceof Readable) pipeline(content, request).catch(() => {});
+    else request.end(content);
     return { answer: promise, close: () => void request.destroy() };
   } catch (error) {
     // A path or a header that cannot be sent.
@@ -111,7 +117,7 @@ function send(
   }
 }
 
-/** The whole rest of an answer. @throws EngineFault if it has more bytes than the limit, and is not cut off there */
+/** The whole rest of an answer. @throws EngineError if it has more bytes than the limit, and is not cut off there */
 export function bodyOf(stream: EngineStream, asked: EngineQuestion, deadlineMs: number): Promise<Buffer> {
   const { limit = usualLimit, cut = false } = asked;
   const read = async () => {
@@ -123,7 +129,7 @@ export function bodyOf(stream: EngineStream, asked: EngineQuestion, deadlineMs: 
       if (size <= limit) continue;
       if (cut) break;
       const message = `the engine's answer is longer than ${limit} bytes (${requestName(asked)})`;
-      throw new EngineFault('too-big', message);
+      throw new EngineError('too-big', message);
     }
     return Buffer.concat(chunks).subarray(0, limit);
   };
@@ -159,7 +165,7 @@ export async function inTime<T>(
   const abort = () => reject(signal?.reason);
   const late = () =>
     reject(
-      new EngineFault(
+      new EngineError(
         'late',
         `the engine did not answer within ${deadlineMs / 1000} s (${requestName(asked)})`,
       ),
@@ -170,20 +176,13 @@ export async function inTime<T>(
   try {
     return await Promise.race([ended, work]);
   } catch (error) {
-    if (error instanceof EngineFault || (signal?.aborted && error === signal.reason)) throw error;
-    throw new EngineFault('away', wordsOf(error), { cause: error });
+    if (error instanceof EngineError || (signal?.aborted && error === signal.reason)) throw error;
+    throw new EngineError('unreachable', wordsOf(error), { cause: error });
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', abort);
   }
 }
-
-/** Such as `{ label: ['svc.role=worker'] }`. */
-export type Filters = Readonly<Record<string, readonly string[]>>;
-
-/** A path with filters of the engine, and other parameters before them. */
-export const filtered = (path: string, filters: Filters, more: Record<string, string> = {}): string =>
-  `${path}?${new URLSearchParams({ ...more, filters: JSON.stringify(filters) })}`;
 
 /** `GET /containers/x/json`; a query may contain secrets. */
 export const requestName = ({ method, path }: Pick<EngineQuestion, 'method' | 'path'>): string =>

@@ -1,6 +1,6 @@
 import type { Channel, Release } from '../../core/release/channel.ts';
+import type { EngineApi } from '../../engine/engine-api.ts';
 import { composeLabels } from '../../engine/labels.ts';
-import type { EngineSocket } from '../../engine/socket.ts';
 import { createFeed, type Feed, type Judgement } from '../../feed/feed.ts';
 import { recallOf } from '../../provenance/channel-file.ts';
 import type { ReleaseFile } from '../../provenance/release-file.ts';
@@ -24,7 +24,7 @@ import { type FeedContext, ProvenReleases } from './proven-releases.ts';
 import { noWord, type PublisherWord, without, wordOf } from './publisher-word.ts';
 
 interface OfferContext extends FeedContext {
-  engine: EngineSocket;
+  engine: EngineApi;
   place: SurroundingsCache;
   listeners: Listeners;
   closing: AbortSignal;
@@ -134,8 +134,8 @@ export class CurrentOffer {
     const { project, service } = await place.findHome();
     const which = { project, service: settings.app ?? service, oneOff: 'False' };
     const label = Object.entries(which).map(([key, value]) => `${composeLabels[key as 'oneOff']}=${value}`);
-    const [app] = await engine.list({ label, status: ['running'] });
-    return app && (await engine.inspect(app.id))?.env;
+    const [app] = await engine.listContainers({ label, status: ['running'] });
+    return app && (await engine.inspectContainer(app.id))?.env;
   }
 
   /** The offer at one moment, its facts and its fields in the status. @param last the last run, if the caller has read it already */

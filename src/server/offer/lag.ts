@@ -1,9 +1,9 @@
 import { parseReference } from '../../core/compose/reference.ts';
 import { isAhead } from '../../core/release/channel.ts';
 import { parseTag } from '../../core/release/tag.ts';
+import type { EngineApi } from '../../engine/engine-api.ts';
 import { loginFor } from '../../engine/registry-login.ts';
 import { runsImage } from '../../engine/same-image.ts';
-import type { EngineSocket } from '../../engine/socket.ts';
 import type { Run } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Home } from '../place/home.ts';
@@ -27,13 +27,13 @@ const mayLag = ({ outcome, code }: Run): boolean =>
 
 /** Finds out whether the last run missed its target version because of a lagging tag, until the tag is moved. */
 export class LagWatch {
-  readonly #engine: EngineSocket;
+  readonly #engine: EngineApi;
   readonly #settings: Settings;
   readonly #home: () => Promise<Home>;
   /** The lag of the last finished run. */
   #left: { of: string; lag: Promise<Lag | null> } | null = null;
 
-  constructor(engine: EngineSocket, settings: Settings, home: () => Promise<Home>) {
+  constructor(engine: EngineApi, settings: Settings, home: () => Promise<Home>) {
     this.#engine = engine;
     this.#settings = settings;
     this.#home = home;
@@ -74,8 +74,8 @@ export class LagWatch {
       // after the refusal, before the tag is moved.
       const isRecent = outcome === 'refused' && Date.now() - Date.parse(endedAt ?? '') <= recentMs;
       const [image, named, refused] = await Promise.all([
-        this.#engine.image(imageId),
-        this.#engine.image(reference),
+        this.#engine.inspectImage(imageId),
+        this.#engine.inspectImage(reference),
         isRecent ? this.#remoteDigest({ repository, reference }).catch(() => null) : null,
       ]);
       // If a tag was published again with the same content, it has another digest and the run replaced nothing.
@@ -91,9 +91,9 @@ export class LagWatch {
     }
   }
 
-  /** The digest to which the tag points now. @throws EngineFault if the registry does not respond */
+  /** The digest to which the tag points now. @throws EngineError if the registry does not respond */
   async #remoteDigest({ repository, reference }: Pick<Lag, 'repository' | 'reference'>): Promise<string> {
     const login = await loginFor(repository, this.#settings.registryCredentials);
-    return this.#engine.remoteDigest(reference, login);
+    return (await this.#engine.inspectRemoteImage(reference, login)).digest;
   }
 }

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import type { Container } from '../../engine/container.ts';
-import { EngineFault } from '../../engine/http/fault.ts';
+import type { EngineApi } from '../../engine/engine-api.ts';
+import { EngineError, rejections, unless } from '../../engine/http/engine-error.ts';
 import { swarmLabels } from '../../engine/labels.ts';
-import { findOwnContainer, ownTraces } from '../../engine/own-container.ts';
-import type { EngineSocket } from '../../engine/socket.ts';
+import { ownTraces } from '../../engine/own-container.ts';
 import type { Settings } from '../contract/options.ts';
 import { type Home, noCompose, readHome } from './home.ts';
 import { engineUnreachable, HomeNotFound } from './home-not-found.ts';
@@ -13,7 +13,7 @@ import { checkMounts } from './probe.ts';
 import { swarmPeers } from './services.ts';
 
 /** Finds where the server lives, and tries whether the engine's machine has what an updater needs. @throws HomeNotFound */
-export async function findHome(engine: EngineSocket, settings: Settings): Promise<Home> {
+export async function findHome(engine: EngineApi, settings: Settings): Promise<Home> {
   const traces = await ownTraces();
   const { id } = traces;
   const isSocket = engine.path.startsWith('/');
@@ -24,16 +24,7 @@ export async function findHome(engine: EngineSocket, settings: Settings): Promis
   }
   try {
     await refusePodman(engine);
-    const own = await findOwnContainer(
-      {
-        inspect: (name) => engine.inspect(name),
-        inNetworkOf: async (id) =>
-          (await engine.list({ status: ['running'] }))
-            .filter(({ networkMode }) => networkMode === `container:${id}`)
-            .map((each) => each.id),
-      },
-      traces,
-    );
+    const own = await engine.findOwnContainer(traces);
     if (own === null) {
       throw id === null
         ? new HomeNotFound('not-compose', noCompose)
@@ -48,21 +39,21 @@ export async function findHome(engine: EngineSocket, settings: Settings): Promis
     await checkMounts(engine, home, settings.product);
     return home;
   } catch (error) {
-    throw error instanceof EngineFault ? engineUnreachable(engine, error) : error;
+    throw error instanceof EngineError ? engineUnreachable(engine, error) : error;
   }
 }
 
 /** Podman answers most of what is asked here, and the updater could not do its work there (docs/contract.md 8.24). */
-async function refusePodman(engine: EngineSocket): Promise<void> {
-  const product = await engine.product();
-  if (!product?.startsWith('Podman')) return;
+async function refusePodman(engine: EngineApi): Promise<void> {
+  await engine.getFacts().catch(unless(...rejections));
+  if (!engine.isPodman) return;
   throw new HomeNotFound(
     'no-engine',
     `the engine at ${engine.path} is Podman, but updates need Docker Engine: Podman does not report registry digests and cannot change the restart policy of a running container`,
   );
 }
 
-async function refuseSwarm(engine: EngineSocket, own: Container, settings: Settings): Promise<void> {
+async function refuseSwarm(engine: EngineApi, own: Container, settings: Settings): Promise<void> {
   const service = own.labels[swarmLabels.service];
   if (!service) return;
   throw new HomeNotFound(

@@ -1,5 +1,5 @@
-import { EngineFault } from '../../engine/http/fault.ts';
-import type { EngineSocket } from '../../engine/socket.ts';
+import type { EngineApi } from '../../engine/engine-api.ts';
+import { EngineError, type EngineErrorCode } from '../../engine/http/engine-error.ts';
 import type { Reason } from '../../wire/status.ts';
 import { manualCommands } from './manual-commands.ts';
 
@@ -29,24 +29,26 @@ export class HomeNotFound extends Error {
 }
 
 /** A proxy that does not reach its engine says 502, 503 or 504, and that may pass. */
-const isDenial = ({ status, isForeign }: EngineFault): boolean =>
-  status === 403 || (isForeign && status !== null && status < 500);
+const isDenial = ({ code, status }: EngineError): boolean =>
+  status === 403 || (code === 'refused-by-proxy' && Number(status) < 500);
+
+/** There was no response, or no complete one. */
+const noResponse: readonly (EngineErrorCode | undefined)[] = [undefined, 'unreachable', 'late', 'too-big'];
 
 /** What it means that the engine does not answer, or not as one. */
-export function engineUnreachable({ path }: Pick<EngineSocket, 'path'>, cause: unknown): HomeNotFound {
-  const fault = cause instanceof EngineFault ? cause : null;
+export function engineUnreachable({ path }: Pick<EngineApi, 'path'>, cause: unknown): HomeNotFound {
+  const fault = cause instanceof EngineError ? cause : null;
   const code = (fault?.cause as NodeJS.ErrnoException | null | undefined)?.code;
   if (code === 'EACCES' || code === 'EPERM') {
     const message = `the server does not have permission to use the engine socket ${path}`;
     return new HomeNotFound('no-engine', message, { cause });
   }
-  if (fault?.kind === 'refused' && isDenial(fault)) {
+  if (fault !== null && isDenial(fault)) {
     const message = `the proxy at ${path} rejects a request to the engine: ${fault.message}`;
     return new HomeNotFound('no-engine', message, { cause });
   }
-  const message =
-    fault?.isForeign || fault?.kind === 'refused'
-      ? `no usable engine responds at ${path}: ${fault.message}`
-      : `no engine responds at ${path}`;
+  const message = noResponse.includes(fault?.code)
+    ? `no engine responds at ${path}`
+    : `no usable engine responds at ${path}: ${fault?.message}`;
   return new HomeNotFound('no-engine', message, { mayPass: true, cause });
 }

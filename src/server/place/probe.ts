@@ -1,7 +1,7 @@
 import { type Product, svc } from '../../core/progress/product.ts';
-import { EngineFault } from '../../engine/http/fault.ts';
+import type { EngineApi } from '../../engine/engine-api.ts';
+import { EngineError, unless } from '../../engine/http/engine-error.ts';
 import { toolLabels } from '../../engine/labels.ts';
-import type { EngineSocket } from '../../engine/socket.ts';
 import type { Home } from './home.ts';
 import { HomeNotFound } from './home-not-found.ts';
 import { updaterMounts } from './updater-container.ts';
@@ -12,24 +12,24 @@ const probeLabel = 'svc-updater.probe';
 /**
  * Tries whether the engine's machine has everything that an updater gets: a container with these mounts is made of the
  * server's own image, and removed at once. Where another reason keeps it from being made, a launch will tell of it.
- * @throws HomeNotFound no-directory, no-engine; EngineFault where nothing answers, or a proxy refuses
+ * @throws HomeNotFound no-directory, no-engine; EngineError where nothing answers, or a proxy refuses
  */
 export async function checkMounts(
-  engine: EngineSocket,
+  engine: EngineApi,
   home: Home,
   { name }: Pick<Product, 'name'> = svc,
 ): Promise<void> {
-  const image = await engine.image(home.imageId);
+  const image = await engine.inspectImage(home.imageId);
   if (image === null) return;
   // What an earlier try has left goes first: where nothing can be removed, nothing more is made.
-  for (const { id } of await engine.list({ label: [`${probeLabel}=${home.project}`] }))
+  for (const { id } of await engine.listContainers({ label: [`${probeLabel}=${home.project}`] }))
     await discard(engine, id);
   // An image that compose has built carries its labels, and whoever lists the project would count the container.
   const inherited = Object.keys(image.labels).filter((name) =>
     toolLabels.some((prefix) => name.startsWith(prefix)),
   );
   try {
-    const id = await engine.create({
+    const id = await engine.createContainer({
       name: `${name}-updater-probe-${crypto.randomUUID()}`,
       Image: home.imageId,
       Cmd: ['never-started'],
@@ -38,18 +38,16 @@ export async function checkMounts(
     });
     await discard(engine, id);
   } catch (error) {
-    if (!(error instanceof EngineFault) || error.isForeign || error.kind !== 'refused') throw error;
-    if (error.status === 403) throw error;
+    const isRefusal = error instanceof EngineError && error.status !== null;
+    if (!isRefusal || error.code === 'refused-by-proxy' || error.status === 403) throw error;
     const missing = error.status === 400 ? missingPath(error.message) : null;
     if (missing !== null) throw notThere(missing, home);
   }
 }
 
-/** Another server of this instance, which tries the same, may be removing it as well. */
-async function discard(engine: EngineSocket, id: string): Promise<void> {
-  await engine.remove(id).catch((error) => {
-    if (!(error instanceof EngineFault && error.status === 409)) throw error;
-  });
+/** Another server of this instance may be removing it as well. */
+async function discard(engine: EngineApi, id: string): Promise<void> {
+  await engine.removeContainer(id).catch(unless('conflict'));
 }
 
 /** Reads the missing path from an error of the engine, which ends with the path. */

@@ -1,6 +1,6 @@
 import { type Product, roleLabelOf } from '../../core/progress/product.ts';
+import type { EngineApi } from '../../engine/engine-api.ts';
 import { composeLabels, swarmLabels } from '../../engine/labels.ts';
-import type { EngineSocket } from '../../engine/socket.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Home } from './home.ts';
 
@@ -9,7 +9,7 @@ import type { Home } from './home.ts';
  * the workers in the compose file (docs/contract.md 8.26).
  */
 export async function chooseUpdatedServices(
-  engine: EngineSocket,
+  engine: EngineApi,
   { project, service: own }: Home,
   { app = null, workers, product }: Pick<Settings, 'app' | 'workers' | 'product'>,
 ): Promise<string[] | null> {
@@ -24,15 +24,15 @@ export async function chooseUpdatedServices(
   return isUsual ? null : unique([...byDefault, own]);
 }
 
-async function labelledWorkers(engine: EngineSocket, project: string, product: Product): Promise<string[]> {
+async function labelledWorkers(engine: EngineApi, project: string, product: Product): Promise<string[]> {
   const roleLabel = roleLabelOf(product);
-  const found = await engine.list({
+  const found = await engine.listContainers({
     label: [`${composeLabels.project}=${project}`, `${roleLabel}=worker`, `${composeLabels.oneOff}=False`],
   });
   const names = await Promise.all(
     found.map(async ({ imageId, labels }) => {
       // A container has the labels of its image as well, and app and worker may be of one image.
-      const image = await engine.image(imageId);
+      const image = await engine.inspectImage(imageId);
       return image?.labels[roleLabel] === 'worker' ? '' : labels[composeLabels.service];
     }),
   );
@@ -40,28 +40,24 @@ async function labelledWorkers(engine: EngineSocket, project: string, product: P
 }
 
 /** Those of the named services that the project has containers of. */
-async function servicesOf(
-  engine: EngineSocket,
-  project: string,
-  names: readonly string[],
-): Promise<string[]> {
+async function servicesOf(engine: EngineApi, project: string, names: readonly string[]): Promise<string[]> {
   const found = names.map(async (name) => {
     const label = [`${composeLabels.project}=${project}`, `${composeLabels.service}=${name}`];
-    return (await engine.list({ label })).length > 0 ? [name] : [];
+    return (await engine.listContainers({ label })).length > 0 ? [name] : [];
   });
   return (await Promise.all(found)).flat();
 }
 
 /** Of a server's Swarm stack: the services besides its own whose tasks here are workers. */
 export async function swarmPeers(
-  engine: EngineSocket,
+  engine: EngineApi,
   labels: Readonly<Record<string, string>>,
   product: Product,
 ): Promise<string[]> {
   const stack = labels[swarmLabels.stack];
   if (!stack) return [];
   const usual = product.services.slice(1).map((name) => `${stack}_${name}`);
-  const tasks = await engine.list({ label: [`${swarmLabels.stack}=${stack}`] });
+  const tasks = await engine.listContainers({ label: [`${swarmLabels.stack}=${stack}`] });
   const names = tasks.flatMap(
     ({ labels: { [roleLabelOf(product)]: role, [swarmLabels.service]: name = '' } }) =>
       (role === 'worker' || usual.includes(name)) && name !== labels[swarmLabels.service] ? name : [],

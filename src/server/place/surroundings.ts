@@ -2,9 +2,9 @@ import { adviceText } from '../../core/progress/advice.ts';
 import { hasTemporaryName, isHook } from '../../engine/api/project-containers.ts';
 import type { Container } from '../../engine/container.ts';
 import { isUp } from '../../engine/container.ts';
+import type { EngineApi } from '../../engine/engine-api.ts';
 import { findForeign } from '../../engine/foreign-containers.ts';
 import { composeLabels } from '../../engine/labels.ts';
-import type { EngineSocket } from '../../engine/socket.ts';
 import type { Reason } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
 import { findHome } from './find-home.ts';
@@ -24,12 +24,12 @@ export interface Surroundings {
 
 /** Queries the engine. The installation is cached because it does not change. */
 export class SurroundingsCache {
-  readonly #engine: EngineSocket;
+  readonly #engine: EngineApi;
   readonly #settings: Settings;
   #finding: Promise<Home> | null = null;
   #home: Home | null = null;
 
-  constructor(engine: EngineSocket, settings: Settings) {
+  constructor(engine: EngineApi, settings: Settings) {
     this.#engine = engine;
     this.#settings = settings;
   }
@@ -57,7 +57,7 @@ export class SurroundingsCache {
     try {
       const home = await this.findHome();
       const [container, foreign] = await Promise.all([
-        this.#engine.inspect(this.#settings.containerName),
+        this.#engine.inspectContainer(this.#settings.containerName),
         this.#foreignReason(home),
       ]).catch((error) => {
         throw engineUnreachable(this.#engine, error);
@@ -84,7 +84,7 @@ export class SurroundingsCache {
 
   /** Why the containers of the project block an update; null if all belong to the instance. */
   async #foreignReason({ containerId, project, directory, claim, service }: Home): Promise<Reason | null> {
-    const listed = await this.#engine.list({ label: [`${composeLabels.project}=${project}`] });
+    const listed = await this.#engine.listContainers({ label: [`${composeLabels.project}=${project}`] });
     const containers = listed.filter(
       (each) =>
         each.labels[composeLabels.oneOff] !== 'True' &&

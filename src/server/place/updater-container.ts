@@ -2,7 +2,7 @@ import { HostPaths } from '../../core/files/host-paths.ts';
 import { svc } from '../../core/progress/product.ts';
 import type { Container } from '../../engine/container.ts';
 import { isUp } from '../../engine/container.ts';
-import type { ContainerSpec, MountSpec } from '../../engine/socket.ts';
+import type { ContainerSpec, MountSpec } from '../../engine/engine-api.ts';
 import type { Run } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Home } from './home.ts';

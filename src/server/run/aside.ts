@@ -12,7 +12,7 @@ interface AsideOrder {
   signal: AbortSignal;
 }
 
-/** Starts an additional updater, and removes it when the work is done. @throws RunStop, EngineFault */
+/** Starts an additional updater, and removes it when the work is done. @throws RunStop, EngineError */
 export async function withAside<T>(
   { command, record, home, signal }: AsideOrder,
   { engine, settings }: ServerContext,
@@ -21,13 +21,13 @@ export async function withAside<T>(
   await obtainImage(record, { engine, settings, signal });
   const services = await chooseUpdatedServices(engine, home, settings);
   const container = asideContainer(command[0], home, settings, { command, services, origin: record.run });
-  const left = await engine.inspect(container.name);
-  if (left !== null && isAbout(left, home)) await engine.remove(left.id, { force: true });
-  const containerId = await engine.create(container);
+  const left = await engine.inspectContainer(container.name);
+  if (left !== null && isAbout(left, home)) await engine.removeContainer(left.id, { force: true });
+  const containerId = await engine.createContainer(container);
   try {
-    await engine.start(containerId);
+    await engine.startContainer(containerId);
     return await work(containerId);
   } finally {
-    await engine.remove(containerId, { force: true }).catch(() => {});
+    await engine.removeContainer(containerId, { force: true }).catch(() => {});
   }
 }

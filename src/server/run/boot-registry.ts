@@ -30,7 +30,7 @@ export class BootRegistry {
     const { own } = this;
     if (container === own.container) return word === own.word ? 'this' : 'gone';
     const { engine, ledger } = this.#context;
-    const found = await engine.inspect(container).catch((error) => {
+    const found = await engine.inspectContainer(container).catch((error) => {
       throw engineUnreachable(engine, error);
     });
     if (found === null || !isUp(found)) return 'gone';

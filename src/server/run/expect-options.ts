@@ -1,17 +1,18 @@
-import type { EngineSocket } from '../../engine/socket.ts';
+import type { EngineApi } from '../../engine/engine-api.ts';
+import { rejections, unless } from '../../engine/http/engine-error.ts';
 import { isOfPlatform, type ReleaseFile } from '../../provenance/release-file.ts';
 
 /**
  * The updater options with the expected images and files: for each image, all digests that this engine may report.
- * @throws EngineFault
+ * @throws EngineError
  */
 export async function expectOptions(
   proof: ReleaseFile | undefined,
-  engine: Pick<EngineSocket, 'platform'>,
+  engine: Pick<EngineApi, 'getFacts'>,
 ): Promise<string[]> {
   if (proof === undefined) return [];
-  const platform = await engine.platform();
-  const isOfEngine = isOfPlatform(platform ?? '');
+  const facts = await engine.getFacts().catch(unless(...rejections));
+  const isOfEngine = isOfPlatform(facts?.platform ?? '');
   const digestsOf = ({ digest, platforms }: ReleaseFile['images'][string]) => [
     digest,
     ...Object.entries(platforms).flatMap(([name, { manifest, config }]) =>

@@ -20,7 +20,7 @@ export async function findUpdater(
   const launched = open?.updater ?? null;
   if (launched !== null && container?.id !== launched) {
     // Another instance that has launched an updater since has renamed it.
-    const found = await engine.inspect(launched).catch((error) => {
+    const found = await engine.inspectContainer(launched).catch((error) => {
       throw engineUnreachable(engine, error);
     });
     container = found ?? container;

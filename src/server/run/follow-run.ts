@@ -4,14 +4,14 @@ import { exitCodes } from '../../core/progress/outcome.ts';
 import { pause } from '../../core/progress/wait.ts';
 import type { Container } from '../../engine/container.ts';
 import { isUp } from '../../engine/container.ts';
-import { EngineFault } from '../../engine/http/fault.ts';
-import type { EngineSocket } from '../../engine/socket.ts';
+import type { EngineApi } from '../../engine/engine-api.ts';
+import { EngineError } from '../../engine/http/engine-error.ts';
 import type { Timing } from '../contract/timing.ts';
 import { maxRestarts } from '../place/updater-container.ts';
 import type { RunRecord } from './run-record.ts';
 
 interface FollowContext {
-  engine: EngineSocket;
+  engine: EngineApi;
   timing: Pick<Timing, 'follow' | 'restart' | 'lastMoments'>;
   closing: AbortSignal;
 }
@@ -89,7 +89,7 @@ async function readLog(
 ): Promise<boolean> {
   let number = 0;
   try {
-    for await (const line of engine.logs(containerId, closing)) {
+    for await (const line of engine.followLog(containerId, closing)) {
       // What is known of restore points is told in fields, so such an updater logs as JSON, as one by hand may.
       const json = readJsonLine(line);
       const event = json?.event ?? parseLine(line);
@@ -101,17 +101,17 @@ async function readLog(
     }
     return true;
   } catch (error) {
-    if (!(error instanceof EngineFault)) throw error;
+    if (!(error instanceof EngineError)) throw error;
     return false;
   }
 }
 
 /** Null for a container that is gone; `away` where the engine does not answer. */
-async function inspect(engine: EngineSocket, id: string): Promise<Container | 'away' | null> {
+async function inspect(engine: EngineApi, id: string): Promise<Container | 'away' | null> {
   try {
-    return await engine.inspect(id);
+    return await engine.inspectContainer(id);
   } catch (error) {
-    if (error instanceof EngineFault) return 'away';
+    if (error instanceof EngineError) return 'away';
     throw error;
   }
 }

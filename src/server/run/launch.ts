@@ -3,11 +3,11 @@ import { archiveEnd, archiveEntry } from '../../core/files/archive-header.ts';
 import { targetFor } from '../../core/release/channel.ts';
 import { givenSettingsPath } from '../../core/release/release-settings.ts';
 import { type Container, isUp } from '../../engine/container.ts';
-import { EngineFault } from '../../engine/http/fault.ts';
+import type { ContainerSpec, EngineApi } from '../../engine/engine-api.ts';
+import { EngineError } from '../../engine/http/engine-error.ts';
 import { classifyPullFailure } from '../../engine/pull-failure.ts';
 import type { PullProgress } from '../../engine/pull-progress.ts';
 import { loginFor } from '../../engine/registry-login.ts';
-import type { ContainerSpec, EngineSocket } from '../../engine/socket.ts';
 import type { StartOrder } from '../contract/instance-updates.ts';
 import type { Destination } from '../offer/offer.ts';
 import type { Home } from '../place/home.ts';
@@ -58,32 +58,32 @@ export async function launch(
     signal.throwIfAborted();
     return await startContainer(engine, spec, { values, signal });
   } catch (error) {
-    if (!(error instanceof EngineFault)) throw error;
+    if (!(error instanceof EngineError)) throw error;
     // The engine's own words name what is missing, such as a directory to mount.
     throw notLaunched(`the updater could not be started: ${error.message}`, error);
   }
 }
 
 async function startContainer(
-  engine: EngineSocket,
+  engine: EngineApi,
   spec: ContainerSpec,
   { values, signal }: { values: StartOrder['settings']; signal: AbortSignal },
 ): Promise<string> {
-  const id = await engine.create(spec).catch(async (error) => {
-    if (error instanceof EngineFault && error.status === 409) throw takenName(error);
+  const id = await engine.createContainer(spec).catch(async (error) => {
+    if (error instanceof EngineError && error.code === 'conflict') throw takenName(error);
     // The answer may be lost, and the container there: it must not be started later, with no hold.
     await removeOwn(engine, spec);
     throw error;
   });
   try {
-    if (values) await engine.putArchive(id, settingsArchive(values));
+    if (values) await engine.putArchive(id, settingsArchive(values), { isSecret: true });
     signal.throwIfAborted();
-    await engine.start(id);
+    await engine.startContainer(id);
   } catch (error) {
-    const now = await engine.inspect(id).catch(() => null);
+    const now = await engine.inspectContainer(id).catch(() => null);
     // An engine whose answer was lost may have started it all the same.
     if (now !== null && hasRun(now)) return id;
-    await engine.remove(id, { force: true }).catch(() => {});
+    await engine.removeContainer(id, { force: true }).catch(() => {});
     throw error;
   }
   return id;
@@ -108,11 +108,11 @@ export function settingsArchive(values: Readonly<Record<string, string>>): Buffe
 
 const hasRun = ({ status }: Container): boolean => status !== 'created';
 
-async function removeOwn(engine: EngineSocket, { name, Labels }: ContainerSpec): Promise<void> {
+async function removeOwn(engine: EngineApi, { name, Labels }: ContainerSpec): Promise<void> {
   try {
-    const found = await engine.inspect(name);
+    const found = await engine.inspectContainer(name);
     const isSame = found !== null && originOf(found).id === Labels?.[runLabel];
-    if (isSame && !hasRun(found)) await engine.remove(found.id, { force: true });
+    if (isSame && !hasRun(found)) await engine.removeContainer(found.id, { force: true });
   } catch {
     // Without an engine there is nothing more to be done.
   }
@@ -132,7 +132,7 @@ const notLaunched = (message: string, error?: unknown): RunStop =>
     error,
   });
 
-/** @throws RunStop, EngineFault */
+/** @throws RunStop, EngineError */
 export async function obtainImage(
   record: RunRecord,
   { engine, settings, signal }: Pick<LaunchContext, 'engine' | 'settings' | 'signal'>,
@@ -142,7 +142,8 @@ export async function obtainImage(
   if (reference === null) throw notLaunched(`${updaterImage} is not a valid image reference`);
   const { repository, tag, digest } = reference;
   // The image behind a digest never changes.
-  if ((updaterPull === 'missing' || digest !== null) && (await engine.image(updaterImage)) !== null) return;
+  if ((updaterPull === 'missing' || digest !== null) && (await engine.inspectImage(updaterImage)) !== null)
+    return;
   record.prepare('launching', `pulling ${updaterImage}`);
   const login = await loginFor(repository, registryCredentials);
   const limit = AbortSignal.any([signal, AbortSignal.timeout(pullLimitMs)]);
@@ -150,16 +151,16 @@ export async function obtainImage(
     const wanted = { repository, tag: digest ?? tag ?? 'latest', login, signal: limit };
     const onProgress = ({ percent }: PullProgress) =>
       record.prepare('launching', `pulling ${updaterImage}`, { percent });
-    await engine.pull({ ...wanted, onProgress });
+    await engine.pullImage({ ...wanted, onProgress });
   } catch (error) {
     signal.throwIfAborted();
-    const fault = error instanceof EngineFault ? error : null;
+    const fault = error instanceof EngineError ? error : null;
     // A refusal of a proxy before the engine is none of the registry's.
-    if (fault?.isForeign) throw error;
+    if (fault?.code === 'refused-by-proxy' || fault?.code === 'not-an-engine') throw error;
     const message = fault?.message ?? `the pull took longer than ${pullLimitMs / 60_000} minutes`;
     const failure = classifyPullFailure(message, [updaterImage], fault?.status ?? null);
     const isHere = failure.again !== 'never' || failure.code === 'pull-unreachable';
-    if (isHere && (await engine.image(updaterImage).catch(() => null)) !== null) {
+    if (isHere && (await engine.inspectImage(updaterImage).catch(() => null)) !== null) {
       record.warn(`cannot pull ${updaterImage} (${failure.sentence}); using the local image`);
       return;
     }
@@ -175,15 +176,15 @@ export async function obtainImage(
 /** Stops the prefetch. The update pulls what is missing. */
 async function endPrefetch({ engine, settings }: LaunchContext, home: Home): Promise<void> {
   if (settings.prefetch === false) return;
-  const found = await engine.inspect(asideName('prefetch', settings, home));
-  if (found !== null && isAbout(found, home) && isUp(found)) await engine.kill(found.id, 'SIGTERM');
+  const found = await engine.inspectContainer(asideName('prefetch', settings, home));
+  if (found !== null && isAbout(found, home) && isUp(found)) await engine.killContainer(found.id, 'SIGTERM');
 }
 
 /** Another instance's updater is never removed: its name is given to ours, and it keeps its log under another. */
-async function clearName(engine: EngineSocket, home: Home, name: string): Promise<void> {
-  const found = await engine.inspect(name);
+async function clearName(engine: EngineApi, home: Home, name: string): Promise<void> {
+  const found = await engine.inspectContainer(name);
   if (found === null) return;
   if (isUnderWay(found)) throw takenName();
-  if (isAbout(found, home)) await engine.remove(found.id);
-  else await engine.rename(found.id, `${name}-${found.id.slice(0, 12)}`);
+  if (isAbout(found, home)) await engine.removeContainer(found.id);
+  else await engine.renameContainer(found.id, `${name}-${found.id.slice(0, 12)}`);
 }

@@ -18,7 +18,7 @@ export async function makeReport(context: ServerContext): Promise<Uint8Array<Arr
     let text = '';
     let isComplete = false;
     // To the end of the log: after the archive, the updater still removes what it has created for the plan.
-    for await (const line of engine.logs(containerId, signal)) {
+    for await (const line of engine.followLog(containerId, signal)) {
       isComplete ||= line === 'report.';
       if (line.startsWith('report:')) text += line.slice('report:'.length);
       if (text.length > longest) break;

@@ -1,6 +1,6 @@
 import { targetFor } from '../../core/release/channel.ts';
 import type { Container } from '../../engine/container.ts';
-import { EngineFault } from '../../engine/http/fault.ts';
+import { EngineError } from '../../engine/http/engine-error.ts';
 import type { Prefetch } from '../../wire/status.ts';
 import { isIn } from '../contract/time-window.ts';
 import type { RepeatedCheck } from '../host/keep-looking.ts';
@@ -57,7 +57,7 @@ export class Prefetcher implements RepeatedCheck {
     const offered = await this.#offered();
     const release = offered?.release ?? null;
     const home = await place.findHome();
-    const found = await engine.inspect(asideName('prefetch', settings, home));
+    const found = await engine.inspectContainer(asideName('prefetch', settings, home));
     const isOurs = found === null || isAbout(found, home);
     const facts = { offered, found, version: settings.version, isFollowed: found?.id === this.#followed };
     const step: PrefetchStep = isOurs ? planPrefetch(facts, Date.now()) : { kind: 'leave' };
@@ -70,7 +70,7 @@ export class Prefetcher implements RepeatedCheck {
         return;
       case 'remove':
         this.#followed = null;
-        await engine.remove(step.id, { force: true });
+        await engine.removeContainer(step.id, { force: true });
         return this.look();
       case 'follow':
         return this.#follow(step.container);
@@ -118,15 +118,15 @@ export class Prefetcher implements RepeatedCheck {
     const command = ['fetch', '--target', targetFor(to), ...(await expectOptions(proof, engine))] as const;
     const spec = asideContainer('prefetch', home, settings, { command, services, origin });
     const container = { ...spec, Labels: { ...spec.Labels, [triesLabel]: String(tries) } };
-    if (replaced !== undefined) await engine.remove(replaced, { force: true });
+    if (replaced !== undefined) await engine.removeContainer(replaced, { force: true });
     try {
-      await engine.start(await engine.create(container));
+      await engine.startContainer(await engine.createContainer(container));
     } catch (error) {
       // Another server was faster.
-      if (!(error instanceof EngineFault) || error.status !== 409) throw error;
+      if (!(error instanceof EngineError) || error.code !== 'conflict') throw error;
     }
     this.#notBefore = 0;
-    const made = await engine.inspect(container.name);
+    const made = await engine.inspectContainer(container.name);
     if (made !== null && isUnderWay(made)) this.#follow(made);
   }
 

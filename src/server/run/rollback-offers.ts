@@ -22,7 +22,7 @@ export class RollbackOffers {
     this.#context = context;
   }
 
-  /** Who asks while an updater looks waits for the same answer. @throws EngineFault */
+  /** Who asks while an updater looks waits for the same answer. @throws EngineError */
   ask({ id, restorePoint }: PastPoint, home: Home): Promise<RollbackAnswer> {
     const last = this.#last;
     if (last?.of === id && performance.now() - last.endedAt < rememberedMs) return last.answer;

@@ -141,7 +141,7 @@ export class RunController {
 
   /**
    * Asks that the run stop (docs/contract.md 8.19): at the server that prepares it, or its updater.
-   * @throws HostFailure, EngineFault
+   * @throws HostFailure, EngineError
    */
   async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
     const { ledger, settings } = this.#context;
@@ -230,7 +230,7 @@ export class RunController {
         const { open, outcome, leftover } = step;
         // Another server may have seen its real end meanwhile.
         if ((await this.#ends.openRun())?.run.id !== open.run.id) return;
-        if (leftover !== null) await engine.remove(leftover, { force: true }).catch(ignored);
+        if (leftover !== null) await engine.removeContainer(leftover, { force: true }).catch(ignored);
         const record = this.#recordOf(open.run);
         record.end(endings[outcome]);
         return this.#take(new RunSession(record, this.#context), Promise.resolve(null));

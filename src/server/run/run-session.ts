@@ -72,9 +72,9 @@ export class RunSession {
     }
   }
 
-  /** Stops the preparation, or asks the updater to stop. @throws EngineFault */
+  /** Stops the preparation, or asks the updater to stop. @throws EngineError */
   async cancel(by: string): Promise<void> {
-    if (this.#containerId !== null) await this.#context.engine.kill(this.#containerId, 'SIGTERM');
+    if (this.#containerId !== null) await this.#context.engine.killContainer(this.#containerId, 'SIGTERM');
     else if (isLaunchState(this.record.run.state)) this.#cancelPreparation(by);
   }
 
@@ -126,7 +126,8 @@ export class RunSession {
       };
       return retry(attempt, failed, timing, closing);
     };
-    const stop = () => insist(() => engine.kill(updater, 'SIGTERM'), 'failed to stop the updater; retrying');
+    const stop = () =>
+      insist(() => engine.killContainer(updater, 'SIGTERM'), 'failed to stop the updater; retrying');
     if (cancelRequestedBy !== null) await stop();
     const publish = () => ledger.change(id, (now) => ({ ...now, updater }));
     const open = await insist(publish, 'failed to record the running updater in the store; retrying');

@@ -1,4 +1,4 @@
-import type { EngineSocket } from '../../engine/socket.ts';
+import type { EngineApi } from '../../engine/engine-api.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
 import type { Listeners } from '../host/listeners.ts';
@@ -8,7 +8,7 @@ import type { Ledger } from '../store/ledger.ts';
 
 /** Dependencies of all parts of a server. */
 export interface ServerContext {
-  engine: EngineSocket;
+  engine: EngineApi;
   settings: Settings;
   timing: Timing;
   ledger: Ledger;

@@ -1,4 +1,4 @@
-import { EngineFault } from '../../engine/http/fault.ts';
+import { EngineError } from '../../engine/http/engine-error.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
 import type { InstanceUpdates, RollbackStart, StartOrder } from '../contract/instance-updates.ts';
 import { HostFailure } from '../host/ask-host.ts';
@@ -11,7 +11,7 @@ export class Unavailable extends Error {
 
 /** Converts failures of the host application or engine to Unavailable, so that clients try again. */
 export function unavailable(error: unknown): never {
-  if (!(error instanceof HostFailure) && !(error instanceof EngineFault)) throw error;
+  if (!(error instanceof HostFailure) && !(error instanceof EngineError)) throw error;
   throw new Unavailable('The server cannot process the request right now.', { cause: error });
 }
 

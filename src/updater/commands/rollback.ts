@@ -2,7 +2,6 @@ import { hashAt, stateOf } from '../../core/files/file-record.ts';
 import { disk } from '../../core/files/file-system.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
-import { inspectImages } from '../../engine/api/query.ts';
 import { fromWord } from '../compose/inspect/describe.ts';
 import { type FoundInstance, refuseForeignContainers } from '../compose/inspect/find-instance.ts';
 import { inspectInstallation } from '../compose/inspect/inspect.ts';
@@ -130,7 +129,7 @@ async function findTarget(
   const files = await Promise.all(back.files.map((each) => asMountedHere(each, back)));
   if (files.length > 0) checkFiles(back, await pathsOfProject(project, paths), at.mountedAt);
   const ids = [...new Set(back.blueprints.map(({ imageId }) => imageId))];
-  const images = await inspectImages(engine, ids);
+  const images = await engine.inspectImages(ids);
   const reasons = judgeRollback(back, point.services, {
     files: await Promise.all(files.map(async (each) => ({ path: each.path, state: await stateOf(each) }))),
     edited: await editedOf(point.fileHashes),

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { givenSettingsPath } from '../../core/release/release-settings.ts';
-import { askApi } from '../../engine/api/api.ts';
 import { removeOwnScratches } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { withProjectOptions } from '../compose/inspect/choose-workers.ts';
@@ -136,8 +135,8 @@ async function close(context: RunContext, soFar: RunSoFar, ending: Ending): Prom
   await lock?.release().catch(() => {});
   const { id, restartPolicy } = instance.own;
   if (restartPolicy === 'no') return;
-  const updated = await engine.call(['update', '--restart=no', id]).catch(() => null);
-  if (updated?.exitCode !== 0 && engine.isPodman) await stopOwn(engine, id);
+  const updated = await engine.setRestartPolicy(id, 'no').catch(() => null);
+  if (updated === null && engine.isPodman) await stopOwn(engine, id);
 }
 
 /**
@@ -146,6 +145,6 @@ async function close(context: RunContext, soFar: RunSoFar, ending: Ending): Prom
  */
 async function stopOwn(engine: Engine, id: string): Promise<void> {
   const told = once(process, 'SIGTERM', { signal: AbortSignal.timeout(10_000) });
-  const asked = askApi(engine, { method: 'POST', path: `/containers/${id}/stop?t=60`, deadlineMs: 10_000 });
+  const asked = engine.request('stopContainer', { params: { id }, query: { t: '60' }, deadlineMs: 10_000 });
   await Promise.race([told, asked]).catch(() => {});
 }

@@ -4,8 +4,6 @@ import { exitCodes } from '../../core/progress/outcome.ts';
 import { settingsName, stateName } from '../../core/progress/state-name.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
-import { inspectContainers } from '../../engine/api/query.ts';
-import { remoteDigest } from '../../engine/api/remote-digest.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { isUp } from '../../engine/container.ts';
 import { planRun } from '../compose/begin-update.ts';
@@ -107,7 +105,7 @@ export async function refuseUnpublished(engine: Engine, absent: readonly Service
   const references = [...new Set(absent.flatMap(({ to, pull }) => (pull ? [to] : [])))];
   const answers = references.map(async (reference) => {
     const { repository = '', tag = null, digest = null } = parseReference(reference) ?? {};
-    return tag === null || digest !== null ? null : remoteDigest(engine, { repository, tag });
+    return tag === null || digest !== null ? null : engine.findRemoteDigest({ repository, tag });
   });
   const at = (await Promise.all(answers)).indexOf('none');
   if (at >= 0) throw new UpdateError('pull-unknown', `the registry does not have ${references[at]}`);
@@ -145,7 +143,7 @@ export async function planUnlocked(
 async function runningHolder(engine: Engine, directory: string): Promise<Holder | null> {
   const holder = await lockHolder(directory);
   if (holder === null) return null;
-  const [container] = await inspectContainers(engine, [holder.containerId]);
+  const [container] = await engine.inspectContainers([holder.containerId]);
   return container && isUp(container) ? holder : null;
 }
 

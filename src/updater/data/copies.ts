@@ -4,6 +4,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ErrorCode, requireUpdateError, UpdateError } from '../../core/progress/update-error.ts';
 import { listVolumes } from '../../engine/api/query.ts';
+import { type ErrorCode, UpdateError } from '../../core/progress/update-error.ts';
 import type { Json } from '../../engine/json.ts';
 import { mappedBy } from '../../engine/mapped-users.ts';
 import { size } from '../run/log/wording.ts';
@@ -156,7 +157,7 @@ export async function missingVolumes(
   mounts: readonly SavedMount[],
 ): Promise<SavedMount[]> {
   const names = mounts.flatMap(({ volume }) => (volume ? [volume] : []));
-  const there = new Set((await listVolumes(engine, names)).map(({ name }) => name));
+  const there = new Set((await engine.listVolumes(names)).map(({ name }) => name));
   return mounts.filter(({ volume }) => volume !== '' && !there.has(volume));
 }
 

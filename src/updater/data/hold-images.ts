@@ -1,6 +1,6 @@
-import { listTags } from '../../engine/api/query.ts';
 import { createScratch, removeScratches } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
+import { rejections, unless } from '../../engine/http/engine-error.ts';
 import type { PointPlace } from './data-doors.ts';
 import { pointName } from './point.ts';
 
@@ -30,7 +30,7 @@ export async function holdImages(
   // Tags stay: such a tag may be the last name of its image, which would go with it.
   for (const id of new Set(imageIds)) {
     const short = id.replace('sha256:', '').slice(0, 12);
-    await engine.call(['tag', id, `${tagsOf(project, place)}${short}`]);
+    await engine.tagImage(id, `${tagsOf(project, place)}${short}`).catch(unless('not-found'));
   }
   await removeScratches(engine, ownerOf(project, place), holderLabel);
   for (const id of new Set(imageIds))
@@ -40,6 +40,6 @@ export async function holdImages(
 export async function releaseImages(engine: Engine, project: string, place: PointPlace): Promise<void> {
   await removeScratches(engine, ownerOf(project, place), holderLabel);
   // Removes only the name if the image has another one, or a container uses it.
-  for (const tag of await listTags(engine, tagsOf(project, place)))
-    await engine.call(['image', 'rm', '--no-prune', tag]);
+  for (const tag of await engine.listTags(tagsOf(project, place)))
+    await engine.removeImage(tag, { keepsParents: true }).catch(unless(...rejections));
 }

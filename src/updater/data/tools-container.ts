@@ -9,10 +9,10 @@ import { waitUntil } from '../../core/progress/wait.ts';
 import { notDone, readApi } from '../../engine/api/api.ts';
 import { listContainers, stopContainers } from '../../engine/api/query.ts';
 import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
+import { lastLine } from '../../engine/cli/command.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { byLine } from '../../engine/cli/run-attached.ts';
-import { lastLine } from '../../engine/cli/unreachable.ts';
-import { EngineFault } from '../../engine/http/fault.ts';
+import { EngineError } from '../../engine/http/engine-error.ts';
 import { type Json, object } from '../../engine/json.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import type { DataDoors } from './data-doors.ts';
@@ -77,12 +77,12 @@ async function findPrepared(doors: DataDoors, call: ToolsCall<Verb>): Promise<st
   if (!doors.hasLock) return null;
   const { engine, toolsImage } = doors;
   const label = [`${preparedLabel}=${hashOf(toolsImage, definitionOf(call))}`];
-  const found = await listContainers(engine, { label });
+  const found = await engine.listContainers({ label });
   // Labels of compose's containers are whatever their file says.
   const own = found.find(({ labels }) => !(composeLabels.project in labels));
   if (own === undefined) return null;
   // The updater that has started it may have been killed a moment ago.
-  await stopContainers(engine, [own.id]);
+  await engine.stopContainers([own.id]);
   return own.id;
 }
 
@@ -182,7 +182,7 @@ async function run<V extends Verb>(
     const why = state.OOMKilled === true ? 'out of memory' : `exit code ${exitCode}`;
     const reason = lastLine(stderr);
     throw new UpdateError('engine-unavailable', `the helper container that copies data failed: ${why}`, {
-      ...(reason !== '' && { detail: [reason], cause: new EngineFault('refused', reason) }),
+      ...(reason !== '' && { detail: [reason], cause: new EngineError('refused', reason) }),
     });
   }
   if ('result' in told) {
@@ -200,11 +200,10 @@ async function run<V extends Verb>(
 /** If the connection to it was lost, it ends, too, but later. */
 function endOf(engine: Engine, id: string): Promise<Json> {
   const observe = async () => {
-    const answer = await readApi(engine, `/containers/${id}/json`);
-    if (answer.status === 404)
+    const [raw] = await engine.inspectRaw([id]);
+    if (raw === undefined)
       throw new UpdateError('engine-unavailable', 'the helper container that copies data was removed');
-    if (answer.status !== 200) throw notDone(`inspect ${id.slice(0, 12)}`, answer);
-    return object(JSON.parse(answer.body.toString()).State);
+    return object(raw.State);
   };
   const evaluate = (state: Json) => (state.Running === true ? undefined : state);
   return waitUntil(observe, evaluate, { pause: pauseMs, signal: engine.aborted });
@@ -214,8 +213,8 @@ function endOf(engine: Engine, id: string): Promise<Json> {
 async function remove(engine: Engine, id: string): Promise<void> {
   try {
     await removeScratch(engine, id);
-    const observe = () => readApi(engine, `/containers/${id}/json`);
-    const evaluate = ({ status }: { status: number }) => status !== 200 || undefined;
+    const observe = () => engine.inspectRaw([id]);
+    const evaluate = (found: readonly unknown[]) => found.length === 0 || undefined;
     await waitUntil(observe, evaluate, { pause: pauseMs, signal: engine.aborted });
   } catch {}
 }

@@ -1,6 +1,5 @@
 import { watchStarts } from '../../engine/api/events.ts';
 import { ofProject } from '../../engine/api/project-containers.ts';
-import { engineInfo, inspectContainers, listContainers, listVolumes } from '../../engine/api/query.ts';
 import { type Container, hasStarted, isUp, serviceOf } from '../../engine/container.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { isOfService, type MountSurroundings, writersOf } from './choose-mounts.ts';
@@ -46,7 +45,7 @@ export class StartWatch {
   }
 
   static async open(doors: DataDoors, watched: Watched): Promise<StartWatch> {
-    const info = await engineInfo(doors.engine);
+    const info = await doors.engine.getInfo();
     const watch = new StartWatch(doors, watched, String(info.DockerRootDir ?? ''));
     // A machine may run a hundred containers: while services are stopped, only those in question are asked about.
     await watch.#look();
@@ -79,7 +78,7 @@ export class StartWatch {
   async #hear(id: string, attributes: Container['labels']): Promise<void> {
     if (!this.#isCovered({ labels: attributes })) {
       // A container that is gone by now cannot be asked about.
-      const [container] = await inspectContainers(this.#doors.engine, [id]).catch(() => []);
+      const [container] = await this.#doors.engine.inspectContainers([id]).catch(() => []);
       if (container === undefined || !(await this.#isWriter(container).catch(() => false))) return;
     }
     this.#heard.set(id, this.#told(id, attributes.name ?? id.slice(0, 12), attributes));
@@ -90,13 +89,13 @@ export class StartWatch {
   async #look(): Promise<Container[]> {
     const { engine, project } = this.#doors;
     const [running, own] = await Promise.all([
-      listContainers(engine, { status: ['running', 'restarting', 'paused'] }),
-      listContainers(engine, ofProject(project)),
+      engine.listContainers({ status: ['running', 'restarting', 'paused'] }),
+      engine.listContainers(ofProject(project)),
     ]);
     const all = new Set([...running, ...own].map(({ id }) => id));
     const ids = [...all].filter((id) => !this.#harmless.has(id));
     const found: Container[] = [];
-    for (const container of await inspectContainers(engine, ids)) {
+    for (const container of await engine.inspectContainers(ids)) {
       if (this.#isCovered(container) || (await this.#isWriter(container))) found.push(container);
       else if (isUp(container)) this.#harmless.add(container.id);
     }
@@ -110,7 +109,7 @@ export class StartWatch {
 
   async #isWriter(container: Container): Promise<boolean> {
     const volumes = container.storage.flatMap(({ type, source }) => (type === 'volume' ? [source] : []));
-    const options = await listVolumes(this.#doors.engine, volumes);
+    const options = await this.#doors.engine.listVolumes(volumes);
     const around = { ...this.#around, options: new Map(options.map((each) => [each.name, each.options])) };
     const isTools = ({ imageId }: Container) => imageId === this.#doors.toolsImage;
     return writersOf(this.#watched.mounts, [container], around, isTools).refusals.length > 0;

@@ -3,7 +3,6 @@ import { release } from 'node:os';
 import { join } from 'node:path';
 import { readTextFile } from '../../core/files/text-file.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
-import { engineFacts, inspectImages } from '../../engine/api/query.ts';
 import { Compose } from '../../engine/cli/compose.ts';
 import { imageLabels, toolLabels } from '../../engine/labels.ts';
 import type { FoundInstance } from '../compose/inspect/find-instance.ts';
@@ -57,7 +56,7 @@ export const reportParts: Readonly<Record<string, Part>> = {
         ([key, value]) => `  ${key}=${shown.some((start) => key.startsWith(start)) ? value : '***'}`,
       );
     const all = [...containers, ...leftovers].map(async ({ name, status, health, ...container }) => {
-      const [image] = await inspectImages(engine, [container.imageId]);
+      const [image] = await engine.inspectImages([container.imageId]);
       const head = `${name}: ${status}, ${health ?? 'no health check'}`;
       const from = ` ${container.imageReference}`;
       return [head, ...labelsOf(container.labels), from, ...labelsOf(image?.labels)].join('\n');
@@ -76,7 +75,7 @@ export const reportParts: Readonly<Record<string, Part>> = {
 
 /** What can be found out without an instance. */
 export async function reportVersions({ engine, options }: RunContext): Promise<string> {
-  const facts = engineFacts(engine);
+  const facts = engine.getFacts();
   const { cli, compose } = await programsOf(engine, facts);
   const { version: engineVersion, platform, api } = await facts;
   const own = `${options.product.name}-updater ${version}\ndocker CLI ${cli}\ncompose ${compose}`;

@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import * as z from 'zod/mini';
 import { jsonText } from '../../core/progress/json-text.ts';
 import type { Product } from '../../core/progress/product.ts';
-import { pingApi } from '../../engine/api/api.ts';
-import type { EngineFacts } from '../../engine/api/query.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { lastLine } from '../../engine/cli/command.ts';
 import { Engine } from '../../engine/cli/engine.ts';
+import type { EngineFacts } from '../../engine/engine-api.ts';
 import { isAtLeast } from '../../engine/http/api-version.ts';
+import { parseObject } from '../../engine/json.ts';
 import { engineAddress } from './engine-address.ts';
 
 /** The version of this build, set by the bundler. */
@@ -32,8 +34,8 @@ const lastKnown = 29;
 const needed = '1.44';
 
 /**
- * The versions, after checking that the engine answers, may be used and is supported.
- * Refusals: no-socket, socket-denied, engine-version.
+ * The versions, after checking that the programs can use the engine.
+ * @throws UpdateError engine-version, no-compose
  */
 export async function programsOf(
   engine: Engine,
@@ -42,11 +44,15 @@ export async function programsOf(
 ): Promise<Pick<Programs, 'cli' | 'compose'>> {
   const known = await readPrograms(file);
   if (known !== null && (await fits(engine, await facts, known))) return known;
-  const [cli, compose] = await Promise.all([
-    engine.check(),
-    engine.callOrThrow(['compose', 'version', '--short']),
-  ]);
-  return { cli, compose: compose.trim() };
+  const { exitCode, stdout, stderr } = await engine.call(['version', '--format', '{{.Client.Version}}']);
+  if (exitCode !== 0) {
+    const message = `the docker CLI of this image cannot use the engine: ${lastLine(stderr)}`;
+    // Without an answer to HEAD /_ping, the docker CLI uses its own version of the API.
+    const advice = 'Update the engine. If a proxy is in front of the engine, allow HEAD /_ping.';
+    throw new UpdateError('engine-version', message, { advice });
+  }
+  const compose = await engine.callOrThrow(['compose', 'version', '--short']);
+  return { cli: stdout.trim(), compose: compose.trim() };
 }
 
 /** Null if the build of the image did not write the file. */
@@ -58,7 +64,7 @@ export async function readPrograms(file: string): Promise<Programs | null> {
 /** Whether the docker CLI can certainly use the engine. It checks the same before every command. */
 async function fits(engine: Engine, { api }: EngineFacts, known: Programs): Promise<boolean> {
   if (api === null || Number.parseInt(known.cli.replace(/^v/, ''), 10) > lastKnown) return false;
-  return isAtLeast(api.newest, needed) && isAtLeast(known.api, api.oldest) && (await pingApi(engine));
+  return isAtLeast(api.newest, needed) && isAtLeast(known.api, api.oldest) && (await engine.answersPing());
 }
 
 /** An engine that is shutting down may keep a connection open without answering. */
@@ -71,17 +77,20 @@ export async function versionLine(
 ): Promise<string> {
   const configDirectory = join(homedir(), '.docker');
   const engine = new Engine({ ...engineAddress(env), configDirectory }, { home: homedir() });
+  const commandVersion = async (args: readonly string[]) =>
+    (await engine.call(args, { deadlineMs })).stdout.trim().split('\n', 1)[0] ?? '';
+  const engineVersion = () =>
+    engine
+      .request('getVersion', { deadlineMs })
+      .then(({ body }) => String(parseObject(body.toString())?.Version));
   const parts = await Promise.all([
-    told(engine, 'docker CLI', ['version', '--format', '{{.Client.Version}}']),
-    told(engine, 'compose', ['compose', 'version', '--short']),
-    told(engine, 'engine', ['version', '--format', '{{.Server.Version}}']),
+    commandVersion(['version', '--format', '{{.Client.Version}}']),
+    commandVersion(['compose', 'version', '--short']),
+    engineVersion().catch(() => ''),
   ]);
-  return `${name}-updater ${[version, ...parts.flat()].join(', ')}\n`;
-}
-
-/** Empty if the command is missing or finds no engine. */
-async function told(engine: Engine, of: string, args: readonly string[]): Promise<string[]> {
-  const { stdout } = await engine.call(args, { deadlineMs });
-  const [first = ''] = stdout.trim().split('\n');
-  return /^v?\d/.test(first) ? [`${of} ${first}`] : [];
+  // A part is empty if the program is missing or no engine answers.
+  const found = ['docker CLI', 'compose', 'engine'].flatMap((part, at) =>
+    /^v?\d/.test(parts[at] ?? '') ? [`${part} ${parts[at]}`] : [],
+  );
+  return `${name}-updater ${[version, ...found].join(', ')}\n`;
 }

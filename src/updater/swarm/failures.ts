@@ -114,11 +114,7 @@ export function undone(data: RecordData, error: UpdateError): UpdateError {
 export async function lastWords(engine: Engine, watch: StackWatch): Promise<string[]> {
   const { failure } = watch;
   if (failure === null || failure.node === '') return [];
-  const asked = ['service', 'logs', '--raw', '--tail', '20', failure.id];
-  const said = await engine.call(asked, { deadlineMs: 10_000 }).catch(() => null);
-  const lines = `${said?.stdout ?? ''}${said?.exitCode === 0 ? said.stderr : ''}`
-    .split('\n')
-    .filter((line) => line.trim() !== '');
+  const lines = await engine.readLastLines('readTaskLog', failure.id, 20).catch(() => []);
   if (lines.length === 0) return [];
   return [
     `last log lines of the task on ${watch.nodeName(failure.node)}:`,

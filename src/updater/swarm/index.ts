@@ -38,7 +38,7 @@ async function close(engine: Engine, { found, record }: StackSoFar, ending: Endi
   const { id, restartPolicy } = found.own;
   if (restartPolicy === 'no') return;
   const quiet = engine.uncancellable().quiet();
-  await quiet.call(['update', '--restart=no', id]).catch(() => {});
+  await quiet.setRestartPolicy(id, 'no').catch(() => {});
 }
 
 /**

@@ -1,6 +1,5 @@
 import { HostPaths } from '../../core/files/host-paths.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { engineFacts } from '../../engine/api/query.ts';
 import { listNodes, listServices, listTasks, type SwarmPlace, swarmPlace } from '../../engine/api/swarm.ts';
 import type { Container } from '../../engine/container.ts';
 import { swarmLabels } from '../../engine/labels.ts';
@@ -8,6 +7,7 @@ import type { SwarmNode, SwarmTask } from '../../engine/swarm.ts';
 import { requireOwnContainer } from '../compose/inspect/find-instance.ts';
 import { and } from '../run/log/wording.ts';
 import { updateOptionsOf } from '../run/options.ts';
+import { requireEngine } from '../run/require-engine.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
 import { withSettings } from '../run/settings-file.ts';
 import { programsOf, version } from '../run/versions.ts';
@@ -36,10 +36,7 @@ export interface FoundStack {
 export async function inspectStack(given: FirstContext): Promise<FoundStack> {
   const { line, ...first } = given;
   const { engine, log, options } = first;
-  const facts = engineFacts(engine).catch(async (error) => {
-    await engine.check();
-    throw error;
-  });
+  const facts = requireEngine(engine);
   const programs = await programsOf(engine, facts);
   const { version: engineVersion } = await facts;
   const place = await swarmPlace(engine);

@@ -5,8 +5,7 @@ import { inspectImages } from '../../engine/api/query.ts';
 import { createService, listNodes, listServices, listTasks, removeService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
-import { EngineFault } from '../../engine/http/fault.ts';
-import { pullImage } from '../../engine/pull-image.ts';
+import { EngineError } from '../../engine/http/engine-error.ts';
 import { loginHeaders } from '../../engine/registry-login.ts';
 import { type PublishedImage, pauseAfter } from '../compose/pull/ask-published.ts';
 import { pullTeller, tooSlow } from '../compose/pull/pull-images.ts';
@@ -63,7 +62,7 @@ async function pullHere(
 ): Promise<Image> {
   const name = `${reference}@${digest}`;
   const repository = reference.replace(/:[^:/]*$/, '');
-  const [there] = await inspectImages(engine, [`${repository}@${digest}`]);
+  const [there] = await engine.inspectImages([`${repository}@${digest}`]);
   if (there) {
     log.progress(100, `${name} is already on this node`);
     return there;
@@ -73,17 +72,17 @@ async function pullHere(
   const signal = AbortSignal.any([engine.aborted, late]);
   for (let attempt = 0; ; attempt++) {
     try {
-      await pullImage(engine.api, { repository, tag: digest, login, onProgress, signal });
+      await engine.pullImage({ repository, tag: digest, login, onProgress, signal });
       break;
     } catch (error) {
       if (cancellation.signal.aborted || engine.aborted.aborted) throw engine.abortion;
       if (late.aborted) throw tooSlow(name);
-      if (!(error instanceof EngineFault)) throw error;
+      if (!(error instanceof EngineError)) throw error;
       await pauseAfter({ said: error.message, status: error.status }, { reference, attempt, engine, log });
     }
   }
   log.progress(100, `${name} was pulled`);
-  const [image] = await inspectImages(engine, [`${repository}@${digest}`]);
+  const [image] = await engine.inspectImages([`${repository}@${digest}`]);
   if (!image) throw new UpdateError('pull-failed', `${name} was removed right after it was pulled`);
   return image;
 }

@@ -1,4 +1,3 @@
-import { inspectContainers } from '../../engine/api/query.ts';
 import { isUp } from '../../engine/container.ts';
 import { drive } from '../run/drive.ts';
 import { logEnd } from '../run/log/ending.ts';
@@ -115,7 +114,7 @@ async function endedOrDead(
   if (state.at === 'ended' || holder === who.holder || container === who.container) return found;
   // An updater on the same node can check whether the other one is running.
   if (node === who.node) {
-    const [other] = await inspectContainers(engine, [container]);
+    const [other] = await engine.inspectContainers([container]);
     if (!other || !isUp(other)) return found;
   }
   log.info(`the run ${run} has locked the stack; waiting up to 45 s to see whether it is still active`);

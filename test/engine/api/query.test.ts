@@ -1,11 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import {
-  inspectContainers,
-  inspectImages,
-  inspectWhole,
-  listContainers,
-  stopContainers,
-} from '../../../src/engine/api/query.ts';
 import type { Engine } from '../../../src/engine/cli/engine.ts';
 import { engineThat } from './http-engine.ts';
 
@@ -31,7 +24,7 @@ describe('listContainers', () => {
       );
     });
     const untold = { name: '', status: '', imageId: '', imageReference: '' };
-    expect(await listContainers(engine, { label: ['x=y&z'] })).toEqual([
+    expect(await engine.listContainers({ label: ['x=y&z'] })).toEqual([
       { ...untold, id: 'a1', labels: { x: 'y' }, networkMode: 'container:c3' },
       { ...untold, id: 'b2', labels: {}, networkMode: '' },
     ]);
@@ -49,16 +42,18 @@ describe('inspectContainers', () => {
       const names: Record<string, string> = { c: '/third', a: '/first' };
       to.writeHead(going ? 500 : id in names ? 200 : 404);
       to.end(
-        JSON.stringify(going ? { message: 'RWLayer is unexpectedly nil' } : { Id: id, Name: names[id] }),
+        JSON.stringify(
+          going ? { message: 'RWLayer is unexpectedly nil' } : { Id: id, Name: names[id], message: 'none' },
+        ),
       );
     });
-    const found = await inspectContainers(engine, ['c', 'gone', 'going', 'a']);
+    const found = await engine.inspectContainers(['c', 'gone', 'going', 'a']);
     expect(found.map(({ name }) => name)).toEqual(['third', 'first']);
   });
 
   it.concurrent('does not treat a lasting failure as a missing container', async () => {
     const engine = await engineWith({ '/containers/a/json': [500, { message: 'disk' }] });
-    await expect(inspectContainers(engine, ['a'])).rejects.toThrow(
+    await expect(engine.inspectContainers(['a'])).rejects.toThrow(
       away('the engine failed to answer (GET /containers/a/json): disk'),
     );
   });
@@ -71,7 +66,7 @@ describe('inspectWhole', () => {
       const isGone = from.url?.includes('gone');
       to.writeHead(isGone ? 404 : failures-- > 0 ? 500 : 200).end('{"Id":"a","message":"disk"}');
     });
-    expect(await inspectWhole(engine, ['a', 'gone'])).toEqual([{ Id: 'a', message: 'disk' }]);
+    expect(await engine.inspectRaw(['a', 'gone'])).toEqual([{ Id: 'a', message: 'disk' }]);
   });
 });
 
@@ -80,7 +75,7 @@ describe('inspectImages', () => {
     const engine = await engineWith({
       '/images/ghcr.io/acme/svc:v1@sha256:ab/json?manifests=1': [200, { Id: 'sha256:cd', Size: 7 }],
     });
-    const [here, gone] = await inspectImages(engine, ['ghcr.io/acme/svc:v1@sha256:ab', 'gone']);
+    const [here, gone] = await engine.inspectImages(['ghcr.io/acme/svc:v1@sha256:ab', 'gone']);
     expect([here?.id, here?.size, gone]).toEqual(['sha256:cd', 7, null]);
   });
 
@@ -105,7 +100,7 @@ describe('inspectImages', () => {
       // Gone by then.
       '/images/c/json?manifests=1': [200, index],
     });
-    const [a, ...others] = await inspectImages(engine, ['a', 'c']);
+    const [a, ...others] = await engine.inspectImages(['a', 'c']);
     expect(a).toMatchObject({ id: 'sha256:index', labels: { of: 'arm64' }, platform: 'linux/arm64' });
     expect(a).toMatchObject({
       manifests: ['sha256:arm64'],
@@ -124,10 +119,10 @@ describe('stopContainers', () => {
       '/containers/b/stop': [304, null],
       '/containers/c/stop': [500, { message: 'cannot stop container: busy' }],
     });
-    await stopContainers(engine, ['a', 'b', 'gone']);
+    await engine.stopContainers(['a', 'b', 'gone']);
     // With a grace period of its own it asks for another path, which is not there and counts as gone.
-    await stopContainers(engine, ['c'], new Map([['c', 60]]));
-    await expect(stopContainers(engine, ['a', 'c'])).rejects.toThrow(
+    await engine.stopContainers(['c'], new Map([['c', 60]]));
+    await expect(engine.stopContainers(['a', 'c'])).rejects.toThrow(
       away('the engine failed to stop c: cannot stop container: busy'),
     );
   });
@@ -135,7 +130,7 @@ describe('stopContainers', () => {
 
 it('gives advice for a request that a proxy blocks', async () => {
   const engine = await engineThat((_, to) => to.writeHead(403).end('<h1>403 Forbidden</h1>'));
-  await expect(listContainers(engine, {})).rejects.toThrow(
+  await expect(engine.listContainers({})).rejects.toThrow(
     expect.objectContaining({
       code: 'engine-unavailable',
       message: 'a proxy in front of the engine blocks GET /containers/json (403 Forbidden)',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type RemoteDigest, remoteDigest } from '../../../src/engine/api/remote-digest.ts';
+import type { RemoteDigest } from '../../../src/engine/cli/engine.ts';
 import { engineThat } from './http-engine.ts';
 
 it.each<[what: string, status: number, body: object, expected: RemoteDigest]>([
@@ -11,9 +11,9 @@ it.each<[what: string, status: number, body: object, expected: RemoteDigest]>([
 ])('a registry says of a tag %s', async (_, status, body, expected) => {
   const asked: string[] = [];
   const engine = await engineThat((from, to) => {
-    asked.push(from.url ?? '');
+    asked.push(decodeURIComponent(from.url ?? ''));
     to.writeHead(status).end(JSON.stringify(body));
   });
-  expect(await remoteDigest(engine, { repository: 'acme/svc', tag: 'v1.5.0' })).toEqual(expected);
+  expect(await engine.findRemoteDigest({ repository: 'acme/svc', tag: 'v1.5.0' })).toEqual(expected);
   expect(asked).toEqual([expect.stringMatching(/\/distribution\/acme\/svc:v1\.5\.0\/json$/)]);
 });

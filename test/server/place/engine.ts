@@ -1,4 +1,4 @@
-import { EngineSocket } from '../../../src/engine/socket.ts';
+import { EngineApi } from '../../../src/engine/engine-api.ts';
 import { startEngine } from '../../engine/api/http-engine.ts';
 
 export interface Reply {
@@ -8,7 +8,7 @@ export interface Reply {
 }
 
 export interface AskedEngine {
-  engine: EngineSocket;
+  engine: EngineApi;
   /** `POST /containers/create`, without the version. */
   asked: string[];
   /** Of those that had one. */
@@ -39,5 +39,5 @@ export async function startAsked(
       to.writeHead(status).end(typeof body === 'string' ? body : JSON.stringify(body));
     });
   });
-  return { engine: new EngineSocket(address), asked, bodies };
+  return { engine: new EngineApi(address), asked, bodies };
 }

@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { EngineFault, refusalFault } from '../../../src/engine/http/fault.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 import { readOptions } from '../../../src/server/contract/options.ts';
+import { EngineError, refusalError } from '../../../src/engine/http/engine-error.ts';
+import { type InstanceOptions, readOptions } from '../../../src/server/contract/options.ts';
 import { findHome } from '../../../src/server/place/find-home.ts';
 import { readHome } from '../../../src/server/place/home.ts';
 import { engineUnreachable } from '../../../src/server/place/home-not-found.ts';
@@ -103,13 +105,18 @@ it('refuses Podman', async () => {
 
 describe('unreachable', () => {
   const page = (status: number, text: string) =>
-    refusalFault('GET /containers/json', { status, body: Buffer.from(text) });
+    refusalError('GET /containers/json', { status, body: Buffer.from(text) });
   const denied = Object.assign(new Error('connect EACCES'), { code: 'EACCES' });
   it.each<[string, unknown, string, boolean]>([
-    ['nobody', new EngineFault('away', 'connect ECONNREFUSED'), 'no engine responds at tcp://x:1', true],
+    [
+      'nobody',
+      new EngineError('unreachable', 'connect ECONNREFUSED'),
+      'no engine responds at tcp://x:1',
+      true,
+    ],
     [
       'who may not',
-      new EngineFault('away', 'connect EACCES', { cause: denied }),
+      new EngineError('unreachable', 'connect EACCES', { cause: denied }),
       'the server does not have permission to use the engine socket tcp://x:1',
       false,
     ],
@@ -127,7 +134,7 @@ describe('unreachable', () => {
     ],
     [
       'another server',
-      new EngineFault('away', 'this is not an answer of an engine: <html>', { isForeign: true }),
+      new EngineError('not-an-engine', 'this is not an answer of an engine: <html>'),
       'no usable engine responds at tcp://x:1: this is not an answer of an engine: <html>',
       true,
     ],

@@ -66,7 +66,10 @@ describe('checkMounts', () => {
     const { asked } = await check({ ...left, 'DELETE /containers/old': { status: 204 } });
     expect(asked.indexOf('DELETE /containers/old')).toBeLessThan(asked.indexOf('POST /containers/create'));
     const denied = await check({ ...left, 'DELETE /containers/old': { status: 403 } });
-    expect(denied.error).toMatchObject({ isForeign: true, message: expect.stringContaining('DELETE /') });
+    expect(denied.error).toMatchObject({
+      code: 'refused-by-proxy',
+      message: expect.stringContaining('DELETE /'),
+    });
     expect(denied.asked).not.toContain('POST /containers/create');
   });
 
@@ -94,6 +97,6 @@ describe('checkMounts', () => {
     ],
   ])('does not report missing directories if %s', async (_, changes, isThrown) => {
     const { error } = await check(changes);
-    expect(error?.name).toBe(isThrown ? 'EngineFault' : undefined);
+    expect(error?.name).toBe(isThrown ? 'EngineError' : undefined);
   });
 });

@@ -5,15 +5,19 @@ import { releaseFile, sha256 } from '../../feed/proofs.ts';
 
 const proof = readReleaseFile(Buffer.from(JSON.stringify(releaseFile('v1.5.0'))));
 
-it.each<[platform: string | null, images: string[]]>([
+const engineOf = (platform: string) => ({
+  getFacts: async () => ({ version: '29.8.1', platform, api: null }),
+});
+
+it.each<[platform: string, images: string[]]>([
   ['linux/amd64', ['index', 'amd64', 'amd64 config']],
   // An engine says nothing of variants.
   ['linux/arm', ['index', 'arm', 'arm config']],
   ['linux/ar', ['index']],
   ['linux/riscv64', ['index']],
-  [null, ['index']],
+  ['', ['index']],
 ])('on %s any of %j is expected', async (platform, images) => {
-  expect(await expectOptions(proof, { platform: async () => platform })).toEqual([
+  expect(await expectOptions(proof, engineOf(platform))).toEqual([
     ...images.flatMap((what) => ['--expect', `app=${sha256(what)}`]),
     ...['--expect-file', `compose.yaml=${sha256('compose')}`],
   ]);
@@ -22,7 +26,7 @@ it.each<[platform: string | null, images: string[]]>([
 it('lists each digest once, and nothing without a signature', async () => {
   const one = sha256('one');
   const app = { reference: 'x', digest: one, platforms: { 'linux/amd64': { manifest: one, config: one } } };
-  const engine = { platform: async () => 'linux/amd64' };
+  const engine = engineOf('linux/amd64');
   expect(await expectOptions({ ...proof, images: { app }, files: {} }, engine)).toEqual([
     '--expect',
     `app=${one}`,

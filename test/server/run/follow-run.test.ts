@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { EngineSocket } from '../../../src/engine/socket.ts';
+import { EngineApi } from '../../../src/engine/engine-api.ts';
 import { followRunLog } from '../../../src/server/run/follow-run.ts';
 import { freshRun, RunRecord } from '../../../src/server/run/run-record.ts';
 import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';
@@ -48,7 +48,7 @@ async function working(policy: string | null = 'on-failure'): Promise<void> {
 }
 /** How long it took, and when the container was started the last time. */
 async function follow(more: Partial<typeof timing> = {}): Promise<{ ms: number; startedAt: string | null }> {
-  const socket = new EngineSocket(`unix://${engine.path}`, { patience: slowEngine });
+  const socket = new EngineApi(`unix://${engine.path}`, { timeouts: slowEngine });
   const began = performance.now();
   const context = { engine: socket, timing: { ...timing, ...more }, closing: closing.signal };
   const startedAt = await followRunLog(

@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { EngineSocket } from '../../../src/engine/socket.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
+import { EngineApi } from '../../../src/engine/engine-api.ts';
+import type { InstanceOptions } from '../../../src/server/contract/options.ts';
 import { goodRun, type Script } from '../../rig/engine-double/script.ts';
 import { forge, freshForges, freshRigs, rig, type Server, until } from './rig.ts';
 
@@ -73,7 +75,7 @@ describe('prefetch', () => {
   });
 
   it('reads the log of a download again after the first attempt fails', async () => {
-    const logs = vi.spyOn(EngineSocket.prototype, 'logs').mockImplementationOnce(() => {
+    const logs = vi.spyOn(EngineApi.prototype, 'followLog').mockImplementationOnce(() => {
       throw new Error('out of memory');
     });
     rig.engine.updaterDoes(fetching({ until: new Promise(() => {}) }));

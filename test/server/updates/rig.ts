@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect } from 'vitest';
 import type { Patience } from '../../../src/engine/socket.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
+import type { EngineTimeouts } from '../../../src/engine/engine-calls.ts';
 import type { StartOrder } from '../../../src/server/contract/instance-updates.ts';
 import { readOptions } from '../../../src/server/contract/options.ts';
 import type { Timing } from '../../../src/server/contract/timing.ts';
@@ -38,8 +39,8 @@ export const quick: Timing = {
   lastMoments: 300,
 };
 
-const allOf = (ms: number): Patience => ({
-  ...{ query: ms, registry: ms, work: ms, pullSilence: ms, logSilence: ms },
+const allOf = (ms: number): EngineTimeouts => ({
+  ...{ query: ms, registry: ms, work: ms, start: ms, pullSilence: ms, logSilence: ms },
 });
 /** For what hangs, and more than a busy machine takes for an answer. */
 export const slowEngine = allOf(3_000);
@@ -82,7 +83,7 @@ export class Rig {
   /** A server with a container of its own, or one more boot in the container of another. */
   async server(
     where: ServerOptions | ServerDouble = {},
-    more: Partial<InstanceOptions> & { timing?: Partial<Timing>; patience?: Partial<Patience> } = {},
+    more: Partial<InstanceOptions> & { timing?: Partial<Timing>; patience?: Partial<EngineTimeouts> } = {},
   ): Promise<Server> {
     const place = 'door' in where ? where : await this.engine.addServer(where);
     const host = new HostDouble({ name: `server ${this.#servers.length + 1}`, state: this.state });

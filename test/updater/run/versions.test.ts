@@ -2,7 +2,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { engineFacts } from '../../../src/engine/api/query.ts';
 import { programsOf, readPrograms } from '../../../src/updater/run/versions.ts';
 import { engine as engineAt } from '../../build.ts';
 import { startEngine } from '../../engine/api/http-engine.ts';
@@ -13,7 +12,7 @@ beforeEach(async () => {
   const script = `#!/bin/sh
 case "$*" in
 *'compose version'*) echo 5.9.9 ;;
-*) echo '{"Client":{"Version":"29.9.9"},"Server":{}}' ;;
+*) echo 29.9.9 ;;
 esac
 `;
   await writeFile(join(directory, 'docker'), script, { mode: 0o755 });
@@ -62,5 +61,5 @@ async function found(
     to.end(JSON.stringify(said));
   });
   const engine = engineAt(host);
-  return programsOf(engine, engineFacts(engine), file);
+  return programsOf(engine, engine.getFacts(), file);
 }

@@ -10,7 +10,6 @@ import { readTextFileIfThere, type TextFile } from '../../../core/files/text-fil
 import { readContainerFile } from '../../../engine/api/container-file.ts';
 import { copiedPaths } from '../../../engine/api/copied-files.ts';
 import { finalName } from '../../../engine/api/project-containers.ts';
-import { engineInfo, inspectImages, inspectWhole, listVolumes } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { readContainer, requestedMounts } from '../../../engine/container.ts';
 import { takesAllNetworks } from '../../../engine/http/api-version.ts';
@@ -33,7 +32,7 @@ import {
 
 /** @param ownId of the container that this process runs in. @throws UpdateError engine-unavailable */
 export async function askDefaults(engine: Engine, ownId: string): Promise<EngineDefaults> {
-  const [[own], info] = await Promise.all([inspectWhole(engine, [ownId]), engineInfo(engine)]);
+  const [[own], info] = await Promise.all([engine.inspectRaw([ownId]), engine.getInfo()]);
   return { own: object(own?.HostConfig), info, isPodman: engine.isPodman };
 }
 
@@ -49,7 +48,7 @@ export async function askEngine(
   const ids = containers.map(({ id }) => id);
   const [defaults, raw, otherImages, copies] = await Promise.all([
     known.defaults,
-    inspectWhole(engine, ids),
+    engine.inspectRaw(ids),
     findOtherImages(engine, service, model.services[name]?.image),
     findEditedCopies(engine, instance, service, setTo),
   ]);
@@ -87,7 +86,7 @@ export async function askSurroundings(
     requestedMounts(hostConfig).flatMap(({ type, source }) => (type === 'volume' ? [source] : []));
   const known = new Set(replaced.flatMap(({ now }) => volumesOf(now)));
   const asked = replaced.flatMap(({ next }) => volumesOf(next)).filter((name) => !known.has(name));
-  const made = await listVolumes(engine, [...new Set(asked)]);
+  const made = await engine.listVolumes([...new Set(asked)]);
   const home = realPath(paths.fromHost(project.directory));
   return {
     // Wherever links of the path lead.
@@ -128,7 +127,7 @@ async function findOtherImages(
   const wanted = canonicalRepository(inFiles ?? '');
   const others = containers.filter(({ imageReference }) => canonicalRepository(imageReference) !== wanted);
   const byId = others.some(({ imageReference }) => isId(imageReference));
-  const [named] = byId && inFiles !== undefined ? await inspectImages(engine, [inFiles]) : [];
+  const [named] = byId && inFiles !== undefined ? await engine.inspectImages([inFiles]) : [];
   const differ = others.filter((each) => !(isId(each.imageReference) && runsImage(each, named)));
   return [...new Set(differ.map(({ imageReference }) => imageReference))];
 }
@@ -175,7 +174,7 @@ async function nameShared(engine: Engine, project: string, definitions: readonly
     ...list(host.VolumesFrom).map((entry) => String(entry).split(':')[0] ?? ''),
   ]);
   const found = [...new Set(asked)].map(async (container) => {
-    const [raw] = await inspectWhole(engine, [container]);
+    const [raw] = await engine.inspectRaw([container]);
     const labels = object(object(raw?.Config).Labels);
     const isOwn = labels[composeLabels.project] === project;
     const own = isOwn ? `service:${labels[composeLabels.service]}` : null;

@@ -14,7 +14,7 @@ import {
   serviceOf,
   sharedContainer,
 } from '../../../engine/container.ts';
-import { EngineFault } from '../../../engine/http/fault.ts';
+import { engineErrorIn, rejections } from '../../../engine/http/engine-error.ts';
 import { isEmpty, type Json, object } from '../../../engine/json.ts';
 import { isOfService, placed } from '../../data/choose-mounts.ts';
 import { toolsMount } from '../../data/copies.ts';
@@ -69,7 +69,7 @@ export async function checkHost(
   const ids = containers
     .filter((each) => isOfService(each, project.name) && services.includes(serviceOf(each)) && isUp(each))
     .map(({ id }) => id);
-  const running = await inspectWhole(engine, ids);
+  const running = await engine.inspectRaw(ids);
   const definitions = running.flatMap((raw): Definition[] => {
     const service = serviceOf(readContainer(raw));
     const host = object(raw.HostConfig);
@@ -82,7 +82,7 @@ export async function checkHost(
     return both.map((each) => ({ service, host: each }));
   });
   const doors = { engine, log, project: project.name, toolsImage: own.imageId };
-  const info = await engineInfo(engine);
+  const info = await engine.getInfo();
   const mounts = await mountsOf(engine, running, info);
   const needs = definitions.flatMap(({ service, host }) =>
     hostNeeds(host, info.LoggingDriver).map((need) => ({ service, need: JSON.stringify(need) })),
@@ -103,7 +103,7 @@ async function downProviders(engine: Engine, definitions: readonly Definition[])
   const names = definitions.flatMap(({ host }) =>
     namespaceModes.flatMap((mode) => sharedContainer(host[mode]) ?? []),
   );
-  const found = await inspectContainers(engine, [...new Set(names)]);
+  const found = await engine.inspectContainers([...new Set(names)]);
   return found
     .filter(({ status }) => !['running', 'paused'].includes(status))
     .map(
@@ -123,7 +123,7 @@ async function mountsOf(engine: Engine, running: readonly Json[], info: Json): P
       .map((mount) => ({ ...mount, where: `${serviceOf({ labels })}:${mount.destination}`, besides, pid }));
   });
   const names = mounts.flatMap(({ driver, source }) => (driver === 'local' ? [source] : []));
-  const volumes = await listVolumes(engine, names);
+  const volumes = await engine.listVolumes(names);
   const options = new Map(volumes.map((volume) => [volume.name, volume.options]));
   const dataRoot = String(info.DockerRootDir || '/var/lib/docker');
   return mounts.map((mount) => ({ ...mount, ...placed(mount, { options }), dataRoot }));
@@ -170,9 +170,10 @@ async function tryStart(
     try {
       return await start(signal);
     } catch (error) {
-      const { code, cause } = Object(error);
+      const { code } = Object(error);
       if (!signal.aborted && code !== 'engine-unavailable') throw error;
-      const fault = cause instanceof EngineFault && cause.kind === 'refused' ? cause : null;
+      const cause = engineErrorIn(error);
+      const fault = cause !== null && rejections.some((each) => each === cause.code) ? cause : null;
       // A socket proxy may not allow the calls of the helper.
       if (/\b403\b/.test(String(fault?.status ?? fault?.message))) {
         log.warn(`the host was not checked, because the engine denied a request: ${fault?.message}`);

@@ -1,6 +1,5 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { hasEntries, readContainerFile } from '../../../engine/api/container-file.ts';
-import { inspectImages } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { serviceOf } from '../../../engine/container.ts';
 import { runsImage } from '../../../engine/same-image.ts';
@@ -17,7 +16,7 @@ export async function checkVolumes(engine: Engine, plan: PreparedPlan): Promise<
   for (const name of new Set([...references.keys(), ...installation.followers.map((each) => each.name)])) {
     const own = installation.containers.filter((each) => serviceOf(each) === name);
     const reference = references.get(name) ?? own[0]?.imageReference ?? '';
-    const image = images.get(reference) ?? (await inspectImages(engine, [reference]))[0];
+    const image = images.get(reference) ?? (await engine.inspectImages([reference]))[0];
     // Without a configuration, the engine does not report what the image declares.
     if (!image?.config || (changes.length === 0 && own.every((each) => runsImage(each, image)))) continue;
     for (const each of findLeftData(plan, name, image)) {

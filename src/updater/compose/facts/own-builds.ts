@@ -1,7 +1,5 @@
 import { placesOf } from '../../../core/compose/pin.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { inspectImages } from '../../../engine/api/query.ts';
-import { remoteDigest } from '../../../engine/api/remote-digest.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { RunContext } from '../../run/run-context.ts';
@@ -41,12 +39,12 @@ async function findPublished(
 ): Promise<'all' | 'none' | null> {
   const facts = movedServices(installation).find(({ name }) => name === service);
   const ids = [...new Set(facts?.containers.map(({ imageId }) => imageId))];
-  const images = await inspectImages(engine, ids);
+  const images = await engine.inspectImages(ids);
   const { repository } = pin.reference;
   const answers = ids.map(async (id, at) => {
     const digests = images[at]?.digests.map((each) => each.replace(/.*@/, '')) ?? [];
     const asked = digests.length > 0 ? digests : [id];
-    const all = await Promise.all(asked.map((tag) => remoteDigest(engine, { repository, tag })));
+    const all = await Promise.all(asked.map((tag) => engine.findRemoteDigest({ repository, tag })));
     return all.find((each) => each !== null && each !== 'none') ?? (all.includes(null) ? null : 'none');
   });
   const all = await Promise.all(answers);

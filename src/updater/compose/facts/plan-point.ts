@@ -2,7 +2,6 @@ import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { HostPaths } from '../../../core/files/host-paths.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { engineInfo, inspectContainers, listContainers, listVolumes } from '../../../engine/api/query.ts';
 import { composeLabels } from '../../../engine/labels.ts';
 import { type DataFacts, declareData } from '../../data/declare.ts';
 import {
@@ -53,16 +52,16 @@ export async function planPoint(
   const facts = dataFacts(installation, options.data);
   const declared = declareData(facts);
   const [running, ofProject, info] = await Promise.all([
-    listContainers(engine, { status: ['running', 'restarting', 'paused'] }),
-    listContainers(engine, { label: [`${composeLabels.project}=${project.name}`] }),
-    engineInfo(engine),
+    engine.listContainers({ status: ['running', 'restarting', 'paused'] }),
+    engine.listContainers({ label: [`${composeLabels.project}=${project.name}`] }),
+    engine.getInfo(),
   ]);
   const ids = new Set([...ofProject, ...running].map(({ id }) => id));
-  const containers = await inspectContainers(engine, [...ids]);
+  const containers = await engine.inspectContainers([...ids]);
   const volumes = containers.flatMap(({ mounts }) =>
     mounts.flatMap(({ type, source }) => (type === 'volume' ? [source] : [])),
   );
-  const found = await listVolumes(engine, [...new Set(volumes)]);
+  const found = await engine.listVolumes([...new Set(volumes)]);
   const { updated, files } = facts;
   const { earlier, used } = await earlierPoints(points, project);
   const surveyed = await surveyPoint(declared, {

@@ -6,6 +6,7 @@ import { nameOf, type ProjectFiles } from '../../../core/compose/project-files.t
 import { checkTargets } from '../../../core/files/check-targets.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { listNetworks } from '../../../engine/api/query.ts';
+import { parsePinTag } from '../../../core/release/pin-tag.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/container.ts';
@@ -126,7 +127,7 @@ async function networksInQuestion(
   const names = Object.entries(before.networks ?? {})
     .filter(([key, old]) => JSON.stringify(old) !== JSON.stringify(after.networks?.[key]))
     .map(([key, old]) => old?.name ?? key);
-  const made = await listNetworks(engine, names);
+  const made = await engine.listNetworks(names);
   return new Set(made.flatMap(({ name, hash }) => (hash === null ? [] : [name])));
 }
 

@@ -1,7 +1,5 @@
 import { mapTexts, writtenOut } from '../../../core/progress/plain-text.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { notDone } from '../../../engine/api/api.ts';
-import { connectNetwork } from '../../../engine/api/rebuild-container.ts';
 import { createScratch, removeScratch } from '../../../engine/api/scratch.ts';
 import { type CommandEnd, runAttached } from '../../../engine/cli/run-attached.ts';
 import { runsImage } from '../../../engine/same-image.ts';
@@ -41,10 +39,7 @@ export async function runPreflight({ engine, log }: RunContext, plan: PreparedPl
     const id = await createScratch(engine, image?.id ?? '', installation.project.name, container);
     if (id === null) throw new UpdateError('engine-unavailable', `${app.to} was removed`);
     try {
-      for (const network of container.moreNetworks) {
-        const answer = await connectNetwork(engine, network, id, {});
-        if (answer.status !== 200) throw notDone(`connect a container to ${network}`, answer);
-      }
+      for (const network of container.moreNetworks) await engine.connectNetwork(network, id, {});
       const asked = ['start', '--attach', id];
       return await runAttached(engine, asked, limitMs);
     } finally {

@@ -1,5 +1,4 @@
 import { roleLabelOf } from '../../../core/progress/product.ts';
-import { inspectContainers, inspectImages, listContainers } from '../../../engine/api/query.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import { serviceOf } from '../../../engine/container.ts';
 import { composeLabels } from '../../../engine/labels.ts';
@@ -39,15 +38,9 @@ export async function withWorkers(context: RunContext, project: string): Promise
     `${composeLabels.oneOff}=False`,
     `${roleLabel}=${workerRole}`,
   ];
-  const listed = await listContainers(engine, { label });
-  const containers = await inspectContainers(
-    engine,
-    listed.map(({ id }) => id),
-  );
-  const images = await inspectImages(
-    engine,
-    containers.map(({ imageId }) => imageId),
-  );
+  const listed = await engine.listContainers({ label });
+  const containers = await engine.inspectContainers(listed.map(({ id }) => id));
+  const images = await engine.inspectImages(containers.map(({ imageId }) => imageId));
   // Containers also have the labels of their image, which app and worker may share.
   const own = containers.filter((_, at) => images[at]?.labels[roleLabel] !== workerRole);
   return { ...context, options: { ...options, workers: workersOr(own.map(serviceOf), options) } };

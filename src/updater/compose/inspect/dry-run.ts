@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { finalName } from '../../../engine/api/project-containers.ts';
-import { inspectImages } from '../../../engine/api/query.ts';
 import type { CommandResult } from '../../../engine/cli/command.ts';
 import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
@@ -26,7 +25,7 @@ export async function dryRun(
   const containers = services.flatMap((service) => service.containers);
   const here = async (names: readonly string[]) => {
     const unique = [...new Set(names)];
-    const found = await inspectImages(engine, unique);
+    const found = await engine.inspectImages(unique);
     return new Map(unique.flatMap((name, at) => (found[at] ? [[name, found[at]] as const] : [])));
   };
   const imagesInUse = await here(containers.map(({ imageId }) => imageId));

@@ -1,12 +1,11 @@
 import { HostPaths } from '../../../core/files/host-paths.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { engineFacts, inspectOwn } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Container, ListedContainer } from '../../../engine/container.ts';
 import { claimFor, claimOf, findForeign } from '../../../engine/foreign-containers.ts';
-import { EngineFault } from '../../../engine/http/fault.ts';
 import { ownTraces } from '../../../engine/own-container.ts';
 import type { UpdateOptions } from '../../run/options.ts';
+import { requireEngine } from '../../run/require-engine.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import { isPending, type JournalData, journalsIn } from '../../run/state/journal.ts';
@@ -34,19 +33,14 @@ export interface FoundInstance {
  * Refusals: those of the engine, engine-version, own-container, read-only, no-app, and those of `locateProject`.
  */
 export async function findInstance({ engine, options, log }: RunContext): Promise<FoundInstance> {
-  const facts = startEarly(engineFacts(engine));
-  // The check has the best message for an unusable engine. It is skipped if the engine hangs, because it would hang too.
-  const explained = async (error: unknown): Promise<never> => {
-    if (!isLate(error)) await engine.check();
-    throw error;
-  };
+  const facts = startEarly(requireEngine(engine));
   // The engine's answer sets the API version for the other requests.
   const [own, { version: engineVersion, platform }, composed, programs] = await Promise.all([
     facts.then(() => requireOwnContainer(engine)),
     facts,
     facts.then(() => listComposed(engine)),
     programsOf(engine, facts),
-  ]).catch(explained);
+  ]);
   refuseRootlessPodman(engine);
   const paths = new HostPaths(own.mounts);
   const told = composed.find(({ id }) => id === options.container) ?? null;
@@ -114,16 +108,11 @@ async function projectOf(own: Container, paths: HostPaths, options: UpdateOption
   throw new UpdateError('no-app', message, { advice });
 }
 
-const isLate = (error: unknown): boolean => {
-  const { cause } = Object(error) as { cause?: unknown };
-  return cause instanceof EngineFault && cause.kind === 'late';
-};
-
 /** The engine's view of the container this process runs in. @throws UpdateError own-container */
 export async function requireOwnContainer(engine: Engine): Promise<Container> {
   const traces = await ownTraces();
   const { id } = traces;
-  const own = await inspectOwn(engine, traces);
+  const own = await engine.findOwnContainer(traces);
   if (own) return own;
   throw new UpdateError(
     'own-container',

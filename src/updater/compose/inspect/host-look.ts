@@ -7,9 +7,9 @@ import { addMount } from '../../../core/progress/advice.ts';
 import { stateName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { readContainerFile } from '../../../engine/api/container-file.ts';
-import { mountsWith, type NamedMount } from '../../../engine/api/query.ts';
 import { createScratch, removeScratch, removeScratches } from '../../../engine/api/scratch.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
+import type { NamedMount } from '../../../engine/engine-api.ts';
 
 /** How a path on the host relates to a mounted directory. */
 export type Likeness =
@@ -61,7 +61,7 @@ export const hostLook = (engine: Engine, image: string): HostLook => {
     }
   };
   return {
-    mounts: (path) => mountsWith(engine, path),
+    mounts: (path) => engine.listMounts(path),
     hasCompose: async (path, names = defaultNames) =>
       (await through(path, (has) => someOf(names, has))) ?? false,
     async compare(path, here, files = []) {

@@ -9,7 +9,6 @@ import { shortComposeCommand } from '../../../core/progress/compose-command.ts';
 import type { Product } from '../../../core/progress/product.ts';
 import { settingsName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { inspectRunning } from '../../../engine/api/query.ts';
 import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { maskRulesOfSent } from '../../run/log/mask-rules.ts';
@@ -123,7 +122,7 @@ async function inspectProject(
     chooseServices(containers, { app: options.app, workers }, wasInterrupted);
   const guessed = choose(options.workers);
   const early = startEarly(dryRun(engine, project, guessed.replaced));
-  const running = startEarly(inspectRunning(engine));
+  const running = startEarly(engine.inspectRunning());
   const about = { containers, services: [options.app, ...options.workers] };
   const { files, model } = await viewProject(new Compose(engine, project), paths, about, log);
   const named = workersOf(model, options);

@@ -1,6 +1,5 @@
 import { shellWord } from '../../../core/progress/advice.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { listContainers } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Container } from '../../../engine/container.ts';
 import { composeLabels, podmanLabels } from '../../../engine/labels.ts';
@@ -40,7 +39,7 @@ export function refuseKeptByOthers(containers: readonly Pick<Container, 'name' |
 export async function withoutProject(engine: Engine, error: unknown): Promise<unknown> {
   if (!engine.isPodman || !(error instanceof UpdateError)) return error;
   if (error.code !== 'not-compose' && error.code !== 'not-mounted') return error;
-  const [kept] = await listContainers(engine, { label: [podmanLabels.unit] });
+  const [kept] = await engine.listContainers({ label: [podmanLabels.unit] });
   return kept === undefined ? error : keptBySystemd(kept.name, kept.labels[podmanLabels.unit] ?? '');
 }
 

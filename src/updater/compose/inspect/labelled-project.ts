@@ -1,7 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { isHook, oldNamesOf } from '../../../engine/api/project-containers.ts';
-import { listContainers } from '../../../engine/api/query.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Container, ListedContainer } from '../../../engine/container.ts';
@@ -31,7 +30,7 @@ export function projectsBeside(composed: readonly ListedContainer[], name: strin
 
 /** All containers that compose has created on this engine, except hooks. @throws UpdateError engine-unavailable */
 export async function listComposed(engine: Engine): Promise<ListedContainer[]> {
-  return (await listContainers(engine, { label: [composeLabels.project] })).filter((each) => !isHook(each));
+  return (await engine.listContainers({ label: [composeLabels.project] })).filter((each) => !isHook(each));
 }
 
 /** @param composed the containers of all projects */

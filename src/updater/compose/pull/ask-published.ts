@@ -1,6 +1,8 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { pause } from '../../../core/progress/wait.ts';
 import { ownLogin, type RemoteImage, remoteImage } from '../../../engine/api/remote-digest.ts';
+import type { RemoteImage } from '../../../engine/engine-api.ts';
+import { engineErrorIn } from '../../../engine/http/engine-error.ts';
 import { classifyPullFailure } from '../../../engine/pull-failure.ts';
 import type { RegistryLogin } from '../../../engine/registry-login.ts';
 import type { EngineContext } from '../../run/run-context.ts';
@@ -23,12 +25,14 @@ export async function askPublished(
     const message = `podman cannot report which image the registry has for ${reference}`;
     throw new UpdateError('engine-version', message, { advice: 'Run the update without prefetching.' });
   }
-  const login = await ownLogin(engine, repository);
+  const login = await engine.ownLogin(repository);
   for (let attempt = 0; ; attempt++) {
     // The engine waits for the registry: its silence is the registry's.
-    const told = await remoteImage(engine, reference, login).catch((error) => {
-      if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable') throw error;
-      return { status: null, said: `timeout: ${error.message}` };
+    const told = await engine.inspectRemoteImage(reference, login).catch((error) => {
+      const cause = engineErrorIn(error);
+      if (cause === null || cause.code === 'unsupported') throw error;
+      const { status, message } = cause;
+      return { status, said: status === null ? `timeout: ${error.message}` : message };
     });
     if ('digest' in told) return { ...told, reference, login };
     await pauseAfter(told, { reference, attempt, engine, log });

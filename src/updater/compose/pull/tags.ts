@@ -1,6 +1,5 @@
 import { parseReference } from '../../../core/compose/reference.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
-import { inspectImages } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { hasStarted, type Image } from '../../../engine/container.ts';
 import type { Log } from '../../run/log/log.ts';
@@ -8,7 +7,7 @@ import type { Log } from '../../run/log/log.ts';
 /** The local images of these references; a reference without one is left out. */
 export async function localImages(engine: Engine, references: Iterable<string>): Promise<Map<string, Image>> {
   const list = [...new Set(references)];
-  const images = await inspectImages(engine, list);
+  const images = await engine.inspectImages(list);
   return new Map(list.flatMap((reference, at) => (images[at] ? [[reference, images[at]] as const] : [])));
 }
 
@@ -33,7 +32,7 @@ export async function moveTags(
   for (const [reference, { id }] of images) {
     const named = parseReference(reference);
     if (named === null || named.digest !== null || now.get(reference)?.id === id) continue;
-    await engine.callOrThrow(['tag', id, reference]);
+    await engine.tagImage(id, reference);
   }
 }
 
@@ -58,7 +57,7 @@ export async function restoreTags(
       log.warn(`${reference} still points to the new image, because a container was started from that image`);
       continue;
     }
-    await engine.callOrThrow(['tag', imageId, reference]);
+    await engine.tagImage(imageId, reference);
     log.info(`${reference} points to the previous image again`);
   }
 }
@@ -66,5 +65,5 @@ export async function restoreTags(
 /** Removes names that the run has given to images. Neither a signal nor a failure hides why the run removes them. */
 export async function removeNames(engine: Engine, references: Iterable<string>): Promise<void> {
   const lasting = engine.uncancellable();
-  for (const reference of references) await lasting.call(['image', 'rm', reference]).catch(() => {});
+  for (const reference of references) await lasting.removeImage(reference).catch(() => {});
 }

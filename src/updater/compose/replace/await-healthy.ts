@@ -1,10 +1,9 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { waitUntil } from '../../../core/progress/wait.ts';
 import { listen } from '../../../engine/api/events.ts';
-import { inspectContainers } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { lastLine } from '../../../engine/cli/unreachable.ts';
 import type { Container } from '../../../engine/container.ts';
+import { EngineError, engineErrorIn } from '../../../engine/http/engine-error.ts';
 import { breakSilence } from '../../run/log/heartbeat.ts';
 import { maskRulesOfContainers } from '../../run/log/mask-rules.ts';
 import { eachOnce } from '../../run/log/wording.ts';
@@ -27,7 +26,7 @@ export async function awaitHealthy(
   const services = [...Map.groupBy(containers, ({ service }) => service)];
   const ids = containers.map(({ id }) => id);
   const look = async () => {
-    const found = await inspectContainers(context.engine, ids);
+    const found = await context.engine.inspectContainers(ids);
     return services.map(([name, own]) => {
       const there = found.filter(({ id }) => own.some((each) => each.id === id));
       return { name, containers: there, has: there.length, needs: own.length };
@@ -94,13 +93,16 @@ export async function awaitWell(
 }
 
 async function lastLog(engine: Engine, container: Container): Promise<string[]> {
-  const result = await engine.call(['logs', '--tail', String(logLines), container.id]);
   const health = container.lastHealthOutput.trim();
   const ofHealth = health && container.health !== 'healthy' ? [`health check output: ${health}`] : [];
-  // Not every log driver supports reading. Then standard error has the engine's reason instead of the container's lines.
-  if (result.exitCode !== 0)
-    return [`the log of ${container.name} cannot be read: ${lastLine(result.stderr)}`, ...ofHealth];
-  const lines = `${result.stdout}${result.stderr}`.split(/\r?\n/).filter(Boolean).slice(-logLines);
+  const lines = await engine.readLastLines('readLog', container.id, logLines).catch((error) => {
+    const cause = engineErrorIn(error);
+    if (cause === null) throw error;
+    return cause;
+  });
+  // Not every log driver supports reading.
+  if (lines instanceof EngineError)
+    return [`the log of ${container.name} cannot be read: ${lines.message}`, ...ofHealth];
   const count = lines.length === 1 ? 'line' : `${lines.length} lines`;
   return [
     lines.length === 0

@@ -1,6 +1,8 @@
 import { finalName } from '../../../engine/api/project-containers.ts';
 import { stopContainers } from '../../../engine/api/query.ts';
 import type { Container } from '../../../engine/container.ts';
+import { type Container, serviceOf } from '../../../engine/container.ts';
+import { engineErrorIn, rejections, unless } from '../../../engine/http/engine-error.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import type { EngineContext } from '../../run/run-context.ts';
 
@@ -12,7 +14,7 @@ export async function stopAll(
 ): Promise<void> {
   const ids = containers.map(({ id }) => id);
   const sentence = `waiting for ${namesOf(containers)} to stop${words}`;
-  await withHeartbeat(log, sentence, stopContainers(engine, ids, graces));
+  await withHeartbeat(log, sentence, engine.stopContainers(ids, graces));
 }
 
 /** Stops and removes containers. Their volumes stay: a new container may share them with an old one. */
@@ -21,7 +23,7 @@ export async function stopAndRemove(
   containers: readonly { id: string; name: string }[],
 ): Promise<void> {
   await stopAll(doors, containers);
-  await doors.engine.callOrThrow(['rm', '--force', ...containers.map(({ id }) => id)]);
+  await doors.engine.removeContainers(containers.map(({ id }) => id));
 }
 
 /** Removes containers that would block the next `up` by holding its names. */
@@ -30,8 +32,7 @@ export async function removeLeftovers(
   leftovers: readonly Container[],
 ): Promise<void> {
   if (leftovers.length === 0) return;
-  // `rm` without --volumes: an anonymous volume may belong to the container that this one was to replace.
-  await engine.callOrThrow(['rm', '--force', ...leftovers.map(({ id }) => id)]);
+  await engine.removeContainers(leftovers.map(({ id }) => id));
   log.info(`removed leftover containers of an interrupted docker compose command: ${namesOf(leftovers)}`);
 }
 
@@ -42,8 +43,8 @@ export async function giveNames(
 ): Promise<void> {
   for (const container of containers) {
     const name = finalName(container);
-    const { exitCode } = await engine.call(['rename', container.id, name]);
-    if (exitCode === 0) {
+    const renamed = await engine.renameContainer(container.id, name).catch(unless(...rejections));
+    if (renamed !== null) {
       log.info(
         `renamed ${container.name} to ${name}, because a docker compose command was interrupted before it could do so`,
       );
@@ -56,10 +57,22 @@ export async function startBrokenOff(
   { engine, log }: EngineContext,
   containers: readonly { id: string; name: string }[],
 ): Promise<void> {
-  if (containers.length === 0) return;
-  for (const { id } of containers) await engine.call(['start', id]);
+  const started: { name: string }[] = [];
+  for (const container of containers) {
+    try {
+      await engine.startContainer(container.id);
+      started.push(container);
+    } catch (error) {
+      const cause = engineErrorIn(error);
+      if (cause?.status == null) throw error;
+      log.warn(
+        `${container.name}, which another docker compose command has created, did not start: ${cause.message}`,
+      );
+    }
+  }
+  if (started.length === 0) return;
   log.warn(
-    `started ${namesOf(containers)}, because another docker compose command was interrupted before it could do so`,
+    `started ${namesOf(started)}, because another docker compose command was interrupted before it could do so`,
   );
 }
 

@@ -3,6 +3,8 @@
 import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import { pause, waitUntil } from '../../../core/progress/wait.ts';
 import { askApi } from '../../../engine/api/api.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Blueprint } from '../../../engine/api/blueprint.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
 import { inspectContainers, inspectRunning, listNetworks } from '../../../engine/api/query.ts';
@@ -10,7 +12,7 @@ import { rebuildContainer } from '../../../engine/api/rebuild-container.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../../engine/container.ts';
-import { refusal } from '../../../engine/http/fault.ts';
+import { engineErrorIn } from '../../../engine/http/engine-error.ts';
 import { object } from '../../../engine/json.ts';
 import type { DataDoors } from '../../data/data-doors.ts';
 import type { Point } from '../../data/point.ts';
@@ -44,7 +46,7 @@ const startTries = 5;
 /** What saving and restoring works with, for the run of a journal. */
 export async function dataDoors({ engine, log, journal }: JournaledContext): Promise<DataDoors> {
   const { containerId, project } = journal.data;
-  const [own] = await inspectContainers(engine, [containerId]);
+  const [own] = await engine.inspectContainers([containerId]);
   if (!own) throw new UpdateError('own-container', 'the engine cannot find the updater container');
   return { engine, log, project: project.name, toolsImage: own.imageId, hasLock: true };
 }
@@ -53,7 +55,7 @@ export async function dataDoors({ engine, log, journal }: JournaledContext): Pro
 export async function ridersOf(engine: Engine, providers: readonly { id: string }[]): Promise<Container[]> {
   if (providers.length === 0) return [];
   const modes = new Set(providers.map(({ id }) => `container:${id}`));
-  return (await inspectRunning(engine)).filter(({ networkMode, pidMode, ipcMode }) =>
+  return (await engine.inspectRunning()).filter(({ networkMode, pidMode, ipcMode }) =>
     [networkMode, pidMode, ipcMode].some((mode) => modes.has(mode)),
   );
 }
@@ -98,7 +100,7 @@ export async function runningCovered(
     up.filter((each) => changeover.moved.some((one) => one.name === serviceOf(each) && one.isApp === isApp)),
   );
   const services = (point?.services ?? []).map((name) => up.filter((each) => serviceOf(each) === name));
-  const riders = await inspectContainers(engine, point?.riders.map(({ id }) => id) ?? []);
+  const riders = await engine.inspectContainers(point?.riders.map(({ id }) => id) ?? []);
   const groups = [workers, app, riders.filter(isUp), ...services.toReversed()];
   return groups.filter((group) => group !== undefined && group.length > 0) as Container[][];
 }
@@ -115,7 +117,7 @@ export async function stopInOrder(
     await stopAll(context, group, { graces: new Map(short.map(({ id }) => [id, leastGraceSeconds])) });
   }
   const ids = groups.flat().map(({ id }) => id);
-  const stopped = await inspectContainers(context.engine, ids);
+  const stopped = await context.engine.inspectContainers(ids);
   return stopped.filter(({ exitCode }) => exitCode === killedCode).map(({ name }) => name);
 }
 
@@ -153,7 +155,7 @@ export async function startDataServices(work: JournaledContext): Promise<void> {
   if (!point) return;
   for (const service of point.services) await startService(work, service);
   for (const { id, name } of point.riders) {
-    const [rider] = await inspectContainers(engine, [id]);
+    const [rider] = await engine.inspectContainers([id]);
     if (rider === undefined)
       log.warn(`${name} was stopped together with the data services and has since been removed`);
     else if (!isUp(rider)) await startOne(engine, id, name);
@@ -182,7 +184,7 @@ async function startService(work: JournaledContext, service: string): Promise<vo
       await awaitReady(work, service, started);
       return;
     } catch (error) {
-      const isReplaced = (await inspectContainers(engine, ids)).length < ids.length;
+      const isReplaced = (await engine.inspectContainers(ids)).length < ids.length;
       if (!(error instanceof UpdateError) || !isReplaced || attempt >= startTries) throw error;
       log.warn(`${service} was replaced while it was starting; waiting for its new container`);
     }
@@ -190,14 +192,12 @@ async function startService(work: JournaledContext, service: string): Promise<vo
 }
 
 async function startOne(engine: Engine, id: string, name: string): Promise<void> {
-  const answer = await askApi(engine, {
-    method: 'POST',
-    path: `/containers/${id}/start`,
-    deadlineMs: startDeadlineMs,
-  });
-  if (answer.status < 400) return;
-  throw new UpdateError('containers-not-restored', `${name} could not be started`, {
-    detail: [refusal(answer)],
+  await engine.startContainer(id).catch((error) => {
+    const cause = engineErrorIn(error);
+    if (cause?.status == null) throw error;
+    throw new UpdateError('containers-not-restored', `${name} could not be started`, {
+      detail: [cause.message],
+    });
   });
 }
 
@@ -216,9 +216,7 @@ async function awaitReady(
   }
   // Nothing else tells that a service without a check and without ports has started.
   await pause(settleMs, work.engine.aborted);
-  const found = await inspectContainers(
-    work.engine,
-    well.map(({ id }) => id),
+  const found = await work.engine.inspectContainers(well.map(({ id }) => id),
   );
   const down = well.find(({ id }) => !found.some((each) => each.id === id && isUp(each)));
   if (down)
@@ -240,7 +238,7 @@ async function awaitPorts(
   const observe = async () => {
     const open = await askPorts(doors, id);
     if (ports.every((port) => open.includes(port))) return true;
-    const [now] = await inspectContainers(engine, [id]);
+    const [now] = await engine.inspectContainers([id]);
     if (now === undefined || (!isUp(now) && now.restartPolicy === 'no'))
       throw failed(`${name} exited right after it was started`);
     return false;
@@ -284,7 +282,7 @@ export async function ensureNetworks(
   { networks }: Blueprint,
 ): Promise<void> {
   const names = Object.keys(networks);
-  const there = await listNetworks(engine, names);
+  const there = await engine.listNetworks(names);
   if (names.every((name) => there.some((each) => each.name === name))) return;
   const { project } = journal.data;
   const ids = async () => {
@@ -296,5 +294,5 @@ export async function ensureNetworks(
   await new Compose(engine, project).up(scale, { start: false, deadlineMs: startDeadlineMs });
   // It creates a container, too: as the files describe it, and not as it was.
   const created = (await ids()).filter((id) => !before.includes(id));
-  if (created.length > 0) await engine.callOrThrow(['rm', '--force', ...created]);
+  await engine.removeContainers(created);
 }

@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import { composeCommand, upCommand } from '../../../core/progress/compose-command.ts';
 import { requireUpdateError } from '../../../core/progress/update-error.ts';
 import { inspectImages, listContainers } from '../../../engine/api/query.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { discardPoints } from '../../data/discard-point.ts';
 import type { PointRecord } from '../../data/point-record.ts';
@@ -112,8 +113,8 @@ export async function freeable(engine: Engine, changeover: Changeover): Promise<
   const found = await Promise.all(
     [...old].map(async ([id, reference]) => {
       const [users, [image, named]] = await Promise.all([
-        listContainers(engine, { ancestor: [id] }),
-        inspectImages(engine, [id, reference]),
+        engine.listContainers({ ancestor: [id] }),
+        engine.inspectImages([id, reference]),
       ]);
       if (users.length > 0 || !image) return [];
       return [{ reference: named?.id === image.id ? reference : id.slice(0, 19), size: image.size }];

@@ -1,12 +1,10 @@
-import { askApi } from '../../../engine/api/api.ts';
-import { inspectWhole } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Container } from '../../../engine/container.ts';
+import { rejections, unless } from '../../../engine/http/engine-error.ts';
 import { type Json, list, object } from '../../../engine/json.ts';
 
 /** systemd runs the first check as the container starts. */
 const firstMs = 10_000;
-const deadlineMs = 60_000;
 
 /** The newest check of a container, and since when it is that, by `performance.now()`. */
 interface Seen {
@@ -42,14 +40,14 @@ export class HealthChecks {
     if (!isSame) this.#seen.set(id, { check: now.check, since: performance.now(), isOurs: false });
     const dueMs = now.check === '' ? firstMs : before?.isOurs ? now.intervalMs : Number.POSITIVE_INFINITY;
     if (!isSame || performance.now() - before.since < dueMs) return;
-    await askApi(this.#engine, { method: 'GET', path: `/libpod/containers/${id}/healthcheck`, deadlineMs });
+    await this.#engine.request('runHealthCheck', { params: { id } }).catch(unless(...rejections));
     const { check = '' } = (await this.#look(id)) ?? {};
     this.#seen.set(id, { check, since: performance.now(), isOurs: true });
   }
 
   /** When the newest check was over, and how long it is until the next one; null for a container that does not run. */
   async #look(id: string): Promise<{ check: string; intervalMs: number } | null> {
-    const [raw] = await inspectWhole(this.#engine, [id]);
+    const [raw] = await this.#engine.inspectRaw([id]);
     const state = object(raw?.State);
     if (state.Status !== 'running') return null;
     const { End } = list<Json>(object(state.Health).Log).at(-1) ?? {};

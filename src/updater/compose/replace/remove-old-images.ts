@@ -1,6 +1,9 @@
 import { canonicalRepository, parseReference } from '../../../core/compose/reference.ts';
 import { requireUpdateError } from '../../../core/progress/update-error.ts';
 import { listContainers, listImages } from '../../../engine/api/query.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { EngineApi } from '../../../engine/engine-api.ts';
+import { rejections, unless } from '../../../engine/http/engine-error.ts';
 import { holdingTag } from '../../data/hold-images.ts';
 import { and, size } from '../../run/log/wording.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
@@ -14,15 +17,17 @@ export async function removeOldImages({ engine, log, changeover }: RemovalContex
     // The engine measures each image that it lists, which may take long for all of them.
     const reference = [...ownRepositories(changeover)].flatMap((name) => [`${name}:*`, `${name}@*`]);
     const [containers, ...images] = await Promise.all([
-      listContainers(engine, {}),
-      listImages(engine, { reference }),
-      listImages(engine, { dangling: ['true'] }),
+      engine.listContainers({}),
+      engine.listImages({ reference }),
+      engine.listImages({ dangling: ['true'] }),
     ]);
     const used = new Set(containers.map(({ imageId }) => imageId));
     for (const { references, bytes } of oldImages(images.flat(), used, changeover)) {
       // Without force, the engine refuses if a container has used the image since then.
-      const { exitCode } = await engine.call(['image', 'rm', ...references], { deadlineMs: 300_000 });
-      if (exitCode === 0) log.info(`removed the old image ${and(references)} (${size(bytes)})`);
+      const removed: unknown[] = [];
+      for (const reference of references)
+        removed.push(await engine.removeImage(reference).catch(unless(...rejections)));
+      if (!removed.includes(null)) log.info(`removed the old image ${and(references)} (${size(bytes)})`);
     }
   } catch (error) {
     log.info(`old images could not be removed: ${requireUpdateError(error).message}`);
@@ -35,7 +40,7 @@ export async function removeOldImages({ engine, log, changeover }: RemovalContex
  * @param used ids of images that containers use
  */
 export function oldImages(
-  images: Awaited<ReturnType<typeof listImages>>,
+  images: Awaited<ReturnType<EngineApi['listImages']>>,
   used: ReadonlySet<string>,
   { moved, containers }: Pick<Changeover, 'moved' | 'containers'>,
 ): { references: readonly string[]; bytes: number }[] {

@@ -2,7 +2,6 @@ import { dirname } from 'node:path';
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
 import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
-import { inspectContainers } from '../../../engine/api/query.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../../engine/container.ts';
 import { coldCopy, prepareRestore, warmCopy } from '../../data/copies.ts';
@@ -190,8 +189,7 @@ async function noteCovered(work: Omit<SaveWork, 'place' | 'record'>): Promise<vo
   const records = names.flatMap((name) => recordsOf(changeover, name));
   const blueprints = await blueprintsOf({ engine, log }, changeover, names, installation);
   const services = point.services.map((name) => ({ name, own: recordsOf(changeover, name) }));
-  const running = await inspectContainers(
-    engine,
+  const running = await engine.inspectContainers(
     services.flatMap(({ own }) => own.filter(({ runs }) => runs).map(({ id }) => id)),
   );
   const covered = new Set(records.map(({ id }) => id));

@@ -1,7 +1,6 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { waitUntil } from '../../../core/progress/wait.ts';
 import { isHook } from '../../../engine/api/project-containers.ts';
-import { listContainers } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { composeLabels } from '../../../engine/labels.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
@@ -21,7 +20,7 @@ interface Service {
 
 async function isHookRunning(engine: Engine, { project, name }: Service): Promise<boolean> {
   const label = [`${composeLabels.project}=${project}`, `${composeLabels.service}=${name}`];
-  return (await listContainers(engine, { label, status: ['running'] })).some(isHook);
+  return (await engine.listContainers({ label, status: ['running'] })).some(isHook);
 }
 
 /**

@@ -135,7 +135,7 @@ async function removeRemains(state: string, own: Container, engine: Engine): Pro
   for (const name of await readdir(state)) {
     const id = /^lock\.(?:stale\.)?([0-9a-f]{12})$/.exec(name)?.[1];
     if (id === undefined || own.id.startsWith(id)) continue;
-    const [container] = await inspectContainers(engine, [id]);
+    const [container] = await engine.inspectContainers([id]);
     if (!container || !isUp(container)) await rm(join(state, name), { force: true });
   }
 }
@@ -146,7 +146,7 @@ async function removeStale({ engine, log, link }: Doors, lock: string, own: Cont
   if (text === null) return false;
   const holder = readHolder(text);
   if (holder && holder.containerId !== own.id) {
-    const [container] = await inspectContainers(engine, [holder.containerId]);
+    const [container] = await engine.inspectContainers([holder.containerId]);
     if (container && isUp(container)) {
       throw new UpdateError(
         'update-running',

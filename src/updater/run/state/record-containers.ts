@@ -1,4 +1,3 @@
-import { engineInfo } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Container } from '../../../engine/container.ts';
 import { type ContainerRecord, mayBeCrashing, recordOf, type WasInterrupted } from './changeover.ts';
@@ -9,6 +8,6 @@ export async function recordContainers(
   containers: readonly Container[],
   wasInterrupted: WasInterrupted,
 ): Promise<ContainerRecord[]> {
-  const time = containers.some(mayBeCrashing) ? (await engineInfo(engine)).SystemTime : null;
+  const time = containers.some(mayBeCrashing) ? (await engine.getInfo()).SystemTime : null;
   return containers.map((container) => recordOf(container, wasInterrupted, Date.parse(String(time))));
 }

@@ -92,7 +92,7 @@ async function inspect({
   const engine = await engineThat((from, to) => {
     const id = /^\/containers\/([^/]+)\/json$/.exec(from.url ?? '')?.[1];
     // No image is here, so compose is not asked what it would send: that takes a real one.
-    if (from.url?.startsWith('/images/')) return to.writeHead(404).end('{}');
+    if (from.url?.startsWith('/images/')) return to.writeHead(404).end('{"message":"none"}');
     const list = told.map(({ Id, Config }) => ({ Id, Labels: Config.Labels }));
     to.end(JSON.stringify(id === undefined ? list : told.find(({ Id }) => Id === id)));
   });

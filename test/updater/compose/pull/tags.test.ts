@@ -1,11 +1,8 @@
-import { appendFile, chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { composeLabels } from '../../../../src/engine/labels.ts';
 import { localImages, moveTags, restoreTags } from '../../../../src/updater/compose/pull/tags.ts';
 import { never } from '../../../build.ts';
-import { engineThat, engineWith, rememberingLog } from '../../../build-plan.ts';
+import { engineThat, rememberingLog } from '../../../build-plan.ts';
 
 const image = (reference: string) => `/images/${reference}/json?manifests=1`;
 const ids = (images: ReadonlyMap<string, { id: string }>) =>
@@ -17,7 +14,7 @@ describe('localImages', () => {
     const engine = await engineThat((from, to) => {
       const path = decodeURIComponent(from.url ?? '');
       asked.push(path);
-      if (path === image('gone')) to.writeHead(404).end('{}');
+      if (path === image('gone')) to.writeHead(404).end('{"message":"none"}');
       else to.end(JSON.stringify({ Id: `sha256:${path.split('/')[2]}` }));
     });
     expect(ids(await localImages(engine, ['b', 'gone', 'a', 'b']))).toEqual([
@@ -28,24 +25,29 @@ describe('localImages', () => {
   });
 });
 
-describe('tags that docker moves', () => {
-  let root = '';
-  const { PATH } = process.env;
-  beforeEach(async () => {
-    root = await mkdtemp(join(tmpdir(), 'tags-'));
-    process.env.PATH = `${root}:${PATH}`;
-    // Stands in for docker: it notes what it is told to do.
-    await writeFile(join(root, 'calls'), '');
-    await writeFile(join(root, 'docker'), `#!/bin/sh\nshift 4\necho "$@" >> ${join(root, 'calls')}\n`);
-    await chmod(join(root, 'docker'), 0o755);
-  });
-  afterEach(() => {
-    process.env.PATH = PATH;
-    return rm(root, { recursive: true, force: true });
-  });
+describe('tags that are moved', () => {
+  /** Gives these answers, and records tags, or rejects them. */
+  async function engineWith(answers: Record<string, unknown>, rejection: string | null = null) {
+    const calls: string[] = [];
+    const engine = await engineThat((from, to) => {
+      const url = decodeURIComponent(from.url ?? '');
+      const [, id, query] = /^\/images\/(.*)\/tag\?(.*)$/.exec(from.url ?? '') ?? [];
+      if (url in answers) return to.end(JSON.stringify(answers[url]));
+      if (id === undefined || rejection !== null)
+        return to.writeHead(404).end(JSON.stringify({ message: rejection ?? 'none' }));
+      const asked = new URLSearchParams(query);
+      calls.push(`tag ${decodeURIComponent(id)} ${asked.get('repo')}:${asked.get('tag')}`);
+      to.writeHead(201).end();
+    });
+    return { engine, calls };
+  }
 
   /** With these images behind references, and containers of the project by image. */
-  async function restore(now: Record<string, string>, containers: Record<string, string> = {}) {
+  async function restore(
+    now: Record<string, string>,
+    containers: Record<string, string> = {},
+    rejection: string | null = null,
+  ) {
     const list = Object.keys(containers).map((_, index) => ({
       Id: `c${index}`,
       Labels: { [composeLabels.number]: '1' },
@@ -56,22 +58,22 @@ describe('tags that docker moves', () => {
       `/containers/c${index}/json`,
       { Id: `c${index}`, Image, State: { StartedAt } },
     ]);
-    const engine = await engineWith({
+    const answers = {
       [`/containers/json?all=1&filters=${filters}`]: list,
       ...Object.fromEntries([...images, ...told]),
-    });
+    };
+    const { engine, calls } = await engineWith(answers, rejection);
     const { log, lines } = rememberingLog();
     const before = [
       { reference: 'svc:latest', imageId: 'sha256:old' },
       { reference: 'worker:latest', imageId: 'sha256:w' },
     ];
     await restoreTags(engine, 'svc', before, log);
-    return { lines, calls: await calls() };
+    return { lines, calls };
   }
-  const calls = async () => (await readFile(join(root, 'calls'), 'utf8')).split('\n').filter(Boolean);
 
   it('moveTags moves each tag that names another image, and none that names the image already', async () => {
-    const engine = await engineWith({
+    const { engine, calls } = await engineWith({
       [image('acme/svc:latest')]: { Id: 'sha256:old' },
       [image('redis')]: { Id: 'sha256:redis-7' },
       [image('acme/svc:v1.1.0')]: { Id: 'sha256:new' },
@@ -86,9 +88,9 @@ describe('tags that docker moves', () => {
       ['d'.repeat(64), 'sha256:id'],
     ] as const;
     await moveTags({ engine }, new Map(pulled.map(([reference, id]) => [reference, { id }])));
-    expect(await calls()).toEqual([
+    expect(calls).toEqual([
       'tag sha256:new acme/svc:latest',
-      'tag sha256:redis-8 redis',
+      'tag sha256:redis-8 redis:latest',
       'tag sha256:gone acme/gone:v1',
     ]);
   });
@@ -131,10 +133,9 @@ describe('tags that docker moves', () => {
     expect(lines).toHaveLength(2);
   });
 
-  it('says what docker says where it does not', async () => {
-    await appendFile(join(root, 'docker'), 'echo "no such image" >&2\nexit 1\n');
-    await expect(restore({ 'svc:latest': 'sha256:new' })).rejects.toThrow(
-      'docker tag sha256:old failed: no such image',
+  it('reports the error of the engine', async () => {
+    await expect(restore({ 'svc:latest': 'sha256:new' }, {}, 'no such image')).rejects.toThrow(
+      'the engine failed to tag sha256:old: no such image',
     );
   });
 });

@@ -32,7 +32,9 @@ afterAll(async () => {
 });
 
 it('is told of a hook before compose is called to run it', async () => {
-  const host = await startPlainEngine((_, to) => void to.end('[]'));
+  const host = await startPlainEngine(
+    ({ url = '' }, to) => void to.end(url.startsWith('/containers/json') ? '[]' : '{}'),
+  );
   const engine = new Engine({ host, tls: [], configDirectory: directory }, { home: '/' });
   const told: boolean[] = [];
   const state = await mkdtemp(join(directory, 'state-'));

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { canonicalRepository, parseReference } from '../../../../core/compose/reference.ts';
 import { archiveEnd, archiveEntry, archiveHeader, paddingOf } from '../../../../core/files/archive-header.ts';
 import { UpdateError } from '../../../../core/progress/update-error.ts';
+import { EngineError } from '../../../../engine/http/engine-error.ts';
 import { layoutAnnotations } from '../../../../engine/labels.ts';
 import { classifyPullFailure } from '../../../../engine/pull-failure.ts';
 import { blobOf, type ReleaseArchive } from '../../../../provenance/release-archive.ts';
@@ -71,30 +72,27 @@ async function send(
   const input = Readable.from(tarOf(archive, images, parts, teller(log, from, 'loaded', bytes)), {
     objectMode: false,
   });
-  const loading = engine.call(['load', '--quiet'], {
-    input,
-    deadlineMs: Math.max(1, deadline - performance.now()),
-    repeatable: false,
-  });
+  const late = AbortSignal.timeout(Math.max(1, Math.ceil(deadline - performance.now())));
+  const loading = engine.loadImages(input, AbortSignal.any([engine.aborted, late]));
   // When it has all of them, it still unpacks them.
-  const { exitCode, timedOut, stderr } = await withHeartbeat(
-    log,
-    `loading ${names} into the engine`,
-    loading,
+  const failure = await withHeartbeat(log, `loading ${names} into the engine`, loading).catch(
+    (error) => error,
   );
   if (!input.destroyed) {
     input.destroy();
     await once(input, 'close');
   }
-  if (timedOut) throw new UpdateError('pull-timeout', `loading ${names} took longer than allowed`);
-  if (exitCode !== 0) {
-    const detail = stderr.trim().split('\n');
-    const { code, sentence } = classifyPullFailure(stderr, images.keys());
+  if (engine.aborted.aborted) throw engine.abortion;
+  if (late.aborted) throw new UpdateError('pull-timeout', `loading ${names} took longer than allowed`);
+  if (failure !== undefined) {
+    if (!(failure instanceof EngineError)) throw failure;
+    const { message, status } = failure;
+    const { code, sentence } = classifyPullFailure(message, images.keys(), status);
     const isKnown = code === 'pull-space' || code === 'pull-platform';
     throw new UpdateError(
       isKnown ? code : 'pull-failed',
-      `${names}: ${isKnown ? sentence : `the engine rejected the image (${detail.at(-1)})`}`,
-      { detail },
+      `${names}: ${isKnown ? sentence : `the engine rejected the image (${message})`}`,
+      { detail: [message] },
     );
   }
   log.progress(100, `loaded ${names} from ${basename(from)}`);

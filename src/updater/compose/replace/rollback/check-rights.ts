@@ -1,6 +1,5 @@
 import { UpdateError } from '../../../../core/progress/update-error.ts';
 import type { Blueprint } from '../../../../engine/api/blueprint.ts';
-import { inspectImages, inspectWhole } from '../../../../engine/api/query.ts';
 import { withSuccessors } from '../../../../engine/api/rebuild-container.ts';
 import type { ComposeProject } from '../../../../engine/cli/compose.ts';
 import type { Engine } from '../../../../engine/cli/engine.ts';
@@ -39,9 +38,9 @@ export async function checkRights(
       if (error instanceof UpdateError && error.outcome === 'refused') return null;
       throw error;
     }),
-    inspectImages(engine, [imageId]),
-    inspectWhole(engine, [ownId]),
-    inspectWhole(engine, siblings),
+    engine.inspectImages([imageId]),
+    engine.inspectRaw([ownId]),
+    engine.inspectRaw(siblings),
   ]);
   const body = recorded?.sent.get(service)?.body;
   const user = object(image?.config).User;

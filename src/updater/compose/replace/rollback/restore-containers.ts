@@ -1,10 +1,13 @@
 import { UpdateError } from '../../../../core/progress/update-error.ts';
 import type { Blueprint } from '../../../../engine/api/blueprint.ts';
 import { listProject } from '../../../../engine/api/project-containers.ts';
-import { inspectContainers } from '../../../../engine/api/query.ts';
-import { connectNetwork, rebuildContainer } from '../../../../engine/api/rebuild-container.ts';
+import { rebuildContainer } from '../../../../engine/api/rebuild-container.ts';
 import { serviceOf } from '../../../../engine/container.ts';
 import type { ContainerRecord } from '../../../run/state/changeover.ts';
+import { engineErrorIn, rejections, unless } from '../../../../engine/http/engine-error.ts';
+import type { RunContext } from '../../../run/run-context.ts';
+import type { Changeover, ContainerRecord } from '../../../run/state/changeover.ts';
+import type { Journal } from '../../../run/state/journal.ts';
 import { awaitHealthy } from '../await-healthy.ts';
 import { stopAll, stopAndRemove } from '../containers.ts';
 import { ensureNetworks } from '../data-services.ts';
@@ -12,9 +15,6 @@ import type { JournaledContext } from '../replacement.ts';
 import { checkRights } from './check-rights.ts';
 import { findLosses } from './find-losses.ts';
 import type { RestoreStep } from './restore-steps.ts';
-
-/** Long, as a busy engine takes its time to start a container. */
-const startDeadlineMs = 900_000;
 
 export interface RestoreWork extends JournaledContext {
   /** Ids of the containers that were made again, by those of the containers from before. */
@@ -44,17 +44,16 @@ export const restoreExecutors: Executors = {
     const { networks: endpoints } = blueprintOf(record, work);
     for (const network of networks) {
       const endpoint = endpoints[network] ?? {};
-      const { status } = await connectNetwork(work.engine, network, idNow(record, work), endpoint);
-      if (status !== 200) return remake(record, work);
+      const connecting = work.engine.connectNetwork(network, idNow(record, work), endpoint);
+      if ((await connecting.catch(unless(...rejections))) === null) return remake(record, work);
       work.log.info(`reconnected ${record.name} to network ${network}`);
     }
   },
   start: async ({ record }, work) => {
-    const start = () =>
-      work.engine.callOrThrow(['start', idNow(record, work)], { deadlineMs: startDeadlineMs });
+    const start = () => work.engine.startContainer(idNow(record, work));
     await start().catch(async (error: unknown) => {
       // A network that was removed and made anew has another id than the container knows.
-      const isLost = error instanceof UpdateError && /network \S+ not found/.test(error.detail.join('\n'));
+      const isLost = /network \S+ not found/.test(engineErrorIn(error)?.message ?? '');
       if (!isLost || work.successors.has(record.id)) throw error;
       await remake(record, work);
       await start();
@@ -68,7 +67,7 @@ export const restoreExecutors: Executors = {
   },
   compare: async ({ records }, work) => {
     const ids = records.map((record) => idNow(record, work));
-    const found = await inspectContainers(work.engine, ids);
+    const found = await work.engine.inspectContainers(ids);
     const losses = records.flatMap((record, index) => {
       const blueprint = work.journal.data.blueprints.find(({ id }) => id === record.id);
       const now = found.find(({ id }) => id === ids[index]);

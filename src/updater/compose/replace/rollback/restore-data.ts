@@ -8,6 +8,7 @@ import { listProject } from '../../../../engine/api/project-containers.ts';
 import { inspectWhole } from '../../../../engine/api/query.ts';
 import { lastLine } from '../../../../engine/cli/unreachable.ts';
 import { type Container, isUp, serviceOf } from '../../../../engine/container.ts';
+import { engineErrorIn, rejections, unless } from '../../../../engine/http/engine-error.ts';
 import { object } from '../../../../engine/json.ts';
 import { checkCopies, checkRoom, restoreCopies } from '../../../data/copies.ts';
 import type { DataDoors, PointPlace } from '../../../data/data-doors.ts';
@@ -258,13 +259,12 @@ export const cannotRollBack = (cause: Error): UpdateError =>
 async function startStopped(context: JournaledContext): Promise<void> {
   const { engine, log, journal } = context;
   const { changeover, project } = journal.data;
-  const warn = (message: string) => log.warn(`not everything could be started again: ${message}`);
-  await startDataServices(context).catch((error) => warn(requireUpdateError(error).message));
+  const warn = (error: unknown) =>
+    log.warn(`not everything could be started again: ${requireUpdateError(error).message}`);
+  await startDataServices(context).catch(warn);
   const { containers } = await listProject(engine, project.name);
   const ids = containers.filter((each) => shouldRun(changeover, serviceOf(each))).map(({ id }) => id);
-  if (ids.length === 0) return;
-  const { exitCode, stderr } = await engine.call(['start', ...ids]);
-  if (exitCode !== 0) warn(lastLine(stderr));
+  for (const id of ids) await engine.startContainer(id).catch(warn);
 }
 
 /** Services that ran before, and those that the release has added. */
@@ -310,15 +310,12 @@ export async function standStill(context: JournaledContext): Promise<void> {
 
 /** Unlike `unless-stopped`, the other restart policies make the engine start stopped containers when it restarts. */
 async function deferRestarts(
-  { engine, journal }: JournaledContext,
+  { engine, log, journal }: JournaledContext,
   point: JournalPoint,
   own: readonly Container[],
 ): Promise<void> {
   const known = new Set(point.policies.map(({ id }) => id));
-  const raw = await inspectWhole(
-    engine,
-    own.map(({ id }) => id),
-  );
+  const raw = await context.engine.inspectRaw(own.map(({ id }) => id));
   const policies = raw.flatMap(({ Id, HostConfig }) => {
     const policy = policyOf(object(HostConfig).RestartPolicy);
     return policy === 'no' || policy === 'unless-stopped' ? [] : [{ id: String(Id), policy }];
@@ -327,7 +324,21 @@ async function deferRestarts(
   // A kill, or a round before this one, may have noted a policy that still applies.
   const added = policies.filter(({ id }) => !known.has(id));
   if (added.length > 0) await writePointState(journal, { policies: [...point.policies, ...added] });
-  await engine.call(['update', '--restart=unless-stopped', ...policies.map(({ id }) => id)]);
+  for (const { id } of policies) await setPolicy(context, { id, policy: 'unless-stopped' });
+}
+
+/** A container that is gone is created again with its policy. */
+async function setPolicy(
+  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
+  { id, policy }: JournalPoint['policies'][number],
+): Promise<void> {
+  await engine.setRestartPolicy(id, policy).catch((error: unknown) => {
+    const cause = engineErrorIn(error);
+    if (cause?.status == null) throw error;
+    if (cause.code === 'not-found') return;
+    const command = `docker update --restart=${policy} ${id.slice(0, 12)}`;
+    log.warn(`${command} failed: ${cause.message}`);
+  });
 }
 
 function policyOf(given: unknown): string {
@@ -344,8 +355,7 @@ export async function startDataAgain(context: JournaledContext): Promise<void> {
   const { engine, log, journal } = context;
   const { point, state, project, changeover } = journal.data;
   if (!point) return;
-  // A container that is gone is created again with its policy.
-  for (const { id, policy } of point.policies) await engine.call(['update', `--restart=${policy}`, id]);
+  for (const each of point.policies) await setPolicy(context, each);
   // A stop that a kill has interrupted goes on, and would end a service after it was found running.
   if (state.at !== 'restoring' && point.state === 'saving') {
     const { containers } = await listProject(engine, project.name);
@@ -356,7 +366,12 @@ export async function startDataAgain(context: JournaledContext): Promise<void> {
   if (state.at !== 'restoring') return;
   const { containers } = await listProject(engine, project.name);
   const inMemory = containers.filter((each) => point.inMemory.includes(serviceOf(each)) && isUp(each));
-  if (inMemory.length === 0) return;
-  await engine.call(['restart', ...inMemory.map(({ id }) => id)], { deadlineMs: Number.POSITIVE_INFINITY });
-  log.info(`restarted ${and(inMemory.map(({ name }) => name))}, which keeps its data only in memory`);
+  for (const { id, name } of inMemory) {
+    const restarted = await engine
+      .request('restartContainer', { params: { id } })
+      .catch(unless(...rejections));
+    if (restarted === null)
+      log.warn(`${name} could not be restarted, and keeps its data of the failed version`);
+    else log.info(`restarted ${name}, which keeps its data only in memory`);
+  }
 }

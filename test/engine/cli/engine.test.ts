@@ -1,44 +1,34 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { Cancelled } from '../../../src/core/progress/stops.ts';
-import { askApi } from '../../../src/engine/api/api.ts';
 import { takeBlueprints } from '../../../src/engine/api/blueprint.ts';
-import { engineFacts } from '../../../src/engine/api/query.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
+import type { CallOptions } from '../../../src/engine/engine-api.ts';
 import { engineTarget } from '../../../src/engine/http/target.ts';
 import { tar } from '../../rig/tar.ts';
+import { listen, startEngine, startPlainEngine } from '../api/http-engine.ts';
 import { selfSigned } from '../self-signed.ts';
-import { listen, startEngine, startPlainEngine } from './http-engine.ts';
 
 let directory: string;
-/** A line for each call of the `docker` command, which finds the engine there whenever it is asked. */
-const calls = async () =>
-  (await readFile(join(directory, 'calls'), 'utf8').catch(() => '')).split('\n').slice(0, -1);
-
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'api-'));
-  const docker = `#!/bin/sh\necho "$*" >>${directory}/calls\nsleep 0.1\necho 28.5.2\n`;
-  await writeFile(join(directory, 'docker'), docker);
-  await chmod(join(directory, 'docker'), 0o755);
-  vi.stubEnv('PATH', `${directory}:${process.env.PATH}`);
 });
-afterAll(async () => {
-  vi.unstubAllEnvs();
-  await rm(directory, { recursive: true, force: true });
-});
+afterAll(() => rm(directory, { recursive: true, force: true }));
 
 const engineAt = (host: string, tls: string[] = [], signal?: AbortSignal): Engine =>
   new Engine({ host, tls, configDirectory: directory }, { home: '/', ...(signal && { signal }) });
 
-const get = { method: 'GET', path: '/x?a=1' } as const;
+/** A request that is not repeated for a status. */
+const get = (engine: Engine, more: CallOptions = {}) =>
+  engine.request('inspectSwarm', { query: { a: '1' }, ...more });
 
-describe('askApi', () => {
+describe('the engine', () => {
   it('sends requests through a socket', async () => {
     const socket = join(directory, `s${randomBytes(4).toString('hex')}`);
     const seen: unknown[] = [];
@@ -51,17 +41,15 @@ describe('askApi', () => {
     await new Promise<void>((resolve) => server.listen(socket, resolve));
     onTestFinished(() => void server.close());
     const engine = engineAt(`unix://${socket}`);
-    expect(
-      await askApi(engine, { method: 'POST', path: '/containers/create?name=x', body: { a: 'ä' } }),
-    ).toEqual({
+    expect(await engine.request('createContainer', { query: { name: 'x' }, body: { a: 'ä' } })).toEqual({
       ...{ status: 201, apiVersion: '1.45', body: Buffer.from('made') },
     });
-    await askApi(engine, { method: 'PUT', path: '/y', body: Buffer.from('tar') });
-    await askApi(engine, get);
+    await engine.putArchive('y', Buffer.from('tar'));
+    await get(engine);
     expect(seen).toEqual([
       ['POST', '/containers/create?name=x', 'application/json', '{"a":"ä"}'],
-      ['PUT', '/y', 'application/x-tar', 'tar'],
-      ['GET', '/x?a=1', undefined, ''],
+      ['PUT', '/containers/y/archive?path=%2F', 'application/x-tar', 'tar'],
+      ['GET', '/swarm?a=1', undefined, ''],
     ]);
   });
 
@@ -79,21 +67,21 @@ describe('askApi', () => {
     });
     const engine = engineAt(host);
     const api = { oldest: '1.40', newest: '1.56' };
-    expect(await engineFacts(engine)).toEqual({ version: '29.8.1', platform: 'linux/amd64', api });
+    expect(await engine.getFacts()).toEqual({ version: '29.8.1', platform: 'linux/amd64', api });
     // Its answer has the shape that it was asked for, whatever it could speak besides.
-    expect((await askApi(engine.quiet(), get)).apiVersion).toBe('1.51');
+    expect((await get(engine.quiet())).apiVersion).toBe('1.51');
     said.ApiVersion = '1.41';
-    expect((await askApi(engine, { ...get, method: 'POST' })).apiVersion).toBe('1.41');
-    await askApi(engine.uncancellable(), get);
+    expect((await get(engine)).apiVersion).toBe('1.41');
+    await get(engine.uncancellable());
     expect(seen).toEqual([
-      ...['/version', '/v1.51/x?a=1'],
-      ...['/v1.51/x?a=1', '/version', '/v1.41/x?a=1', '/v1.41/x?a=1'],
+      ...['/version', '/v1.51/swarm?a=1'],
+      ...['/v1.51/swarm?a=1', '/version', '/v1.41/swarm?a=1', '/v1.41/swarm?a=1'],
     ]);
   });
 
   it('reports an engine without a supported version', async () => {
     const old = await startEngine((_, to) => void to.end('{"ApiVersion":"1.29"}'));
-    await expect(engineFacts(engineAt(old))).rejects.toMatchObject({
+    await expect(engineAt(old).getFacts()).rejects.toMatchObject({
       code: 'engine-version',
       message: 'the engine is too old: it supports API 1.29, but at least 1.30 is required',
     });
@@ -101,7 +89,7 @@ describe('askApi', () => {
 
   it('sends requests over TCP with a path prefix', async () => {
     const host = await startEngine(({ url = '' }, to) => void to.end(url.endsWith('/version') ? '{}' : url));
-    expect((await askApi(engineAt(`${host}/engine/`), get)).body.toString()).toBe('/engine/x?a=1');
+    expect((await get(engineAt(`${host}/engine/`))).body.toString()).toBe('/engine/swarm?a=1');
   });
 
   it('uses TLS with a client certificate and rejects another authority', async () => {
@@ -117,28 +105,28 @@ describe('askApi', () => {
     };
     const [cert, key] = [await write('cert.pem', own.cert), await write('key.pem', own.key)];
     const flags = (ca: string) => ['--tlsverify', '--tlscacert', ca, '--tlscert', cert, '--tlskey', key];
-    expect((await askApi(engineAt(host, flags(cert)), get)).body.toString()).toBe('welcome');
-    await expect(askApi(engineAt(host, flags(await write('other.pem', other.cert))), get)).rejects.toThrow(
-      /^the engine does not answer \(GET \/x\): self-signed certificate/,
+    expect((await get(engineAt(host, flags(cert)))).body.toString()).toBe('welcome');
+    await expect(get(engineAt(host, flags(await write('other.pem', other.cert))))).rejects.toThrow(
+      /^the engine does not answer \(GET \/swarm\): self-signed certificate/,
     );
   });
 
   it('waits no longer than the deadline', async () => {
     const engine = engineAt(await startPlainEngine(() => {}));
-    await expect(askApi(engine, { ...get, deadlineMs: 100 })).rejects.toThrow(
+    await expect(get(engine, { deadlineMs: 100 })).rejects.toThrow(
       expect.objectContaining({
         code: 'engine-unavailable',
-        message: 'the engine did not answer within 0.1 s (GET /x)',
+        message: 'the engine did not answer within 0.1 s (GET /swarm)',
       }),
     );
   });
 
   it('reads no more than the limit', async () => {
     const engine = engineAt(await startPlainEngine((_, to) => void to.end('x'.repeat(1001))));
-    await expect(askApi(engine, { ...get, limit: 1000 })).rejects.toThrow(
-      "the engine's answer is longer than 1000 bytes (GET /x)",
+    await expect(get(engine, { limit: 1000 })).rejects.toThrow(
+      "the engine's answer is longer than 1000 bytes (GET /swarm)",
     );
-    expect((await askApi(engine, { ...get, limit: 1001 })).body).toHaveLength(1001);
+    expect((await get(engine, { limit: 1001 })).body).toHaveLength(1001);
     const endless = engineAt(
       await startPlainEngine((from, to) => {
         const more = () => void to.write('x'.repeat(1000), more);
@@ -146,60 +134,110 @@ describe('askApi', () => {
         from.on('close', () => to.destroy());
       }),
     );
-    expect((await askApi(endless, { ...get, limit: 1000, cut: true })).body).toHaveLength(1000);
+    expect((await get(endless, { limit: 1000, cut: true })).body).toHaveLength(1000);
   });
+
+  /** Requests for the version are probes, besides the first one. */
+  async function startCounted(answer: RequestListener): Promise<{ host: string; probes(): number }> {
+    let versions = 0;
+    const host = await startEngine((from, to) => {
+      if (from.url !== '/version') return answer(from, to);
+      versions += 1;
+      to.end('{}');
+    });
+    return { host, probes: () => versions - 1 };
+  }
 
   it('ends with the signal', async () => {
     const asked = Promise.withResolvers<void>();
     let requests = 0;
-    const host = await startPlainEngine(() => {
+    const { host, probes } = await startCounted(() => {
       requests++;
       asked.resolve();
     });
     const controller = new AbortController();
-    const before = await calls();
-    const answer = askApi(engineAt(host, [], controller.signal), get);
+    const answer = get(engineAt(host, [], controller.signal));
     await asked.promise;
     controller.abort();
     await expect(answer).rejects.toBeInstanceOf(Cancelled);
-    expect(await calls(), 'nothing more is asked').toEqual(before);
-    await expect(askApi(engineAt(host, [], controller.signal), get)).rejects.toBeInstanceOf(Cancelled);
+    await expect(get(engineAt(host, [], controller.signal))).rejects.toBeInstanceOf(Cancelled);
     await sleep(50);
-    expect(requests).toBe(1);
+    expect([requests, probes()]).toEqual([1, 0]);
   });
 
   it('waits for an engine that stopped answering, then repeats the request', async () => {
     let asked = 0;
-    const host = await startPlainEngine((from, to) => {
+    const { host, probes } = await startCounted((from, to) => {
       asked++;
-      if (asked === 1) from.socket.destroy();
-      else if (asked === 2) {
+      if (asked === 2) from.socket.destroy();
+      else if (asked === 3) {
         to.writeHead(200, { 'content-length': 100 }).write('half');
         from.socket.end();
       } else to.end('back');
     });
-    const before = (await calls()).length;
-    expect((await askApi(engineAt(host), get)).body.toString()).toBe('back');
-    const waited = (await calls()).slice(before);
-    expect(waited).toHaveLength(2);
-    expect(waited[0]).toContain(`--host ${host} version`);
+    const engine = engineAt(host);
+    await get(engine);
+    expect((await get(engine)).body.toString()).toBe('back');
+    expect(probes()).toBe(2);
   });
 
   it.each([
-    ['waits for an engine that a proxy does not reach', 503, '<h1>503 Service Unavailable</h1>', 1],
-    ['takes an answer of the engine, whatever it is', 503, '{"message":"busy"}', 0],
-    ['takes the refusal of a proxy', 403, '<h1>403 Forbidden</h1>', 0],
-  ])('%s', async (_, status, body, waits) => {
+    ['waits for an engine that a proxy does not reach', 503, '<h1>503 Service Unavailable</h1>', null],
+    [
+      'reports an error of the engine',
+      503,
+      '{"message":"busy"}',
+      'the engine failed to answer (GET /swarm): busy',
+    ],
+    [
+      'reports a proxy that blocks a request',
+      403,
+      '<h1>403 Forbidden</h1>',
+      'a proxy in front of the engine blocks GET /swarm (403 Forbidden)',
+    ],
+  ])('%s', async (_, status, body, message) => {
     let asked = 0;
-    const host = await startPlainEngine((_from, to) => {
+    const { host, probes } = await startCounted((_from, to) => {
       asked += 1;
-      if (asked === 1) to.writeHead(status).end(body);
+      if (asked === 2) to.writeHead(status).end(body);
       else to.end('back');
     });
-    const before = (await calls()).length;
-    const answer = await askApi(engineAt(host), get);
-    expect([answer.status, answer.body.toString()]).toEqual(waits > 0 ? [200, 'back'] : [status, body]);
-    expect((await calls()).length - before).toBe(waits);
+    const engine = engineAt(host);
+    await get(engine);
+    const answer = get(engine);
+    if (message === null) expect((await answer).body.toString()).toBe('back');
+    else await expect(answer).rejects.toMatchObject({ code: 'engine-unavailable', message });
+    expect(probes()).toBe(message === null ? 1 : 0);
+  });
+
+  it('logs a second outage after a cancelled call waited for the first one', async () => {
+    let isAway = false;
+    const host = await startEngine((from, to) => {
+      if (isAway) from.socket.destroy();
+      else to.end('{}');
+    });
+    const log: string[] = [];
+    const address = { host, tls: [], configDirectory: directory };
+    const engine = new Engine(address, { home: '/', onAway: (line) => log.push(line) });
+    await get(engine);
+    const stop = new AbortController();
+    isAway = true;
+    const cancelled = get(engine.until(stop.signal));
+    await expect.poll(() => log.length).toBe(1);
+    stop.abort();
+    await expect(cancelled).rejects.toBeInstanceOf(Cancelled);
+    isAway = false;
+    await get(engine);
+    isAway = true;
+    const waiting = get(engine);
+    await expect.poll(() => log.length).toBe(3);
+    isAway = false;
+    await waiting;
+    const [away, back] = [
+      'the engine stopped answering; waiting up to 60 s for it',
+      'the engine answers again; continuing',
+    ];
+    expect(log).toEqual([away, back, away, back]);
   });
 });
 
@@ -283,7 +321,7 @@ describe('takeBlueprints', () => {
   it('reports an error of the engine', async () => {
     const host = await startPlainEngine((_, to) => void to.writeHead(500).end('{"message":"broken disk"}'));
     await expect(takeBlueprints(engineAt(host), [id])).rejects.toThrow(
-      `the engine failed to describe ${id}: broken disk`,
+      `the engine failed to answer (GET /containers/${id}/json): broken disk`,
     );
   });
 });

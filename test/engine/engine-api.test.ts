@@ -3,14 +3,15 @@ import { createServer, type RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { EngineApi } from '../../src/engine/engine-api.ts';
 import { apiVersion, isAtLeast, takesAllNetworks } from '../../src/engine/http/api-version.ts';
-import { EngineSocket } from '../../src/engine/socket.ts';
+import type { EngineErrorCode } from '../../src/engine/http/engine-error.ts';
 import { startEngine } from './api/http-engine.ts';
 import { frame } from './raw-engine.ts';
 
 // What a real engine does is tried in test/e2e/server*.test.ts; here is what one does not do on demand.
 
-async function socketThat(answers: RequestListener): Promise<EngineSocket> {
+async function socketThat(answers: RequestListener): Promise<EngineApi> {
   const directory = await mkdtemp(join(tmpdir(), 'engine-socket-'));
   const path = join(directory, 'engine.sock');
   const server = createServer((asked, answer) => {
@@ -23,7 +24,7 @@ async function socketThat(answers: RequestListener): Promise<EngineSocket> {
     server.close();
     await rm(directory, { recursive: true, force: true });
   });
-  return new EngineSocket(path);
+  return new EngineApi(path);
 }
 
 const never = new AbortController().signal;
@@ -44,12 +45,18 @@ describe('the engine socket', () => {
     await new Promise<void>((resolve) => server.listen(before, resolve));
     await rename(before, stale);
     await new Promise((resolve) => server.close(resolve));
-    const fault = { name: 'EngineFault', kind: 'away', message: expect.stringContaining('ECONNREFUSED') };
+    const fault = {
+      name: 'EngineError',
+      code: 'unreachable',
+      message: expect.stringContaining('ECONNREFUSED'),
+    };
     const absent = { ...fault, status: null, message: expect.stringContaining('ENOENT') };
-    await expect(new EngineSocket('/nonexistent/engine.sock').inspect('x')).rejects.toMatchObject(absent);
-    const engine = new EngineSocket(stale);
-    await expect(engine.inspect('svc-updater')).rejects.toMatchObject(fault);
-    await expect(all(engine.logs('x', never))).rejects.toMatchObject(fault);
+    await expect(new EngineApi('/nonexistent/engine.sock').inspectContainer('x')).rejects.toMatchObject(
+      absent,
+    );
+    const engine = new EngineApi(stale);
+    await expect(engine.inspectContainer('svc-updater')).rejects.toMatchObject(fault);
+    await expect(all(engine.followLog('x', never))).rejects.toMatchObject(fault);
   });
 
   it('uses the socket and ignores the environment', async () => {
@@ -62,7 +69,7 @@ describe('the engine socket', () => {
       asked.push(url);
       answer.writeHead(404).end('{"message":"no such container"}');
     });
-    expect(await engine.inspect('svc-updater')).toBeNull();
+    expect(await engine.inspectContainer('svc-updater')).toBeNull();
     expect(asked).toEqual(['/v1.41/containers/svc-updater/json']);
   });
 
@@ -74,18 +81,18 @@ describe('the engine socket', () => {
         asked.push(url);
         answer.writeHead(200).end('{}');
       });
-      expect(await engine.inspect(name)).toBeNull();
+      expect(await engine.inspectContainer(name)).toBeNull();
       expect(asked).toEqual([]);
     },
   );
 
-  it.each<[string, (engine: EngineSocket) => Promise<unknown>, status: number, gives: unknown]>([
-    ['a container that is not there', (e) => e.inspect('x'), 404, null],
-    ['an image that is not there', (e) => e.image('x'), 404, null],
-    ['a start of what runs', (e) => e.start('x'), 304, undefined],
-    ['a signal to what has ended', (e) => e.kill('x', 'SIGTERM'), 409, false],
-    ['a signal to none', (e) => e.kill('x', 'SIGTERM'), 404, false],
-    ['the removal of none', (e) => e.remove('x'), 404, undefined],
+  it.each<[string, (engine: EngineApi) => Promise<unknown>, status: number, gives: unknown]>([
+    ['a container that is not there', (e) => e.inspectContainer('x'), 404, null],
+    ['an image that is not there', (e) => e.inspectImage('x'), 404, null],
+    ['a start of what runs', (e) => e.startContainer('x'), 304, undefined],
+    ['a signal to what has ended', (e) => e.killContainer('x', 'SIGTERM'), 409, false],
+    ['a signal to none', (e) => e.killContainer('x', 'SIGTERM'), 404, false],
+    ['the removal of none', (e) => e.removeContainer('x'), 404, undefined],
   ])('takes for no fault %s', async (_, ask, status, gives) => {
     const engine = await socketThat(
       (_, answer) => void answer.writeHead(status).end('{"message":"so it is"}'),
@@ -93,17 +100,17 @@ describe('the engine socket', () => {
     expect(await ask(engine)).toEqual(gives);
   });
 
-  it.each<[string, (engine: EngineSocket) => Promise<unknown>, status: number]>([
-    ['a name that is taken', (e) => e.create({ name: 'x', Image: 'y' }), 409],
-    ['the removal of what runs', (e) => e.remove('x'), 409],
-    ['a tag that is not there', (e) => e.remoteDigest('x', null), 404],
-    ['the log of none', (e) => all(e.logs('x', never)), 404],
-    ['a full disk', (e) => e.inspect('x'), 500],
-  ])('tells in the words of the engine %s', async (_, ask, status) => {
+  it.each<[string, (engine: EngineApi) => Promise<unknown>, status: number, code: EngineErrorCode]>([
+    ['a name that is taken', (e) => e.createContainer({ name: 'x', Image: 'y' }), 409, 'conflict'],
+    ['the removal of what runs', (e) => e.removeContainer('x'), 409, 'conflict'],
+    ['a tag that is not there', (e) => e.inspectRemoteImage('x', null), 404, 'not-found'],
+    ['the log of none', (e) => all(e.followLog('x', never)), 404, 'not-found'],
+    ['a full disk', (e) => e.inspectContainer('x'), 500, 'refused'],
+  ])('tells in the words of the engine %s', async (_, ask, status, code) => {
     const engine = await socketThat(
       (_, answer) => void answer.writeHead(status).end('{"message":"so it is"}'),
     );
-    await expect(ask(engine)).rejects.toMatchObject({ kind: 'refused', status, message: 'so it is' });
+    await expect(ask(engine)).rejects.toMatchObject({ code, status, message: 'so it is' });
   });
 
   it('stops waiting for an answer that is too slow', async () => {
@@ -111,8 +118,8 @@ describe('the engine socket', () => {
       const timer = setInterval(() => answer.write(' '), 10);
       answer.once('close', () => clearInterval(timer));
     });
-    const inspected = new EngineSocket(place, { patience: { query: 150 } }).inspect('x');
-    await expect(inspected).rejects.toMatchObject({ kind: 'late' });
+    const inspected = new EngineApi(place, { timeouts: { query: 150 } }).inspectContainer('x');
+    await expect(inspected).rejects.toMatchObject({ code: 'late' });
   });
 
   it('reads a complete log, including characters split between chunks', async () => {
@@ -127,7 +134,7 @@ describe('the engine socket', () => {
       }
       answer.end();
     });
-    expect(await all(engine.logs('x', never))).toEqual(['grün', 'rot']);
+    expect(await all(engine.followLog('x', never))).toEqual(['grün', 'rot']);
   });
 
   it('stops reading a log at the signal', async () => {
@@ -136,7 +143,7 @@ describe('the engine socket', () => {
     });
     const controller = new AbortController();
     const lines: string[] = [];
-    for await (const line of engine.logs('x', controller.signal)) {
+    for await (const line of engine.followLog('x', controller.signal)) {
       lines.push(line);
       setTimeout(() => controller.abort(), 50);
     }
@@ -146,7 +153,7 @@ describe('the engine socket', () => {
   it('fails a pull for an error in its stream', async () => {
     const lines = ['{"status":"Pulling fs layer","id":"a"}', '{"error":"no space left on device"}'];
     const engine = await socketThat((_, answer) => answer.end(lines.join('\r\n')));
-    const pull = engine.pull({ repository: 'acme/svc', ...wanted, login: null });
+    const pull = engine.pullImage({ repository: 'acme/svc', ...wanted, login: null });
     await expect(pull).rejects.toMatchObject({ message: 'no space left on device' });
   });
 
@@ -157,9 +164,11 @@ describe('the engine socket', () => {
       answer.end('{"Descriptor":{"digest":"sha256:1"},"status":"Status: Image is up to date for it"}');
     });
     const login = { username: 'ü>?', password: '~~~??', serveraddress: 'registry:5000' };
-    expect(await engine.remoteDigest('registry:5000/acme/svc:v1', login)).toBe('sha256:1');
-    await engine.pull({ repository: 'registry:5000/acme/svc', ...wanted, login });
-    await engine.pull({ repository: 'acme/svc', ...wanted, login: null });
+    expect(await engine.inspectRemoteImage('registry:5000/acme/svc:v1', login)).toMatchObject({
+      digest: 'sha256:1',
+    });
+    await engine.pullImage({ repository: 'registry:5000/acme/svc', ...wanted, login });
+    await engine.pullImage({ repository: 'acme/svc', ...wanted, login: null });
     // Docker's own client writes it so; `login` has bytes that would give a + or a / otherwise.
     const header =
       'eyJ1c2VybmFtZSI6IsO8Pj8iLCJwYXNzd29yZCI6In5-fj8_Iiwic2VydmVyYWRkcmVzcyI6InJlZ2lzdHJ5OjUwMDAifQ==';
@@ -179,13 +188,13 @@ describe('the engine socket', () => {
       for (const byte of Buffer.from(text)) answer.write(Buffer.from([byte]));
       answer.end();
     });
-    expect(await all(engine.logs('x', never))).toEqual(lines);
+    expect(await all(engine.followLog('x', never))).toEqual(lines);
   });
 
   it.each(['not an address', 'http://engine', 'tcp://', 'ssh://root@host'])(
     'rejects the address %j',
     (place) => {
-      expect(() => new EngineSocket(place)).toThrow(TypeError);
+      expect(() => new EngineApi(place)).toThrow(TypeError);
     },
   );
 });
@@ -194,11 +203,11 @@ describe('an engine at an address', () => {
   const refuses: RequestListener = (_, answer) => void answer.writeHead(404).end('{"message":"none"}');
 
   it('is reached over TCP and through a socket', async () => {
-    expect(await new EngineSocket(await startEngine(refuses)).inspect('x')).toBeNull();
+    expect(await new EngineApi(await startEngine(refuses)).inspectContainer('x')).toBeNull();
     const { path } = await socketThat(refuses);
-    const engine = new EngineSocket(`unix://${path}`);
+    const engine = new EngineApi(`unix://${path}`);
     expect(engine.path).toBe(path);
-    expect(await engine.inspect('x')).toBeNull();
+    expect(await engine.inspectContainer('x')).toBeNull();
   });
 });
 
@@ -239,8 +248,8 @@ describe('the version of the API', () => {
       if (version === null) answer.writeHead(403).end('forbidden');
       else answer.end(JSON.stringify({ ApiVersion: version }));
     });
-    const engine = new EngineSocket(host);
-    for (let count = 0; count < questions; count++) await engine.inspect('x').catch(() => null);
+    const engine = new EngineApi(host);
+    for (let count = 0; count < questions; count++) await engine.inspectContainer('x').catch(() => null);
     return urls;
   }
 
@@ -263,15 +272,15 @@ describe('the version of the API', () => {
       const message = `client version 1.${spoken} is too new. Maximum supported API version is 1.${newest}`;
       answer.writeHead(400).end(JSON.stringify({ message }));
     });
-    const engine = new EngineSocket(host);
-    await engine.start('x');
+    const engine = new EngineApi(host);
+    await engine.startContainer('x');
     expect(urls).toEqual([
       ...['GET /version', 'POST /v1.51/containers/x/start'],
       ...['GET /version', 'POST /v1.41/containers/x/start'],
     ]);
     newest = 40;
-    await expect(engine.start('x')).rejects.toMatchObject({
-      kind: 'refused',
+    await expect(engine.startContainer('x')).rejects.toMatchObject({
+      code: 'refused',
       message: 'client version 1.41 is too new. Maximum supported API version is 1.40',
     });
   });

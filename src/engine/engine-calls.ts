@@ -1,0 +1,103 @@
+// Every call to the engine's API. SECURITY.md lists the same calls, and a test compares both lists.
+
+/** Deadlines in milliseconds by kind of call, and the longest silence of a stream. */
+export interface EngineTimeouts {
+  /** A call that the engine answers at once. */
+  query: number;
+  /** A call that makes the engine contact a registry. */
+  registry: number;
+  /** Creation and removal, which take long on a busy machine. */
+  work: number;
+  /** The start of a container, because the engine mounts its volumes first. */
+  start: number;
+  /** Silence of a pull: the engine waits for registries and unpacks large layers. */
+  pullSilence: number;
+  /** Silence of a log, which is then read again. An updater prints a line at least every ten seconds. */
+  logSilence: number;
+}
+
+export interface EngineCall {
+  /** Method and path, with parameters in braces. */
+  call: string;
+  /** By default `query`. */
+  deadline?: keyof EngineTimeouts | 'none' | number;
+  /**
+   * Whether the updater repeats it: after a lost connection (`lost`), or also after a status of 500 and more (`failed`), which
+   * the engine returns for a container that is being removed. By default `failed` for GET and `lost` for other methods.
+   */
+  repeat?: 'never' | 'lost' | 'failed';
+  /** Statuses besides 2xx that are a success, because there is nothing to do or nothing to find. */
+  accepted?: readonly number[];
+  /** The stream reports errors in its JSON lines, after status 200. */
+  hasLaterErrors?: boolean;
+  /** The updater's message is `the engine failed to …`. By default it has the call. */
+  purpose?: string;
+}
+
+const none = [404];
+/** A manager without a leader lets a call hang. */
+const swarm = { deadline: 25_000, repeat: 'lost' } as const;
+const work = { deadline: 'work', repeat: 'lost' } as const;
+
+export const engineCalls = {
+  getVersion: { call: 'GET /version' },
+  ping: { call: 'HEAD /_ping' },
+  getInfo: { call: 'GET /info' },
+  watchEvents: { call: 'GET /events', deadline: 'none', repeat: 'never' },
+
+  listContainers: { call: 'GET /containers/json' },
+  inspectContainer: { call: 'GET /containers/{id}/json', accepted: none },
+  createContainer: { call: 'POST /containers/create', ...work, purpose: 'create a container from {image}' },
+  startContainer: {
+    call: 'POST /containers/{id}/start',
+    deadline: 'start',
+    accepted: [304],
+    purpose: 'start {id}',
+  },
+  stopContainer: {
+    call: 'POST /containers/{id}/stop',
+    deadline: 'none',
+    accepted: [304, 404],
+    purpose: 'stop {id}',
+  },
+  restartContainer: { call: 'POST /containers/{id}/restart', deadline: 'none', purpose: 'restart {id}' },
+  killContainer: { call: 'POST /containers/{id}/kill', accepted: [404, 409] },
+  renameContainer: { call: 'POST /containers/{id}/rename', purpose: 'rename {id}' },
+  setRestartPolicy: { call: 'POST /containers/{id}/update', purpose: 'change the restart policy of {id}' },
+  removeContainer: { call: 'DELETE /containers/{id}', ...work, accepted: none, purpose: 'remove {id}' },
+  readLog: { call: 'GET /containers/{id}/logs', deadline: 'work', repeat: 'never' },
+  readArchive: { call: 'GET /containers/{id}/archive', accepted: none, purpose: 'give {file} of {id}' },
+  putArchive: { call: 'PUT /containers/{id}/archive', ...work, purpose: 'copy {file} into a container' },
+  connectNetwork: { call: 'POST /networks/{network}/connect', purpose: 'connect a container to {network}' },
+  runHealthCheck: { call: 'GET /libpod/containers/{id}/healthcheck', deadline: 60_000, repeat: 'lost' },
+
+  listImages: { call: 'GET /images/json' },
+  inspectImage: { call: 'GET /images/{reference}/json', accepted: none },
+  tagImage: { call: 'POST /images/{reference}/tag', purpose: 'tag {reference}' },
+  removeImage: { call: 'DELETE /images/{reference}', deadline: 300_000, purpose: 'remove {reference}' },
+  pullImage: { call: 'POST /images/create', deadline: 'pullSilence', repeat: 'never', hasLaterErrors: true },
+  loadImages: { call: 'POST /images/load', deadline: 'none', repeat: 'never', hasLaterErrors: true },
+  inspectRemoteImage: { call: 'GET /distribution/{reference}/json', deadline: 'registry', repeat: 'lost' },
+  listNetworks: { call: 'GET /networks' },
+  listVolumes: { call: 'GET /volumes' },
+
+  inspectSwarm: { call: 'GET /swarm', ...swarm },
+  listServices: { call: 'GET /services', ...swarm, accepted: none },
+  createService: { call: 'POST /services/create', ...swarm, purpose: 'create the service {name}' },
+  updateService: { call: 'POST /services/{id}/update', ...swarm, purpose: 'change the service {name}' },
+  removeService: { call: 'DELETE /services/{id}', ...swarm, accepted: none, purpose: 'remove a service' },
+  listTasks: { call: 'GET /tasks', ...swarm, accepted: none },
+  readTaskLog: { call: 'GET /tasks/{id}/logs', deadline: 10_000, repeat: 'never' },
+  listNodes: { call: 'GET /nodes', ...swarm, accepted: none },
+  listConfigs: { call: 'GET /configs', ...swarm, accepted: none },
+  createConfig: { call: 'POST /configs/create', ...swarm, purpose: 'create the config {name}' },
+  updateConfig: { call: 'POST /configs/{id}/update', ...swarm, purpose: 'change the config {name}' },
+  removeConfig: {
+    call: 'DELETE /configs/{id}',
+    ...swarm,
+    accepted: none,
+    purpose: 'remove the config {name}',
+  },
+} satisfies Readonly<Record<string, EngineCall>>;
+
+export type EngineCallName = keyof typeof engineCalls;

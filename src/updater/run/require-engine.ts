@@ -1,0 +1,49 @@
+import { UpdateError } from '../../core/progress/update-error.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import type { EngineFacts } from '../../engine/engine-api.ts';
+import { type EngineError, engineErrorIn } from '../../engine/http/engine-error.ts';
+import { mappedBy } from '../../engine/mapped-users.ts';
+import { letThrough } from '../../engine/proxy-refusal.ts';
+
+/** Advice if root in this container is another user on the host. */
+const adviceFor = {
+  remapped:
+    'Add --userns=host to the docker run command. This engine maps users (userns-remap), so root in a container does not have permission to use its socket.',
+  rootless:
+    'Mount the socket of the rootless engine that runs this container: -v $XDG_RUNTIME_DIR/docker.sock:/var/run/docker.sock. For Podman, it is $XDG_RUNTIME_DIR/podman/podman.sock.',
+};
+
+/** The first request to an engine. @throws UpdateError no-socket, socket-denied, engine-version, engine-unavailable */
+export async function requireEngine(engine: Engine): Promise<EngineFacts> {
+  return engine.getFacts().catch((error) => {
+    const cause = engineErrorIn(error);
+    throw cause === null ? error : (unusable(engine.address.host, cause) ?? error);
+  });
+}
+
+/**
+ * Why an engine cannot be used; null if the error says it.
+ * @param users why root in this container is another user on the host
+ */
+export function unusable(host: string, error: EngineError, users = mappedBy()): UpdateError | null {
+  const { code, message, cause } = error;
+  if (code === 'late' || code === 'unsupported') return null;
+  if (code === 'refused-by-proxy' && Number(error.status) < 500)
+    return new UpdateError('socket-denied', `${host} answers: ${message}`, { advice: letThrough });
+  const { code: reason } = Object(cause) as NodeJS.ErrnoException;
+  if (reason === 'EACCES' || reason === 'EPERM')
+    return new UpdateError(
+      'socket-denied',
+      `permission denied for the engine socket, ${host}`,
+      users === null ? {} : { advice: adviceFor[users] },
+    );
+  // An authorization plugin that does not respond, for example.
+  if (error.status !== null)
+    return new UpdateError('engine-unavailable', `the engine at ${host} rejects requests: ${message}`);
+  // README's command has the socket of root's engine, which another user's machine may not even have.
+  return new UpdateError(
+    'no-socket',
+    `no engine answers at ${host}: ${message}`,
+    users === 'rootless' ? { advice: adviceFor.rootless } : {},
+  );
+}
