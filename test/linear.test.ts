@@ -10,7 +10,6 @@ import {
 } from '../src/core/compose/secret-lines.ts';
 import { formatLine, parseLine } from '../src/core/progress/line.ts';
 import { formatEnd } from '../src/core/progress/run-result.ts';
-import { refusalFault } from '../src/engine/http/fault.ts';
 import { refusalError } from '../src/engine/http/engine-error.ts';
 import { classifyPullFailure } from '../src/engine/pull-failure.ts';
 import { hostsIn } from '../src/updater/data/outside-databases.ts';

@@ -63,7 +63,9 @@ it('every entry of the store is read, and is written with the same bytes', async
   expect(read).toEqual(texts.map((text) => JSON.parse(text)));
   expect(await ledger.read('channel')).toBe('canary');
   expect({ stable: await ledger.ofSigners('offered', 'stable') }).toEqual(JSON.parse(entries.offered ?? ''));
-  expect({ stable: await ledger.ofSigners('channel-files', 'stable') }).toEqual(JSON.parse(entries['channel-files'] ?? ''));
+  expect({ stable: await ledger.ofSigners('channel-files', 'stable') }).toEqual(
+    JSON.parse(entries['channel-files'] ?? ''),
+  );
   expect(await ledger.claimNotice('urgent:v1.1.0')).toBe(false);
   const [server] = JSON.parse(entries.servers ?? '');
   expect(await ledger.lastBootOf(server.container)).toEqual(server);

@@ -1,5 +1,4 @@
 import { isTarget } from '../../core/release/channel.ts';
-import { channelOf } from '../../core/release/channel.ts';
 import { restorePointText } from '../../presentation/present-status.ts';
 import { missingReason } from '../../wire/missing-settings.ts';
 import { isForAdmins, type Problem } from '../../wire/reader-shapes.ts';

@@ -3,8 +3,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ErrorCode, requireUpdateError, UpdateError } from '../../core/progress/update-error.ts';
-import { listVolumes } from '../../engine/api/query.ts';
-import { type ErrorCode, UpdateError } from '../../core/progress/update-error.ts';
 import type { Json } from '../../engine/json.ts';
 import { mappedBy } from '../../engine/mapped-users.ts';
 import { size } from '../run/log/wording.ts';

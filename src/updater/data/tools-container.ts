@@ -6,8 +6,6 @@ import { PassThrough } from 'node:stream';
 import { jsonText, mistakeIn } from '../../core/progress/json-text.ts';
 import { type ErrorCode, UpdateError } from '../../core/progress/update-error.ts';
 import { waitUntil } from '../../core/progress/wait.ts';
-import { notDone, readApi } from '../../engine/api/api.ts';
-import { listContainers, stopContainers } from '../../engine/api/query.ts';
 import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
 import { lastLine } from '../../engine/cli/command.ts';
 import type { Engine } from '../../engine/cli/engine.ts';

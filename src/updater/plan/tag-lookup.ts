@@ -1,5 +1,4 @@
-import { type RemoteDigest, remoteDigest } from '../../engine/api/remote-digest.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
+import type { Engine, RemoteDigest } from '../../engine/cli/engine.ts';
 
 /** Looks up a tag, or a digest, in the registry of a repository. */
 export type TagLookup = (repository: string, tag: string) => Promise<RemoteDigest>;
@@ -8,4 +7,4 @@ export type TagLookup = (repository: string, tag: string) => Promise<RemoteDiges
 export const tagLookup =
   (engine: Engine | null): TagLookup =>
   async (repository, tag) =>
-    engine && remoteDigest(engine, { repository, tag });
+    engine === null ? null : engine.findRemoteDigest({ repository, tag });

@@ -1,7 +1,6 @@
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { waitUntil } from '../../core/progress/wait.ts';
 import { retag } from '../../core/release/retag.ts';
-import { inspectImages } from '../../engine/api/query.ts';
 import { createService, listNodes, listServices, listTasks, removeService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';

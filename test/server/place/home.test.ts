@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { EngineFault, refusalFault } from '../../../src/engine/http/fault.ts';
+import { EngineError, refusalError } from '../../../src/engine/http/engine-error.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 import { readOptions } from '../../../src/server/contract/options.ts';
-import { EngineError, refusalError } from '../../../src/engine/http/engine-error.ts';
-import { type InstanceOptions, readOptions } from '../../../src/server/contract/options.ts';
 import { findHome } from '../../../src/server/place/find-home.ts';
 import { readHome } from '../../../src/server/place/home.ts';
 import { engineUnreachable } from '../../../src/server/place/home-not-found.ts';

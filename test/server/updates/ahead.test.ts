@@ -1,8 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { EngineSocket } from '../../../src/engine/socket.ts';
-import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 import { EngineApi } from '../../../src/engine/engine-api.ts';
-import type { InstanceOptions } from '../../../src/server/contract/options.ts';
+import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 import { goodRun, type Script } from '../../rig/engine-double/script.ts';
 import { forge, freshForges, freshRigs, rig, type Server, until } from './rig.ts';
 

@@ -2,9 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect } from 'vitest';
-import type { Patience } from '../../../src/engine/socket.ts';
-import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 import type { EngineTimeouts } from '../../../src/engine/engine-calls.ts';
+import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 import type { StartOrder } from '../../../src/server/contract/instance-updates.ts';
 import { readOptions } from '../../../src/server/contract/options.ts';
 import type { Timing } from '../../../src/server/contract/timing.ts';

@@ -4,7 +4,6 @@
 
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { pause } from '../../../core/progress/wait.ts';
-import { engineInfo, inspectContainers, inspectWhole, listVolumes } from '../../../engine/api/query.ts';
 import { tryScratch } from '../../../engine/api/scratch.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import {

@@ -5,8 +5,6 @@ import { setVariableEdit } from '../../../core/compose/env-file.ts';
 import { nameOf, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import { checkTargets } from '../../../core/files/check-targets.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { listNetworks } from '../../../engine/api/query.ts';
-import { parsePinTag } from '../../../core/release/pin-tag.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/container.ts';

@@ -1,6 +1,5 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { pause } from '../../../core/progress/wait.ts';
-import { ownLogin, type RemoteImage, remoteImage } from '../../../engine/api/remote-digest.ts';
 import type { RemoteImage } from '../../../engine/engine-api.ts';
 import { engineErrorIn } from '../../../engine/http/engine-error.ts';
 import { classifyPullFailure } from '../../../engine/pull-failure.ts';

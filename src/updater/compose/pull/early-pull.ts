@@ -1,6 +1,5 @@
 import { Cancelled } from '../../../core/progress/stops.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
-import { rejections, unless } from '../../../engine/http/engine-error.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import type { InspectedProject } from '../inspect/installation.ts';

@@ -3,7 +3,6 @@ import { type ErrorCode, UpdateError } from '../../../core/progress/update-error
 import type { Compose, Model } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/container.ts';
-import { rejections, unless } from '../../../engine/http/engine-error.ts';
 import { isSameImage, type LocalImage } from '../../../engine/same-image.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { Expectations } from '../../run/expectations.ts';

@@ -1,7 +1,5 @@
 import { finalName } from '../../../engine/api/project-containers.ts';
-import { stopContainers } from '../../../engine/api/query.ts';
 import type { Container } from '../../../engine/container.ts';
-import { type Container, serviceOf } from '../../../engine/container.ts';
 import { engineErrorIn, rejections, unless } from '../../../engine/http/engine-error.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import type { EngineContext } from '../../run/run-context.ts';

@@ -2,12 +2,8 @@
 
 import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import { pause, waitUntil } from '../../../core/progress/wait.ts';
-import { askApi } from '../../../engine/api/api.ts';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Blueprint } from '../../../engine/api/blueprint.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
-import { inspectContainers, inspectRunning, listNetworks } from '../../../engine/api/query.ts';
 import { rebuildContainer } from '../../../engine/api/rebuild-container.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
@@ -124,7 +120,7 @@ export async function stopInOrder(
 /** Stops containers that were started in the meantime. */
 export async function stopStartedAgain(context: EngineContext, started: readonly Started[]): Promise<void> {
   const ids = started.map(({ id }) => id);
-  await stopInOrder(context, [(await inspectContainers(context.engine, ids)).filter(isUp)]);
+  await stopInOrder(context, [(await context.engine.inspectContainers(ids)).filter(isUp)]);
 }
 
 /** Watches for starts of containers that can write to the data of a restore point. */
@@ -216,8 +212,7 @@ async function awaitReady(
   }
   // Nothing else tells that a service without a check and without ports has started.
   await pause(settleMs, work.engine.aborted);
-  const found = await work.engine.inspectContainers(well.map(({ id }) => id),
-  );
+  const found = await work.engine.inspectContainers(well.map(({ id }) => id));
   const down = well.find(({ id }) => !found.some((each) => each.id === id && isUp(each)));
   if (down)
     throw new UpdateError('containers-not-restored', `${down.record.name} exited right after it was started`);

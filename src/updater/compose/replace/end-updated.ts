@@ -1,8 +1,6 @@
 import { dirname } from 'node:path';
 import { composeCommand, upCommand } from '../../../core/progress/compose-command.ts';
 import { requireUpdateError } from '../../../core/progress/update-error.ts';
-import { inspectImages, listContainers } from '../../../engine/api/query.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { discardPoints } from '../../data/discard-point.ts';
 import type { PointRecord } from '../../data/point-record.ts';

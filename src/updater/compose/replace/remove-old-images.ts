@@ -1,7 +1,5 @@
 import { canonicalRepository, parseReference } from '../../../core/compose/reference.ts';
 import { requireUpdateError } from '../../../core/progress/update-error.ts';
-import { listContainers, listImages } from '../../../engine/api/query.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { EngineApi } from '../../../engine/engine-api.ts';
 import { rejections, unless } from '../../../engine/http/engine-error.ts';
 import { holdingTag } from '../../data/hold-images.ts';

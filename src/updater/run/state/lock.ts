@@ -7,7 +7,6 @@ import { jsonText } from '../../../core/progress/json-text.ts';
 import { stateName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { waitUntil } from '../../../core/progress/wait.ts';
-import { inspectContainers } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { type Container, isUp } from '../../../engine/container.ts';
 import type { Log } from '../log/log.ts';

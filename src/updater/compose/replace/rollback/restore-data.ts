@@ -5,8 +5,6 @@ import { isFullDisk } from '../../../../core/files/file-system.ts';
 import { Interrupted } from '../../../../core/progress/stops.ts';
 import { type ErrorCode, requireUpdateError, UpdateError } from '../../../../core/progress/update-error.ts';
 import { listProject } from '../../../../engine/api/project-containers.ts';
-import { inspectWhole } from '../../../../engine/api/query.ts';
-import { lastLine } from '../../../../engine/cli/unreachable.ts';
 import { type Container, isUp, serviceOf } from '../../../../engine/container.ts';
 import { engineErrorIn, rejections, unless } from '../../../../engine/http/engine-error.ts';
 import { object } from '../../../../engine/json.ts';
@@ -310,7 +308,7 @@ export async function standStill(context: JournaledContext): Promise<void> {
 
 /** Unlike `unless-stopped`, the other restart policies make the engine start stopped containers when it restarts. */
 async function deferRestarts(
-  { engine, log, journal }: JournaledContext,
+  context: JournaledContext,
   point: JournalPoint,
   own: readonly Container[],
 ): Promise<void> {
@@ -323,13 +321,13 @@ async function deferRestarts(
   if (policies.length === 0) return;
   // A kill, or a round before this one, may have noted a policy that still applies.
   const added = policies.filter(({ id }) => !known.has(id));
-  if (added.length > 0) await writePointState(journal, { policies: [...point.policies, ...added] });
+  if (added.length > 0) await writePointState(context.journal, { policies: [...point.policies, ...added] });
   for (const { id } of policies) await setPolicy(context, { id, policy: 'unless-stopped' });
 }
 
 /** A container that is gone is created again with its policy. */
 async function setPolicy(
-  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
+  { engine, log }: Pick<JournaledContext, 'engine' | 'log'>,
   { id, policy }: JournalPoint['policies'][number],
 ): Promise<void> {
   await engine.setRestartPolicy(id, policy).catch((error: unknown) => {

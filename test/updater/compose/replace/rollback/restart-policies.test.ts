@@ -27,9 +27,9 @@ it('logs each restart policy that the engine did not restore, and ignores remove
   const state = { at: 'replacing' } as const;
   const journal = new Journal(
     { state: '/nonexistent', restore: async () => {} },
-    journalData({ point, state }),
+    journalData({ point, state, changeover: changeover() }),
   );
-  await startDataAgain(context, journal, changeover());
+  await startDataAgain({ ...context, journal });
   expect(asked.slice(0, 3)).toEqual(['gone', 'bad', 'good']);
   expect(lines).toEqual(['warn: docker update --restart=on-failure:3 bad failed: cannot update a container']);
 });
