@@ -65,7 +65,7 @@ export function sources(): Map<string, string> {
 /** Every command that a source text runs, by the first words of its list of arguments. */
 export function commandsOfSource(text: string): Call[] {
   const lists = [
-    ...text.matchAll(/\.(?:call|ask|callOrThrow)\(\s*\[([^\]]*)\]/g),
+    ...text.matchAll(/\.call\(\s*\[([^\]]*)\]/g),
     ...text.matchAll(/\bconst asked = \[('[a-z][^\]]*)\]/g),
   ];
   return lists.map(([whole, list = '']) => {

@@ -15,7 +15,7 @@ import { type EngineTarget, engineTarget } from '../http/target.ts';
 import { letThrough } from '../proxy-refusal.ts';
 import { loginFor, type RegistryLogin } from '../registry-login.ts';
 import { logTiming } from '../timing.ts';
-import { type CommandOptions, type CommandResult, lastLine, runCommand } from './command.ts';
+import { type CommandOptions, type CommandResult, runCommand } from './command.ts';
 import { withoutCancelled } from './compose-output.ts';
 
 /** The digest of a tag in its registry; `none` if the registry has no such tag; null if it is not known. */
@@ -202,16 +202,6 @@ export class Engine extends EngineApi {
       await this.#awaitReturn();
       if (options.repeatable === false || attempt >= maxAttempts) return result;
     }
-  }
-
-  /** Runs `docker …` and gives its standard output; throws with what it printed when it fails. */
-  async callOrThrow(args: readonly string[], options: CallOptions = {}): Promise<string> {
-    const result = await this.call(args, options);
-    if (result.exitCode !== 0) {
-      const message = `docker ${args.slice(0, 2).join(' ')} failed: ${lastLine(result.stderr)}`;
-      throw new UpdateError('engine-unavailable', message, { detail: result.stderr.trim().split('\n') });
-    }
-    return result.stdout;
   }
 
   /** The credentials of the updater's own configuration for the registry of an image. */

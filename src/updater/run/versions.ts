@@ -7,6 +7,7 @@ import type { Product } from '../../core/progress/product.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { lastLine } from '../../engine/cli/command.ts';
 import { Engine } from '../../engine/cli/engine.ts';
+import { rejectionOf } from '../../engine/cli/rejection.ts';
 import type { EngineFacts } from '../../engine/engine-api.ts';
 import { isAtLeast } from '../../engine/http/api-version.ts';
 import { parseObject } from '../../engine/json.ts';
@@ -51,8 +52,9 @@ export async function programsOf(
     const advice = 'Update the engine. If a proxy is in front of the engine, allow HEAD /_ping.';
     throw new UpdateError('engine-version', message, { advice });
   }
-  const compose = await engine.callOrThrow(['compose', 'version', '--short']);
-  return { cli: stdout.trim(), compose: compose.trim() };
+  const compose = await engine.call(['compose', 'version', '--short']);
+  if (compose.exitCode !== 0) throw rejectionOf(compose);
+  return { cli: stdout.trim(), compose: compose.stdout.trim() };
 }
 
 /** Null if the build of the image did not write the file. */
