@@ -1,7 +1,7 @@
 import { type Product, svc } from './product.ts';
 
 /** What the fields of an advice depend on. */
-export interface AdviceFields {
+interface AdviceFields {
   /** What is run again: `the update` or `rollback --yes`. */
   command?: string;
   /** The command with which compose finds the project. */
