@@ -2,7 +2,7 @@ import { isGoodEnd, launchStates, type RunState } from './codes.ts';
 import type { Run, RunStep } from './status.ts';
 
 /** A phase of a run: several states that are shown as one row. */
-export interface PhaseRow {
+interface PhaseRow {
   /** The id of the phase in progress: `replacing`. */
   doing: string;
   /** The id of the completed phase: `replaced`. */

@@ -18,7 +18,7 @@ export type News =
   | { kind: 'unknown' };
 
 /** All in milliseconds. */
-export interface FollowTiming {
+interface FollowTiming {
   /** Pause before the next attempt. It grows by half each time, up to the longest. */
   firstPause: number;
   longestPause: number;
@@ -38,7 +38,7 @@ const usualTiming: FollowTiming = {
   poll: 2_000,
 };
 
-export interface Following {
+interface Following {
   /** The id of the run. */
   run: string;
   /** Stops following without further news. */

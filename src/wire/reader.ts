@@ -17,7 +17,7 @@ const usualDeadlines = {
 const json = ['application/json'];
 const stream = 'text/event-stream';
 
-export interface ReaderOptions {
+interface ReaderOptions {
   /** Address of the endpoints: `https://svc.example.org/api/v1/instance/update`, without a final slash. */
   address: string;
   /** Sent with each request. */
@@ -47,7 +47,7 @@ export interface RollbackOrder extends Omit<Order, 'target' | 'allSteps' | 'sett
 }
 
 /** The body of an open response. */
-export interface OpenStream {
+interface OpenStream {
   body: NonNullable<Response['body']>;
 }
 

@@ -10,7 +10,7 @@ interface Amount {
 }
 
 /** The words for a number of each unit. */
-export type UnitTexts = Record<Unit, (count: number) => string>;
+type UnitTexts = Record<Unit, (count: number) => string>;
 
 export const unitTexts: UnitTexts = {
   second: (count) => `${count} s`,
