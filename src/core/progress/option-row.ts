@@ -30,7 +30,7 @@ export interface ArgumentMessages {
 }
 
 /** The arguments of a command. The values are not checked yet. */
-export interface Arguments {
+interface Arguments {
   /** By name without dashes; `1` for a switch. */
   values: Map<string, string[]>;
   words: string[];
