@@ -17,7 +17,7 @@ interface Replaced {
 
 /** What is known of a service whose containers are replaced. */
 export interface DriftFacts {
-  service: Pick<ServiceFacts, 'name' | 'containers' | 'pin'>;
+  service: ServiceFacts;
   replaced: readonly Replaced[];
   surroundings: RightsSurroundings;
   /** References other than the files' own that its containers are made from. */

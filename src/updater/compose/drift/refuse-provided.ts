@@ -3,7 +3,8 @@ import { UpdateError } from '../../../core/progress/update-error.ts';
 import { isNumbered } from '../../../core/release/pin-tag.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import { and } from '../../run/log/wording.ts';
-import type { DriftFacts, WrittenChange } from './changes.ts';
+import type { ServiceFacts } from '../inspect/installation.ts';
+import type { WrittenChange } from './changes.ts';
 
 /**
  * Refuses an update that would lose variables of provider services (`provider:`). Their programs are on the host, and
@@ -11,7 +12,7 @@ import type { DriftFacts, WrittenChange } from './changes.ts';
  * @param planned the references that the update installs, by service
  */
 export function refuseProvided(
-  { model, services }: { model: Model; services: readonly DriftFacts['service'][] },
+  { model, services }: { model: Model; services: readonly ServiceFacts[] },
   changes: readonly WrittenChange[],
   { planned, accepted }: { planned: ReadonlyMap<string, string>; accepted: boolean },
 ): void {

@@ -16,7 +16,7 @@ const model = modelOf(files, {
 });
 model.services['data-base'] = { provider: { type: 'cloud' } };
 const services = ['app', 'worker'].map((name) => ({
-  ...{ name, pin: findPin(files, name), containers: [container(`${name}-1`)] },
+  ...{ name, pin: findPin(files, name), containers: [container(`${name}-1`)], running: 1, stopped: [] },
 }));
 
 const variable = (

@@ -101,7 +101,11 @@ describe('secrets and images that a shell had a part in', () => {
   it('are named with the line to add', () => {
     const surroundings = { isOwn: () => false, volumeOptions: () => ({}) };
     const nothing = { replaced: [], surroundings, otherImages: [], copies: [] };
-    const changes = changesOf(model, { service: { name: 'app', containers: [] }, ...nothing }, setTo);
+    const changes = changesOf(
+      model,
+      { service: { name: 'app', containers: [], running: 0, stopped: [] }, ...nothing },
+      setTo,
+    );
     const found = judgeChanges(
       changes.map((change) => [change, []]),
       { setTo, home: '/root' },
