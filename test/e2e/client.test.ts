@@ -18,8 +18,15 @@ import { inspect, removeContainer, updaterOf, waitForStatus } from './support/se
 
 /** Bytes that the engine does not have yet; most of the release. */
 const ballast = 4_000_000;
+/** The worker stops first. Its release stops once the client shows this, so that the client has heard of it before svc stops. */
+const stopsOnceReplacing = { STOP_UNTIL: '/data/shows-replacing' };
+const stopsOnceDownloaded = { STOP_UNTIL: '/data/shows-downloaded' };
 /** The new server does not answer until this file exists. */
-const endMigration = () => instance.write('data/migrated', '');
+async function endMigration(): Promise<void> {
+  migratedAt ??= Date.now() / 1_000;
+  await instance.write('data/migrated', '');
+}
+let migratedAt: number | undefined;
 
 let registry: BadRegistry;
 let instance: ServerInstance;
@@ -30,12 +37,15 @@ beforeAll(async () => {
   const starting = startServerInstance(inject('host'), {
     registry: registry.host,
     settings: { UPDATER_WAIT: '7' },
+    compose: { extra: { worker: 'stop_grace_period: 5m' } },
+    release: { env: stopsOnceReplacing },
     publish: ['v1.3.1', 'v1.4.0'],
   });
   const [file, started] = await Promise.all([buildClient(), starting]);
   instance = started;
   client = new Client(file, instance);
-  await instance.publish('v1.1.0', { env: { MIGRATES_UNTIL: '/data/migrated' }, ballast });
+  const env = { MIGRATES_UNTIL: '/data/migrated', ...stopsOnceDownloaded };
+  await instance.publish('v1.1.0', { env, ballast });
   // The app exits immediately after each start.
   await instance.publish('v1.3.1', { env: { FAULT_APP: 'exit' } });
   await instance.write(
@@ -67,6 +77,9 @@ const state = async () => {
   await removeContainer(updaterOf(instance));
   return look(instance);
 };
+/** Without the lines that are printed every ten seconds during a phase. */
+const ofEndedPhases = (text: string) =>
+  text.replace(/^(?:Waiting|Preparing|Checking|Downloading|Replacing|Verifying)\b.*\n/gm, '');
 /** Replaces ages and times. */
 const ageless = (text: string) =>
   text.replace(/\b\d+ (?:s|min|h|days)\b(?: \d+ s\b)?/g, 'N').replace(/\b\d{4}-\d\d-\d\d \d\d:\d\d/g, 'T');
@@ -81,6 +94,8 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
   const changes = await watchReplaced(`${instance.project}-app-1`);
   // A job delays the updater until the JSON client is listening, so that this client receives every line.
   const backup = await instance.addJob({ kind: 'backup', milliseconds: 120_000, title: 'nightly' });
+  const progress = async () => (await instance.jobs()).find(({ id }) => id === backup.id)?.progress;
+  await expect.poll(progress).toBe('running');
   const endBackup = () => instance.endJob(backup.id);
   onTestFinished(endBackup);
   let json: Typed | undefined;
@@ -97,12 +112,13 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
         plain = client.start('follow');
         plain.says(/Updating/).then(goOn, () => {});
       }
+      if (/^● Replacing/m.test(screen)) void instance.write('data/shows-replacing', '');
       const away = /svc is unavailable +\d+ s$/m.exec(screen)?.[0];
       if (away !== undefined && seen.add(away).size > 1) void endMigration();
     },
   });
   const outage = await watch.stop();
-  const { kill, die, start } = await changes.stop();
+  const { die } = await changes.stop();
   const [piped, programs] = await Promise.all([plain?.done, json?.done]);
   const log = await onMachine(logCommand());
 
@@ -124,31 +140,33 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
     .map(Number);
   expect(percents).toEqual(percents.toSorted((a, b) => a - b));
   expect(Math.min(...percents)).toBeLessThan(100);
-  // The downtime is counted while it lasts. The pauses between attempts grow by at most half.
+  // The downtime is counted while it lasts. The pauses between attempts grow by at most half. A client that does not get
+  // to run skips seconds, and may count as many too many.
   const counted = screens
     .flatMap((screen) => /svc is unavailable +(\d+) s$/m.exec(screen)?.[1] ?? [])
     .map(Number);
   expect(new Set(counted).size, screens.join('\n---\n')).toBeGreaterThan(1);
   expect(counted).toEqual(counted.toSorted((a, b) => a - b));
-  expect(Math.max(...counted)).toBeLessThan((outage.longestMs / 1_000) * 1.5 + 3);
+  const skipped = Math.max(...counted.map((seconds, at) => seconds - (counted[at - 1] ?? seconds)));
+  expect(Math.max(...counted)).toBeLessThan((outage.longestMs / 1_000) * 1.5 + 3 + skipped);
 
   // An update on a busy machine may take more than a minute.
   const time = '(?:\\d+ min(?: \\d+ s)?|\\d+ s)';
-  const end = new RegExp(`^✓ Updated to v1\\.1\\.0 in ${time} \\((\\d+) s downtime\\)$`);
+  const end = new RegExp(
+    `^✓ Updated to v1\\.1\\.0 in ${time} \\((?:(\\d+) min)? ?(?:(\\d+) s)? downtime\\)$`,
+  );
   const lines = all.split('\n');
   expect(lines.slice(1, 6).map((line) => line.replace(/^(✓ \w+).* \d+ s$/, '$1'))).toEqual(
     ['Prepared', 'Checked', 'Downloaded', 'Replaced', 'Verified'].map((word) => `✓ ${word}`),
   );
   expect(lines[6]).toMatch(end);
   expect(lines.slice(7)).toEqual(outdated);
-  const away = Number(end.exec(lines[6] ?? '')?.[1]);
-  // In whole seconds. The old server may still have answered between the signal and its exit.
-  expect(away).toBeGreaterThan(start - die - 1);
-  expect(away).toBeLessThan(outage.longestMs / 1_000 + (die - kill) + 1);
+  const [, minutes = 0, seconds = 0] = end.exec(lines[6] ?? '') ?? [];
+  const away = 60 * Number(minutes) + Number(seconds);
 
   // Clients that started to follow later print the same.
   const closing = `${lines.slice(6).join('\n')}\n`;
-  const [title = '', ...rows] = piped?.out.split('\n') ?? [];
+  const [title = '', ...rows] = ofEndedPhases(piped?.out ?? '').split('\n');
   expect([piped?.exitCode, piped?.err, title]).toEqual([0, '', lines[0]]);
   expect(rows.slice(0, 5).map((row) => row.replace(/, \d+ (?:s|min).*/, ''))).toEqual([
     'Prepared',
@@ -169,6 +187,11 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
   expect(runs.length + said.length).toBe(told.length);
   expect(new Set(runs.map(({ id }) => id)).size).toBe(1);
   expect(runs.at(-1)).toMatchObject({ outcome: 'updated', from: 'v1.0.0', to: 'v1.1.0', by: 'anna' });
+  // In whole seconds. The old server may still have answered between the signal and its exit, of which the engine tells later.
+  const toldToStop =
+    Date.parse(runs.at(-1)?.steps.find(({ state }) => state === 'recreate')?.startedAt ?? '') / 1_000;
+  expect(away).toBeGreaterThan((migratedAt ?? Number.NaN) - die - 1);
+  expect(away).toBeLessThan(outage.longestMs / 1_000 + (die - toldToStop) + 1);
   // Each log line once and in order, across both servers.
   const logged = log.split('\n').map((line) => line.slice(0, line.indexOf(' ')));
   expect(new Set(said.map(({ phase }) => phase))).toEqual(new Set(plainPhases));
@@ -179,9 +202,14 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
 });
 
 it('reports an unknown result if svc never answers, and the result after a manual repair', async () => {
-  const { out, err, exitCode } = await client.run('update --target v1.3.1 --timeout 4');
+  const updating = client.start('update --target v1.3.1 --timeout 4');
+  await updating.says(/^Downloaded, /m);
+  await instance.write('data/shows-downloaded', '');
+  const { out, err, exitCode } = await updating.done;
   expect([exitCode, err]).toEqual([1, '']);
-  expect(out).toMatch(/^Updating svc v1\.1\.0 → v1\.3\.1\nPrepared, .*\nChecked, .*\nDownloaded, .*\n/);
+  expect(ofEndedPhases(out)).toMatch(
+    /^Updating svc v1\.1\.0 → v1\.3\.1\nPrepared, .*\nChecked, .*\nDownloaded, .*\n/,
+  );
   const [, command = ''] = /On the server, run: (docker logs \S+)\n/.exec(out) ?? [];
   expect(out.trimEnd().split('\n').slice(-3)).toEqual([
     'svc has not responded for 4 s; the result of the update is unknown.',

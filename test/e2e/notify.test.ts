@@ -11,12 +11,16 @@ test('an update posts its start and its end, whether the address answers or not'
   using hooks = await receiver(() => (isAnswering ? 200 : null), await bridgeAddress());
   const address = `http://${hooks.host}/secret-token`;
   const instance = await createInstance({ ...alone, publish: ['v1.1.0', 'v1.2.0'] });
-  const told = () =>
-    hooks.received
-      .splice(0)
-      .map(({ path, body: { event, from, version, outcome } }) =>
-        [path, event, from, version, outcome].filter(Boolean).join(' '),
-      );
+  /** In order. A busy machine may make another try of one necessary. */
+  const told = () => [
+    ...new Set(
+      hooks.received
+        .splice(0)
+        .map(({ path, body: { event, from, version, outcome } }) =>
+          [path, event, from, version, outcome].filter(Boolean).join(' '),
+        ),
+    ),
+  ];
 
   await runUpdater(instance, ['plan', '--target', 'v1.1.0', '--notify', address]);
   const repeated = ['--target', 'v1.0.0', '--notify', address];
@@ -32,8 +36,7 @@ test('an update posts its start and its end, whether the address answers or not'
     `cannot post the notification "finished" to ${hooks.host}: no answer in time\n`,
   );
   expect(hanging.log).not.toContain('secret-token');
-  // A busy machine may have made another try of the first one necessary.
-  expect([...new Set(told())]).toEqual([
+  expect(told()).toEqual([
     'POST /secret-token started v1.0.0 v1.1.0',
     expect.stringMatching(/^POST \/secret-token finished .*updated$/),
   ]);

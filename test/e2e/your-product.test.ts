@@ -62,7 +62,7 @@ async function larder(words: string): Promise<{ exitCode: number | undefined; sa
     LARDER_TOKEN: token,
     LARDER_FEED: forgeUrl(),
   };
-  const options = { env, extendEnv: false, all: true, reject: false, input: '', timeout: 90_000 } as const;
+  const options = { env, extendEnv: false, all: true, reject: false, input: '', timeout: 180_000 } as const;
   const { exitCode, all } = await execa(join(source, 'dist/larder.mjs'), words.split(' '), options);
   return { exitCode, said: read(`larder ${words}`, all) };
 }
@@ -161,7 +161,7 @@ async function start(): Promise<void> {
     (await readFile(join(source, 'example.env'), 'utf8')) + lines.join(''),
   );
   await type('docker compose up -d', directory);
-  await vi.waitFor(async () => expect(await version()).toBe('v1.0.0'), { timeout: 30_000 });
+  await vi.waitFor(async () => expect(await version()).toBe('v1.0.0'), { timeout: 120_000 });
 }
 
 const version = (): Promise<string | null> =>
@@ -204,14 +204,14 @@ function watch(page: Page): () => Promise<void> {
 test('a click updates it, and its client follows', async () => {
   // A page that is there before the server has looked for releases asks again a minute later.
   const offered = () => larder('instance status').then(({ said }) => said);
-  await expect.poll(offered, { timeout: 30_000, interval: 500 }).toContain('v1.1.0');
+  await expect.poll(offered, { interval: 500 }).toContain('v1.1.0');
   const ada = await Visitor.arrive(browser, 'Ada');
   await ada.page.context().addCookies([{ name: 'session', value: token, url }]);
   await ada.page.goto(`${url}/`);
   const stop = watch(ada.page);
   await ada.press('Update to v1.1.0');
   await ada.press('Update now');
-  await expect.poll(async () => (await history()).length, { timeout: 20_000 }).toBe(1);
+  await expect.poll(async () => (await history()).length).toBe(1);
   const followed = await larder('instance follow');
   expect(followed.said).toMatch(/✓ Updated to v1\.1\.0 in /);
   expect(followed.exitCode).toBe(0);
