@@ -1,6 +1,6 @@
 import { english } from '../presentation/english.ts';
 import { type Wording, wordingOf } from '../presentation/wording.ts';
-import { between } from '../wire/times.ts';
+import { between, dateFormat } from '../wire/times.ts';
 import { names } from './names.ts';
 
 /** The texts of the client. @param now the server's time */
@@ -24,9 +24,6 @@ export function clockTime(moment: string, now: string): string {
 
 /** `2026-11-21 10:42`, in the local time zone. */
 export function dateTime(moment: string): string {
-  const date = new Date(moment);
-  if (Number.isNaN(date.getTime())) return '';
-  const two = (number: number) => String(number).padStart(2, '0');
-  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
+  const at = Date.parse(moment);
+  return Number.isNaN(at) ? '' : dateFormat('sv', { dateStyle: 'short', timeStyle: 'short' }).format(at);
 }

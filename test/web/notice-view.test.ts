@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { english } from '../../src/presentation/english.ts';
 import { type NoticeSurroundings, noticeView } from '../../src/web/model/notice-view.ts';
 import type { Action } from '../../src/web/model/page-state.ts';
 import { endedRun, halfway, onTheWay, path, run, runOf, stateAfter, status } from './state.ts';
@@ -20,7 +21,6 @@ const calm = { next: null };
 const automatic = endedRun('updated', { by: 'automatic' });
 const after = { version: 'v1.5.0', next: null, run: automatic };
 const newPage = { ...admin, pageVersion: '1.5.0' };
-const place = { versions: path, at: 0 };
 
 describe('a notice', () => {
   it.each<[string, Action[], NoticeSurroundings, object]>([
@@ -32,36 +32,36 @@ describe('a notice', () => {
     ],
     ['the version to users', [user()], anyone, { version: 'v1.4.2', isButton: false, pill: null }],
     ['the same to a user whom the page treats as an admin', [user()], admin, { isButton: false, pill: null }],
-    ['an available update', [status()], admin, { pill: { kind: 'available', to: 'v1.5.0' } }],
+    ['an available update', [status()], admin, { pill: { kind: 'available', label: 'Update to v1.5.0' } }],
     [
       'the target of an upgrade path',
       [status(onTheWay)],
       admin,
-      { pill: { kind: 'available', to: 'v2.0.0' } },
+      { pill: { kind: 'available', label: 'Update to v2.0.0' } },
     ],
     [
       'a recall, and the release to update to',
       [status({ recalled, urgent })],
       admin,
-      { pill: { kind: 'recalled', version: 'v1.4.2', to: 'v1.5.0', why: recalled.why } },
+      { pill: { kind: 'recalled', label: 'v1.4.2 was recalled · Update to v1.5.0', title: recalled.why } },
     ],
     [
       'a recall, even if the newer release is skipped',
       [status({ recalled, skipped: { version: 'v1.5.0', since: null } })],
       admin,
-      { pill: { kind: 'recalled', version: 'v1.4.2', to: null, why: recalled.why } },
+      { pill: { kind: 'recalled', label: 'v1.4.2 was recalled', title: recalled.why } },
     ],
     [
       'a security update',
       [status({ urgent })],
       admin,
-      { pill: { kind: 'urgent', to: 'v1.5.0', why: urgent.why } },
+      { pill: { kind: 'urgent', label: 'Security update to v1.5.0', title: urgent.why } },
     ],
     [
       'a security update that is not offered yet',
       [status({ ...calm, urgent })],
       admin,
-      { pill: { kind: 'urgent', to: null, why: urgent.why } },
+      { pill: { kind: 'urgent', label: 'Security update', title: urgent.why } },
     ],
     [
       'no skipped security update',
@@ -79,27 +79,32 @@ describe('a notice', () => {
       'a failed update',
       [status({ run: endedRun('failed') })],
       admin,
-      { pill: { kind: 'failed', isRollback: false } },
+      { pill: { kind: 'failed', label: 'Update failed' } },
     ],
     [
       'an update to users',
       [user(true)],
       anyone,
-      { pill: { kind: 'updating', percent: null, isButton: false } },
+      { isButton: false, pill: { kind: 'updating', label: 'Updating…' } },
     ],
     [
       'an update to admins',
       [status(), run(runOf())],
       admin,
-      { pill: { kind: 'updating', percent: 42, isButton: true } },
+      { isButton: true, pill: { kind: 'updating', label: 'Updating… 42 %' } },
     ],
     [
       'the position on an upgrade path',
       [status(), run(runOf({ upgradePath: path }))],
       admin,
-      { pill: { kind: 'updating', place, percent: 42 } },
+      { pill: { kind: 'updating', label: 'Updating… 1 of 2' } },
     ],
-    ['that position between two updates', [halfway()], newPage, { pill: { kind: 'updating', place } }],
+    [
+      'that position between two updates',
+      [halfway()],
+      newPage,
+      { pill: { kind: 'updating', label: 'Updating… 1 of 2' } },
+    ],
     ['an automatic update', [status(after)], newPage, { pill: null, news: automatic }],
     ['no automatic update to an old page', [status(after)], admin, { news: null }],
     [
@@ -112,7 +117,7 @@ describe('a notice', () => {
       'a reload button on an old page',
       [user(), user(false, 'v1.5.0'), user(false, 'v1.5.0')],
       anyone,
-      { version: 'v1.5.0', pill: { kind: 'reload', version: 'v1.5.0' } },
+      { version: 'v1.5.0', pill: { kind: 'reload', label: 'Reload for v1.5.0' } },
     ],
     ['no reload button after one answer only', [user(), user(false, 'v1.5.0')], anyone, { pill: null }],
     [
@@ -122,6 +127,6 @@ describe('a notice', () => {
       { pill: null },
     ],
   ])('shows %s', (_, told, surroundings, view) => {
-    expect(noticeView(stateAfter(...told), surroundings)).toMatchObject(view);
+    expect(noticeView(stateAfter(...told), surroundings, english)).toMatchObject(view);
   });
 });

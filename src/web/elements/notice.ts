@@ -1,4 +1,3 @@
-import { joined } from '../../presentation/wording.ts';
 import type { Run } from '../../wire/status.ts';
 import { type NoticeView, noticeView, type Pill } from '../model/notice-view.ts';
 import { type Handover, takeHandover } from '../model/storage.ts';
@@ -42,48 +41,23 @@ export class SvcUpdateNotice extends UpdateElement {
     const { state } = store;
     this.#firstVersion ??= state.version;
     const isAdmin = this.hasAttribute('admin');
-    const view = noticeView(state, {
-      isAdmin,
-      pageVersion: this.getAttribute('version') || this.#firstVersion,
-      dismissed: store.dismissed.all(),
-      isDialogOpen: store.isDialogOpen,
-    });
-    patch(this.#bar, [versionNode(view, () => this.openDialog()), view.pill && this.#pill(view.pill)]);
+    const pageVersion = this.getAttribute('version') || this.#firstVersion;
+    const { isDialogOpen } = store;
+    const page = { isAdmin, pageVersion, dismissed: store.dismissed.all(), isDialogOpen };
+    const view = noticeView(state, page, texts());
+    patch(this.#bar, [
+      versionNode(view, () => this.openDialog()),
+      view.pill && this.#pill(view.pill, view.isButton),
+    ]);
     this.#news = view.news;
     if (isAdmin) this.#showToast();
   }
 
-  #pill(pill: Pill): VNode {
-    const t = texts();
-    const open = () => this.openDialog();
-    const button = (label: string, press: () => void, look = 'pill', title: string | null = null) =>
-      h('button', { key: pill.kind, type: 'button', class: look, title, onclick: press }, label);
-    switch (pill.kind) {
-      case 'updating': {
-        const [word, counted] = pill.isRollback
-          ? [t.rollingBack, t.rollingBackPercent]
-          : [t.updating, t.updatingPercent];
-        const { percent, place } = pill;
-        const label = place
-          ? t.updatingStep(place.at + 1, place.versions.length)
-          : percent === null
-            ? word
-            : counted(percent);
-        return pill.isButton ? button(label, open) : h('span', { key: pill.kind, class: 'pill' }, label);
-      }
-      case 'failed':
-        return button(pill.isRollback ? t.rollbackFailed : t.updateFailed, open, 'pill bad');
-      case 'reload':
-        return button(t.reloadFor(pill.version), () => location.reload());
-      case 'recalled': {
-        const { version, to, why } = pill;
-        return button(joined(t.recalled(version), to && t.updateTo(to)), open, 'pill bad', why);
-      }
-      case 'urgent':
-        return button(pill.to ? t.securityUpdateTo(pill.to) : t.securityUpdate, open, 'pill', pill.why);
-      case 'available':
-        return button(t.updateTo(pill.to), open);
-    }
+  #pill({ kind, label, isBad, title }: Pill, isButton: boolean): VNode {
+    if (kind === 'updating' && !isButton) return h('span', { key: kind, class: 'pill' }, label);
+    const onclick = () => (kind === 'reload' ? location.reload() : this.openDialog());
+    const look = isBad ? 'pill bad' : 'pill';
+    return h('button', { key: kind, type: 'button', class: look, title, onclick }, label);
   }
 
   #showToast(): void {

@@ -1,5 +1,7 @@
+import type { Texts } from '../../presentation/english.ts';
 import { isSameVersion, resultKind } from '../../presentation/present-result.ts';
 import { orderOf } from '../../presentation/present-status.ts';
+import { joined } from '../../presentation/wording.ts';
 import { byItself } from '../../wire/codes.ts';
 import { type PathPlace, runPlace } from '../../wire/path.ts';
 import type { Run } from '../../wire/status.ts';
@@ -16,20 +18,13 @@ export interface NoticeView {
   news: Run | null;
 }
 
-export type Pill =
-  | {
-      kind: 'updating';
-      isRollback: boolean;
-      percent: number | null;
-      place: PathPlace | null;
-      isButton: boolean;
-    }
-  | { kind: 'failed'; isRollback: boolean }
-  | { kind: 'reload'; version: string }
-  /** `to` is null if no update is offered. */
-  | { kind: 'recalled'; version: string; to: string | null; why: string }
-  | { kind: 'urgent'; to: string | null; why: string }
-  | { kind: 'available'; to: string };
+export interface Pill {
+  kind: 'updating' | 'failed' | 'reload' | 'recalled' | 'urgent' | 'available';
+  label: string;
+  isBad?: boolean;
+  /** The publisher's reason. */
+  title?: string;
+}
 
 export interface NoticeSurroundings {
   /** The element has the attribute `admin`. */
@@ -40,14 +35,14 @@ export interface NoticeSurroundings {
   isDialogOpen: boolean;
 }
 
-export function noticeView(state: PageState, surroundings: NoticeSurroundings): NoticeView {
+export function noticeView(state: PageState, surroundings: NoticeSurroundings, t: Texts): NoticeView {
   const { status, version } = state;
   // A user who receives the user view is not an admin, even if the page has the attribute (docs/contract.md 10.9).
   const isButton = surroundings.isAdmin && (status !== null || version === null);
   return {
     version: version ?? surroundings.pageVersion,
     isButton,
-    pill: pillOf(state, surroundings, isButton),
+    pill: pillOf(state, surroundings, isButton, t),
     news: isButton ? newsOf(state, surroundings) : null,
   };
 }
@@ -56,18 +51,15 @@ function pillOf(
   state: PageState,
   { pageVersion, dismissed, isDialogOpen }: NoticeSurroundings,
   isAdmin: boolean,
+  t: Texts,
 ): Pill | null {
   const { status, version, versionBefore } = state;
   const run = openRun(state);
   const pendingStep = betweenOf(state);
-  if (run !== null || state.isUpdating || pendingStep)
-    return {
-      kind: 'updating',
-      isRollback: isRollback(run),
-      percent: isAdmin ? (run?.percent ?? null) : null,
-      place: isAdmin ? (pendingStep ? placeBetween(state, pendingStep) : runPlace(run)) : null,
-      isButton: isAdmin,
-    };
+  if (run !== null || state.isUpdating || pendingStep) {
+    const place = pendingStep ? placeBetween(state, pendingStep) : runPlace(run);
+    return { kind: 'updating', label: updatingText(run, isAdmin ? place : null, isAdmin, t) };
+  }
   const isOld =
     pageVersion !== null &&
     version !== null &&
@@ -75,17 +67,27 @@ function pillOf(
     isSameVersion(version, versionBefore) &&
     !isSameVersion(version, pageVersion);
   // Not while a dialog is open, because a user may be typing.
-  if (isOld && !isDialogOpen) return { kind: 'reload', version };
+  if (isOld && !isDialogOpen) return { kind: 'reload', label: t.reloadFor(version) };
   if (!isAdmin || status === null) return null;
-  const { run: last, next } = status;
+  const { run: last, next, recalled, urgent, skipped } = status;
   // An outcome unknown to this page is only shown in the dialog, in the words of the server.
   if (last && ['failed', 'broken'].includes(resultKind(last)) && !dismissed.has(last.id) && !isQuiet(last))
-    return { kind: 'failed', isRollback: isRollback(last) };
-  const { recalled, urgent, skipped } = status;
+    return { kind: 'failed', label: isRollback(last) ? t.rollbackFailed : t.updateFailed, isBad: true };
   const to = next && skipped === null ? orderOf(status).target : null;
-  if (recalled) return { kind: 'recalled', version: status.version, to, why: recalled.why };
-  if (urgent && skipped === null) return { kind: 'urgent', to, why: urgent.why };
-  return to === null ? null : { kind: 'available', to };
+  if (recalled) {
+    const label = joined(t.recalled(status.version), to && t.updateTo(to));
+    return { kind: 'recalled', label, isBad: true, title: recalled.why };
+  }
+  if (urgent && skipped === null)
+    return { kind: 'urgent', label: to ? t.securityUpdateTo(to) : t.securityUpdate, title: urgent.why };
+  return to === null ? null : { kind: 'available', label: t.updateTo(to) };
+}
+
+function updatingText(run: Run | null, place: PathPlace | null, isAdmin: boolean, t: Texts): string {
+  if (place) return t.updatingStep(place.at + 1, place.versions.length);
+  const percent = isAdmin ? (run?.percent ?? null) : null;
+  if (isRollback(run)) return percent === null ? t.rollingBack : t.rollingBackPercent(percent);
+  return percent === null ? t.updating : t.updatingPercent(percent);
 }
 
 /** Shown only on a page of the new version. An older page offers to reload first. */
