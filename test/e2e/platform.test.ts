@@ -4,9 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { composeLabels } from '../../src/engine/labels.ts';
 import type { RollbackOffer, Run, Status } from '../../src/wire/status.ts';
 import { type Forge, startForge } from '../platform/forge/forge.ts';
 import { type Platform, startPlatform } from '../platform/rig/platform.ts';
+import { type BadEngine, startBadEngine } from '../rig/bad-engine.ts';
 import { bridgeAddress } from '../rig/bridge-address.ts';
 import { openBrowser } from '../rig/web/browser.ts';
 import { inspect } from './support/server.ts';
@@ -16,6 +18,7 @@ import { Visitor } from './support/visitor.ts';
 // the screen.
 
 let browser: Browser;
+let engine: BadEngine;
 let forge: Forge;
 let platform: Platform;
 let anna: Visitor;
@@ -26,12 +29,14 @@ let letPull: () => void;
 
 beforeAll(async () => {
   const host = inject('host');
-  const assets = join(host.directory, `releases-${randomBytes(3).toString('hex')}`);
+  const id = randomBytes(3).toString('hex');
+  const assets = join(host.directory, `releases-${id}`);
+  engine = await startBadEngine(join(host.directory, `${id}.sock`));
   forge = await startForge({ upstream: host.registry, address: await bridgeAddress(), assets });
   letPull = forge.hold();
   forge.publish('v1.1.0');
   [platform, browser] = await Promise.all([
-    startPlatform(host, { feed: forge.feed, registry: forge.registry, assets }),
+    startPlatform(host, { feed: forge.feed, registry: forge.registry, assets, socket: engine.socket }),
     openBrowser(),
   ]);
   [anna, annaElsewhere, ben] = await Promise.all([
@@ -44,7 +49,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   await platform?.dispose();
-  await forge?.close();
+  await Promise.all([forge?.close(), engine?.close()]);
 });
 
 async function logIn(name: string, button: RegExp): Promise<Visitor> {
@@ -78,6 +83,22 @@ async function endedRun(): Promise<Run | null> {
   return lastRun();
 }
 
+/** No app is started before the returned function is called, so that everyone can see that svc is unavailable. */
+function holdApp(): () => void {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  engine.fail(async (asked) => {
+    const id = /^POST \S*\/containers\/(\w+)\/start/.exec(asked)?.[1];
+    const labels = id === undefined ? {} : (await inspect(id))?.Config.Labels;
+    if (labels?.[composeLabels.project] === platform.project && labels[composeLabels.service] === 'app')
+      await promise;
+    return false;
+  });
+  return () => {
+    engine.fail(null);
+    resolve();
+  };
+}
+
 const isHeld = async (): Promise<boolean> => (await ask<{ held: boolean }>('/api/v1/jobs')).held;
 
 /** Publishes a release and opens the dialog that offers it. */
@@ -94,7 +115,7 @@ const containers = () => platform.compose('ps', '--quiet', '--no-trunc');
 /** Waits until the updater container has exited. */
 async function updaterEnded(): Promise<void> {
   const state = async () => (await inspect(`${platform.name}-svc-updater`))?.State.Status;
-  await expect.poll(state, { timeout: 60_000, interval: 100 }).toBe('exited');
+  await expect.poll(state, { timeout: 120_000, interval: 100 }).toBe('exited');
 }
 
 it('offers a release only to admins, and refuses the update while a job is running', async () => {
@@ -136,10 +157,13 @@ it('waits for the job, shows the update to all users, and returns with the new p
   // The new server finds these releases when it starts.
   for (const version of ['v1.1.1', 'v1.1.2']) forge.publish(version);
 
-  const updatingPage = waitForUpdatingPage();
+  const startApp = holdApp();
   letPull();
   await anna.sees('svc is restarting', { picture: '06-restarting' });
-  await updatingPage;
+  await seeUpdatingPage();
+  startApp();
+  // The page reloads automatically, at the requested address, with the new column and a valid login.
+  await ben.page.getByRole('columnheader', { name: 'Created by' }).waitFor();
   await anna.sees('Updated to v1.1.0', { picture: '08-updated' });
   await ben.sees('unknown', { picture: '09-back' });
 });
@@ -148,7 +172,7 @@ it('shows the result and the outdated build server once', async () => {
   // The page has reloaded.
   await anna.page
     .locator('svc-update-notice .toast')
-    .getByText(/^\d+ s downtime/)
+    .getByText(/^\d+ (?:s|min)\b.* downtime/)
     .waitFor();
   await anna.picture('10-after');
   await anna.sees('1 build server is outdated');
@@ -156,7 +180,7 @@ it('shows the result and the outdated build server once', async () => {
   // Only once, although the warnings of the run contain it too.
   expect(await anna.page.getByText('build-1').count()).toBe(1);
   expect(anna.page.url()).toBe(`${platform.url}/jobs`);
-  const run = await lastRun();
+  const run = await endedRun();
   expect(run).toMatchObject({ outcome: 'updated', from: 'v1.0.0', to: 'v1.1.0', by: 'anna' });
   expect(run).toMatchObject({ restorePoint: { version: 'v1.0.0', bytes: expect.any(Number) } });
   const job = () =>
@@ -173,11 +197,17 @@ it('shows the result and the outdated build server once', async () => {
 });
 
 it('offers no unsigned release, and none that is signed with another key', async () => {
-  const { next, feedError } = await ask<Status>(update);
-  expect([next, feedError?.message]).toEqual([
-    null,
-    'v1.1.2 is not verified: it is not signed with a trusted key; v1.1.1 is not verified: release.json is missing',
-  ]);
+  // The new server has to read the releases first.
+  const offered = async () => {
+    const { next, feedError } = await ask<Status>(update);
+    return [next, feedError?.message];
+  };
+  await expect
+    .poll(offered)
+    .toEqual([
+      null,
+      'v1.1.2 is not verified: it is not signed with a trusted key; v1.1.1 is not verified: release.json is missing',
+    ]);
   for (const target of ['v1.1.1', 'v1.1.2']) {
     const answer = await post(update, { target });
     expect([answer.status, await answer.json()]).toMatchObject([409, { reason: { code: 'unproven' } }]);
@@ -207,8 +237,10 @@ it('rolls back on request and restores the data saved before the update', async 
 it('rolls back automatically and restores the data if the app does not start', async () => {
   await anna.page.reload();
   await anna.press('Update to v1.3.0');
+  const startApp = holdApp();
   await anna.press('Update now');
   await anna.sees('svc is restarting');
+  startApp();
   await updaterEnded();
   await anna.sees('Rolled back to v1.0.0 with the data saved at', { picture: '11-rolled-back' });
   expect(await endedRun()).toMatchObject({
@@ -226,8 +258,10 @@ it('rolls back automatically and restores the data if the app does not start', a
 
 it('rolls back a release whose health check succeeds although users cannot log in', async () => {
   await offer('v1.3.2');
+  const startApp = holdApp();
   await anna.press('Update now');
   await anna.sees('svc is restarting');
+  startApp();
   await anna.sees('Rolled back to v1.0.0 with the data saved at');
   await anna.sees(/users cannot log in: HTTP status 500/, { picture: '12-not-ready' });
   expect(await endedRun()).toMatchObject({
@@ -284,15 +318,10 @@ it('keeps data and logins through every restart, without browser errors', async 
 });
 
 /** Navigates repeatedly, like a clicking user, until the proxy shows its page. */
-async function waitForUpdatingPage(): Promise<void> {
+async function seeUpdatingPage(): Promise<void> {
   for (const end = Date.now() + 120_000; Date.now() < end; ) {
     const answer = await ben.page.goto(`${platform.url}/data`).catch(() => null);
-    if (answer?.status() === 503) {
-      await ben.sees('svc is being updated', { picture: '07-updating-page' });
-      // The page reloads automatically, at the requested address, with the new column and a valid login.
-      await ben.page.getByRole('columnheader', { name: 'Created by' }).waitFor();
-      return;
-    }
+    if (answer?.status() === 503) return ben.sees('svc is being updated', { picture: '07-updating-page' });
     await sleep(50);
   }
   throw new Error('the proxy did not show its page');

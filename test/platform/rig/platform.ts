@@ -29,6 +29,8 @@ export interface PlatformOptions {
   images?: { proxy?: string | undefined; db?: string | undefined };
   /** The name of the updater's container, in case the default name is taken. */
   updaterName?: string;
+  /** The path of the engine's socket on the host, if not the engine's own. */
+  socket?: string;
 }
 
 /** The demo platform with v1.0.0: proxy, app, worker, database, and a separate build server. */
@@ -83,6 +85,7 @@ export class Platform extends Instance {
 
   constructor(host: TestHost, name: string, port: number, options: PlatformOptions & Parts) {
     const [agentToken, apiToken, password] = [secret(), secret(), secret()];
+    const { socket = engineSocket } = options;
     const values = (c: LayoutContext): Record<string, string> => ({
       SVC_IMAGE: c.image,
       SVC_VERSION: c.tag,
@@ -97,7 +100,7 @@ export class Platform extends Instance {
       UPDATER_NAME: options.updaterName ?? `${name}-svc-updater`,
       // Built on this machine and not in any registry.
       UPDATER_PULL: 'missing',
-      ...(engineSocket === '/var/run/docker.sock' ? {} : { SVC_SOCKET: engineSocket }),
+      ...(socket === '/var/run/docker.sock' ? {} : { SVC_SOCKET: socket }),
     });
     super(host, name, port, {
       registry: options.registry,
