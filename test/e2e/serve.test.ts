@@ -43,7 +43,7 @@ beforeAll(async () => {
   const host = inject('host');
   registry = await startBadRegistry(host.registry);
   feed = await startFeed({});
-  offer('v1.1.0', unsigned);
+  offer();
   const { promise, resolve } = Promise.withResolvers<void>();
   letPull = () => {
     registry.fail(null);
@@ -55,6 +55,9 @@ beforeAll(async () => {
     openBrowser(),
   ]);
   registry.fail({ kind: 'late', after: ballast / 2, until: promise }, { on: 'blobs' });
+  // Offered before, it might have been downloaded in advance by now.
+  offer('v1.1.0', unsigned);
+  await vi.waitFor(async () => expect((await status()).next?.version).toBe('v1.1.0'), long);
   [anna, ben] = await Promise.all([logIn('anna', 'Log in as admin'), logIn('ben', 'Log in as user')]);
 });
 

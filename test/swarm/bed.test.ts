@@ -3,9 +3,12 @@ import { deployStack, type Stack } from '../rig/swarm.ts';
 import { expectUntouched, expectUpdated, snapshot } from '../rig/swarm-judge.ts';
 import { runUpdater } from '../rig/swarm-run.ts';
 
+/** Swarm would replace a container that is slow to start, and whose three first checks fail. */
+const more = { healthcheck: { test: ['CMD', '/bin/healthy'], interval: '1s', start_period: '60s' } };
+
 let stack: Stack;
 beforeAll(async () => {
-  stack = await deployStack({ version: '1.4.2' });
+  stack = await deployStack({ version: '1.4.2', services: { app: { replicas: 2, more }, worker: { more } } });
 });
 afterAll(() => stack?.remove());
 
@@ -18,7 +21,7 @@ test('a stack runs, and a deploy of the next version moves app and worker alone'
   ]);
   expectUntouched(before, await snapshot(stack));
   await stack.deploy('1.5.0');
-  await stack.runs();
+  await stack.runs(150);
   const after = await snapshot(stack);
   expectUpdated(before, after, { app: '1.5.0', worker: '1.5.0' });
   expect(() => expectUntouched(before, after)).toThrow();
