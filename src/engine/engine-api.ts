@@ -148,7 +148,11 @@ export class EngineApi {
 
   /** Sends a call whose response is a stream. @throws EngineError */
   async open(name: EngineCallName, options: CallOptions, silenceMs: number): Promise<EngineStream> {
-    return this.client.open(this.#questionOf(engineCalls[name], options), silenceMs);
+    return this.openStream(this.#questionOf(engineCalls[name], options), silenceMs);
+  }
+
+  protected openStream(question: EngineQuestion, silenceMs: number): Promise<EngineStream> {
+    return this.client.open(question, silenceMs);
   }
 
   protected exchange(_: EngineCall, question: EngineQuestion): Promise<EngineAnswer> {

@@ -193,7 +193,7 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
   expect(away).toBeGreaterThan((migratedAt ?? Number.NaN) - die - 1);
   expect(away).toBeLessThan(outage.longestMs / 1_000 + (die - toldToStop) + 1);
   // Each log line once and in order, across both servers.
-  const logged = log.split('\n').map((line) => line.slice(0, line.indexOf(' ')));
+  const logged = log.split('\n').map((line) => (JSON.parse(line) as ProgressEvent).time);
   expect(new Set(said.map(({ phase }) => phase))).toEqual(new Set(plainPhases));
   expect(said.map(({ time }) => time)).toEqual(logged.slice(-said.length));
 
@@ -218,14 +218,18 @@ it('reports an unknown result if svc never answers, and the result after a manua
   ]);
   const status = async () => (await inspect(updaterOf(instance)))?.State.Status;
   await expect.poll(status, { timeout: 90_000, interval: 100 }).toBe('exited');
-  const log = await onMachine(command);
-  expect(log).toMatch(/ ERROR done broken \(broken\): /);
+  const last = JSON.parse((await onMachine(command)).split('\n').at(-1) ?? '');
+  expect(last).toMatchObject({
+    phase: 'done',
+    msg: expect.stringMatching(/^broken \(broken\): /),
+    result: { outcome: 'broken', code: 'broken' },
+  });
 
   await instance.write('.env', (await instance.read('.env')).replace('v1.3.1', 'v1.4.0'));
   await instance.compose('up', '-d', '--no-deps', 'app', 'worker');
   await waitForStatus(instance, ({ version, run }) => version === 'v1.4.0' && run?.outcome === 'broken');
   const followed = await client.run('follow');
-  const [message = '', advice] = /broken \(broken\): (.*) Next: (.*)$/m.exec(log)?.slice(1) ?? [];
+  const { message, advice } = last.result;
   expect([followed.exitCode, followed.err]).toEqual([5, '']);
   expect(followed.out).toContain(`✗ v1.3.1 was installed but is unhealthy (broken). ${asSentence(message)}`);
   expect(followed.out).toContain(`\n  Next: ${advice}\n  Full log, on the server: ${command}\n`);

@@ -43,7 +43,7 @@ describe('1, 2, 0', () => {
     // A bug, put in from outside: nothing of the product throws this. Node's own modules are spared.
     const throws = "if(/agent\\.mjs/.test(new Error().stack))throw new TypeError('a bug')";
     const bug = encodeURIComponent(
-      `const parse=JSON.parse;JSON.parse=(...a)=>{${throws};return parse(...a)}`,
+      `const write=JSON.stringify;JSON.stringify=(...a)=>{${throws};return write(...a)}`,
     );
     const before = await look(instance());
     const result = await instance().update(toNext, {

@@ -3,7 +3,6 @@ import type { Filters } from '../engine-api.ts';
 import { EngineError } from '../http/engine-error.ts';
 import { linesOfStream } from '../http/lines.ts';
 import { parseObject } from '../json.ts';
-import { logTiming } from '../timing.ts';
 
 /** What changes how a container is. The single health checks come as events, too, and are many. */
 const changes = [
@@ -126,7 +125,6 @@ function follow(
   filters: Filters,
   { onEvent, onOpen = () => {}, onEnd = () => {} }: Listener,
 ): () => void {
-  const beganAt = performance.now();
   let status: number | null = null;
   const closing = new AbortController();
   const read = async () => {
@@ -146,8 +144,5 @@ function follow(
       onEnd(status !== null && status >= 300);
     },
   );
-  return () => {
-    logTiming('GET /events', beganAt, `status ${status}`);
-    closing.abort();
-  };
+  return () => closing.abort();
 }

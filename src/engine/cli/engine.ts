@@ -10,7 +10,7 @@ import { EngineApi } from '../engine-api.ts';
 import type { EngineCall, EngineTimeouts } from '../engine-calls.ts';
 import { EngineClient } from '../http/client.ts';
 import { EngineError, engineErrorIn, isAbsence, refusalError } from '../http/engine-error.ts';
-import { type EngineAnswer, type EngineQuestion, requestName } from '../http/request.ts';
+import { type EngineAnswer, type EngineQuestion, type EngineStream, requestName } from '../http/request.ts';
 import { type EngineTarget, engineTarget } from '../http/target.ts';
 import { letThrough } from '../proxy-refusal.ts';
 import { loginFor, type RegistryLogin } from '../registry-login.ts';
@@ -176,6 +176,13 @@ export class Engine extends EngineApi {
         await this.#awaitReturn();
       }
     }
+  }
+
+  protected override async openStream(question: EngineQuestion, silenceMs: number): Promise<EngineStream> {
+    const beganAt = performance.now();
+    const stream = await super.openStream(question, silenceMs);
+    logTiming(requestName(question), beganAt, `status ${stream.status}`);
+    return stream;
   }
 
   protected override explain(cause: EngineError, purpose?: string): UpdateError {

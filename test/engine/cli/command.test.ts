@@ -91,7 +91,8 @@ describe('runCommand', () => {
   const endless = 'head -c 600000000 /dev/zero';
 
   it.each([undefined, () => {}])('cuts a line of standard error that never ends', async (onStderrLine) => {
-    const result = await sh(`${endless} >&2; echo >&2; echo last >&2; exit 3`, { onStderrLine });
+    const command = `${endless} >&2; echo >&2; echo last >&2; exit 3`;
+    const result = await sh(command, { onStderrLine, deadlineMs: 60_000 });
     expect(result).toMatchObject({ exitCode: 3, stdout: '' });
     expect(result.stderr.split('\n').map((line) => line.length)).toEqual([16 * 1024, 4]);
   });
