@@ -349,10 +349,10 @@ export class EngineApi {
 
   /**
    * Unpacks a tar archive at the root of a container.
-   * @param file for the message
+   * @param files what is copied, for the message
    */
-  async putArchive(id: string, body: Buffer, { file = '', isSecret = false } = {}): Promise<void> {
-    await this.request('putArchive', { params: { id, file }, query: { path: '/' }, body, isSecret });
+  async putArchive(id: string, body: Buffer, { files = 'an archive', isSecret = false } = {}): Promise<void> {
+    await this.request('putArchive', { params: { id, files }, query: { path: '/' }, body, isSecret });
   }
 
   /** The lines of a container's log from its first one on, until the container ends or the signal is given. */

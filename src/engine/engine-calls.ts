@@ -67,7 +67,7 @@ export const engineCalls = {
   removeContainer: { call: 'DELETE /containers/{id}', ...work, accepted: none, purpose: 'remove {id}' },
   readLog: { call: 'GET /containers/{id}/logs', deadline: 'work', repeat: 'never' },
   readArchive: { call: 'GET /containers/{id}/archive', accepted: none, purpose: 'give {file} of {id}' },
-  putArchive: { call: 'PUT /containers/{id}/archive', ...work, purpose: 'copy {file} into a container' },
+  putArchive: { call: 'PUT /containers/{id}/archive', ...work, purpose: 'copy {files}' },
   connectNetwork: { call: 'POST /networks/{network}/connect', purpose: 'connect a container to {network}' },
   runHealthCheck: { call: 'GET /libpod/containers/{id}/healthcheck', deadline: 60_000, repeat: 'lost' },
 

@@ -74,16 +74,13 @@ async function specOf(
 }
 
 /** Before API 1.44 the engine takes one network at creation; the others are connected one by one. */
-async function complete(
-  engine: Engine,
-  { networks, hostConfig, copied }: Blueprint,
-  id: string,
-): Promise<void> {
+async function complete(engine: Engine, blueprint: Blueprint, id: string): Promise<void> {
+  const { networks, hostConfig, copied } = blueprint;
   const first = firstNetwork(networks, hostConfig);
   const others = Object.entries(networks).filter(([name]) => name !== first);
   if (!takesAllNetworks(engine.apiVersion))
     for (const [name, endpoint] of others) await engine.connectNetwork(name, id, endpoint as Json);
-  if (copied.length > 0) await putCopies(engine, id, copied);
+  if (copied.length > 0) await putCopies(engine, id, blueprint);
 }
 
 /** The container that has the name now, where it is the old one or one made from its blueprint. */

@@ -4,7 +4,7 @@ import { engineErrorIn, unless } from '../http/engine-error.ts';
 import { object } from '../json.ts';
 import type { Blueprint } from './blueprint.ts';
 import { adviseOnArchives } from './container-file.ts';
-import { type CopiedFile, copiedArchive } from './copied-files.ts';
+import { copiedArchive } from './copied-files.ts';
 
 /**
  * The label of a container that only exists to be copied from or to, or to read and write files: the project it was made
@@ -92,10 +92,14 @@ async function removeLabelled(engine: Engine, label: string): Promise<void> {
   for (const { id } of await engine.listContainers({ label: [label] })) await removeScratch(engine, id);
 }
 
-/** Copies the files into a container, running or not, as compose did. @throws UpdateError engine-unavailable */
-export async function putCopies(engine: Engine, id: string, copied: readonly CopiedFile[]): Promise<void> {
-  const file = copied.map(({ path }) => path).join(', ');
-  await engine.putArchive(id, copiedArchive(copied), { file }).catch(adviseOnArchives);
+/** Copies the files of a container into a new one, running or not, as compose did. @throws UpdateError engine-unavailable */
+export async function putCopies(
+  engine: Engine,
+  id: string,
+  { name, copied }: Pick<Blueprint, 'name' | 'copied'>,
+): Promise<void> {
+  const files = `${copied.map(({ path }) => path).join(', ')} into a container like ${name}`;
+  await engine.putArchive(id, copiedArchive(copied), { files }).catch(adviseOnArchives);
 }
 
 /**
@@ -104,17 +108,14 @@ export async function putCopies(engine: Engine, id: string, copied: readonly Cop
  * @param project whose containers that are never started go with the next run, should this one be killed
  * @throws UpdateError engine-unavailable
  */
-export async function proveCopies(
-  engine: Engine,
-  { imageId, platform, copied }: Blueprint,
-  project: string,
-): Promise<void> {
+export async function proveCopies(engine: Engine, blueprint: Blueprint, project: string): Promise<void> {
+  const { imageId, platform, copied } = blueprint;
   if (copied.length === 0) return;
   const scratch = await createScratch(engine, imageId, project, { platform });
   // Whether there is a way back to an image that is gone is told elsewhere.
   if (scratch === null) return;
   try {
-    await putCopies(engine, scratch, copied);
+    await putCopies(engine, scratch, blueprint);
   } finally {
     await removeScratch(engine.uncancellable(), scratch).catch(() => {});
   }
