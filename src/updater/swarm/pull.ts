@@ -1,10 +1,13 @@
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { waitUntil } from '../../core/progress/wait.ts';
+import { compareTold } from '../../core/release/order.ts';
+import { isNumbered, parsePinTag, versionOfLabel } from '../../core/release/pin-tag.ts';
 import { retag } from '../../core/release/retag.ts';
 import { createService, listNodes, listServices, listTasks, removeService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { EngineError } from '../../engine/http/engine-error.ts';
+import { versionLabel } from '../../engine/labels.ts';
 import { loginHeaders } from '../../engine/registry-login.ts';
 import { type PublishedImage, pauseAfter } from '../compose/pull/ask-published.ts';
 import { pullTeller, tooSlow } from '../compose/pull/pull-images.ts';
@@ -42,15 +45,29 @@ export async function checkImages(
   planned: ReleasePlan & Pick<PlannedStack, 'recalls'>,
   images: ReadonlyMap<string, Image>,
 ): Promise<string[]> {
-  const { app, updates, installation } = planned;
-  const { runningVersion } = installation;
+  const { runningVersion } = planned.installation;
+  const [app, ...workers] = [planned.app, ...planned.updates.slice(1)].map((update) =>
+    hasOtherLabel(update, images.get(update.to)) ? { ...update, trustsLabel: false } : update,
+  ) as [ServiceUpdate, ...ServiceUpdate[]];
+  const updates = [app, ...workers];
   const versionOf = (update: ServiceUpdate) => labelledVersion(update, images.get(update.to));
   for (const update of updates) refuseOlder(planned, update, versionOf(update), runningVersion);
   const running: RunningApp = {
     ...{ oldestVersion: runningVersion, isInstalled: false },
     nextTag: (required) => retag(app.pin.tag, required),
   };
-  return checkPulled(planned, images, { version: versionOf(app), running, lookUp: tagLookup(engine) });
+  return checkPulled({ ...planned, app, updates }, images, {
+    version: versionOf(app),
+    running,
+    lookUp: tagLookup(engine),
+  });
+}
+
+/** Whether the version label contradicts the tag, because it is a base image's: `12.5.0` of the tag `31`. */
+function hasOtherLabel({ tag }: ServiceUpdate, image: Image | undefined): boolean {
+  const version = versionOfLabel(image?.labels[versionLabel]);
+  const pinTag = parsePinTag(tag);
+  return version !== null && isNumbered(pinTag) && compareTold(version, pinTag.version) !== 0;
 }
 
 /** This node pulls, so that percent can be told, and what only an image tells be read. @throws UpdateError pull-… */

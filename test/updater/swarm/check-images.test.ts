@@ -62,6 +62,11 @@ describe('checkImages', () => {
       'tag-lags: acme/svc:v1 points to v1.4.2, not to v1.5.0',
     ],
     [
+      'its label is inherited from a base image',
+      { tag: 'v31', to: 'v31.0.5', version: '12.5.0', runs: 'v31' },
+      'acme/svc:v31 does not specify its version, so it is unknown whether v31 points to v31.0.5',
+    ],
+    [
       'it tells less than the target and what runs',
       { tag: 'stable', to: '4.0.15.2941', version: '4.0.15', runs: '4.0.15.2940' },
       'fit',
