@@ -105,6 +105,8 @@ const usualTimeouts: EngineTimeouts = {
   logSilence: 60_000,
 };
 const containerName = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
+/** A node may be away. */
+const lastLinesMs = 10_000;
 /** A project may have hundreds of containers, and a socket accepts a limited number of connections. */
 const atATime = 32;
 
@@ -370,13 +372,33 @@ export class EngineApi {
     }
   }
 
-  /** The last lines of the log of a container, or of a task on any node of a Swarm. */
-  async readLastLines(name: 'readLog' | 'readTaskLog', id: string, count: number): Promise<string[]> {
+  /**
+   * The last lines of the log of a container, or of a task on any node of a Swarm: those that came in time, and before an error.
+   * @throws EngineError if there are none; the reason of the signal
+   */
+  async readLastLines(
+    name: 'readLog' | 'readTaskLog',
+    id: string,
+    { count, signal }: { count: number; signal: AbortSignal },
+  ): Promise<string[]> {
     const query = { stdout: '1', stderr: '1', tail: `${count}` };
-    const { chunks } = await this.open(name, { params: { id }, query }, this.#timeouts.query);
+    const late = AbortSignal.timeout(lastLinesMs);
     const lines: string[] = [];
-    for await (const line of linesOfStream(logText(chunks))) if (line !== '') lines.push(line);
-    return lines.slice(-count);
+    try {
+      const options = { params: { id }, query, signal: AbortSignal.any([signal, late]) };
+      const { chunks } = await this.open(name, options, this.#timeouts.query);
+      for await (const line of linesOfStream(logText(chunks))) {
+        if (line !== '') lines.push(line);
+        // A log driver may ignore the count.
+        if (lines.length > count) lines.shift();
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      if (lines.length > 0) return lines;
+      if (!late.aborted) throw error;
+      throw new EngineError('late', `the engine did not send the log within ${lastLinesMs / 1000} s`);
+    }
+    return lines;
   }
 
   /** Local images by the engine's filters, each with all its references. */

@@ -137,6 +137,21 @@ describe('the engine socket', () => {
     expect(await all(engine.followLog('x', never))).toEqual(['grün', 'rot']);
   });
 
+  it('gives the last lines of a log that came before an error of the engine', async () => {
+    const frames = [
+      frame('one\n'),
+      frame('two\nthree\n', 2),
+      frame('the log is damaged', 3),
+      frame('four\n'),
+    ];
+    const engine = await socketThat((_, answer) => answer.end(Buffer.concat(frames)));
+    const last = engine.readLastLines('readLog', 'x', { count: 2, signal: never });
+    expect(await last).toEqual(['three', 'four']);
+    const broken = await socketThat((_, answer) => answer.end(frame('the log is damaged', 3)));
+    const none = broken.readLastLines('readLog', 'x', { count: 2, signal: never });
+    await expect(none).rejects.toMatchObject({ name: 'EngineError', message: 'the log is damaged' });
+  });
+
   it('stops reading a log at the signal', async () => {
     const engine = await socketThat((_, answer) => {
       answer.write(frame('one\n'));

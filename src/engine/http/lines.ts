@@ -65,6 +65,9 @@ export function objectOf(text: string): Record<string, unknown> {
 }
 
 const headSize = 8;
+/** The first byte of a frame in which the engine reports that it could not read the log. */
+const errorFrame = 3;
+const maxErrorBytes = 1_000;
 
 /**
  * The text of a container's log, both outputs in the order that they came in. Without a terminal the engine sends it in
@@ -76,6 +79,8 @@ export async function* logText(chunks: AsyncIterable<Buffer>): AsyncGenerator<Bu
   let rest: Buffer = Buffer.alloc(0);
   /** Bytes of the frame that are still to come. */
   let left = 0;
+  let isError = false;
+  let error: Buffer = Buffer.alloc(0);
   for await (const chunk of chunks) {
     rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     if (isFramed === null) {
@@ -87,11 +92,13 @@ export async function* logText(chunks: AsyncIterable<Buffer>): AsyncGenerator<Bu
         if (rest.length < headSize) break;
         if (!couldBeHead(rest)) throw new EngineError('unreachable', 'the log contains an invalid frame');
         left = rest.readUInt32BE(4);
+        isError = rest[0] === errorFrame;
         rest = rest.subarray(headSize);
         continue;
       }
       const size = isFramed ? Math.min(left, rest.length) : rest.length;
-      if (size > 0) yield rest.subarray(0, size);
+      if (isError) error = Buffer.concat([error, rest.subarray(0, size)]).subarray(0, maxErrorBytes);
+      else if (size > 0) yield rest.subarray(0, size);
       if (isFramed) left -= size;
       rest = rest.subarray(size);
     }
@@ -100,7 +107,8 @@ export async function* logText(chunks: AsyncIterable<Buffer>): AsyncGenerator<Bu
   if (isFramed === null && rest.length > 0) yield rest;
   else if (left > 0 || rest.length > 0)
     throw new EngineError('unreachable', 'the log ends in the middle of a frame');
+  if (error.length > 0) throw new EngineError('unreachable', error.toString().trim());
 }
 
 const couldBeHead = (bytes: Buffer): boolean =>
-  (bytes[0] ?? 0) <= 2 && [1, 2, 3].every((at) => (bytes[at] ?? 0) === 0);
+  (bytes[0] ?? 0) <= errorFrame && [1, 2, 3].every((at) => (bytes[at] ?? 0) === 0);

@@ -43,8 +43,9 @@ export async function programsOf(
   facts: Promise<EngineFacts>,
   file: string = noted,
 ): Promise<Pick<Programs, 'cli' | 'compose'>> {
+  const found = await facts;
   const known = await readPrograms(file);
-  if (known !== null && (await fits(engine, await facts, known))) return known;
+  if (known !== null && (await fits(engine, found, known))) return known;
   const { exitCode, stdout, stderr } = await engine.call(['version', '--format', '{{.Client.Version}}']);
   if (exitCode !== 0) {
     const message = `the docker CLI of this image cannot use the engine: ${lastLine(stderr)}`;

@@ -114,7 +114,8 @@ export function undone(data: RecordData, error: UpdateError): UpdateError {
 export async function lastWords(engine: Engine, watch: StackWatch): Promise<string[]> {
   const { failure } = watch;
   if (failure === null || failure.node === '') return [];
-  const lines = await engine.readLastLines('readTaskLog', failure.id, 20).catch(() => []);
+  const last = { count: 20, signal: engine.aborted };
+  const lines = await engine.readLastLines('readTaskLog', failure.id, last).catch(() => []);
   if (lines.length === 0) return [];
   return [
     `last log lines of the task on ${watch.nodeName(failure.node)}:`,

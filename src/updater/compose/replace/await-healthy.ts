@@ -95,7 +95,8 @@ export async function awaitWell(
 async function lastLog(engine: Engine, container: Container): Promise<string[]> {
   const health = container.lastHealthOutput.trim();
   const ofHealth = health && container.health !== 'healthy' ? [`health check output: ${health}`] : [];
-  const lines = await engine.readLastLines('readLog', container.id, logLines).catch((error) => {
+  const last = { count: logLines, signal: engine.aborted };
+  const lines = await engine.readLastLines('readLog', container.id, last).catch((error) => {
     const cause = engineErrorIn(error);
     if (cause === null) throw error;
     return cause;

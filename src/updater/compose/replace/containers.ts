@@ -58,7 +58,7 @@ export async function startBrokenOff(
   const started: { name: string }[] = [];
   for (const container of containers) {
     try {
-      await engine.startContainer(container.id);
+      await withHeartbeat(log, `waiting for ${container.name} to start`, engine.startContainer(container.id));
       started.push(container);
     } catch (error) {
       const cause = engineErrorIn(error);

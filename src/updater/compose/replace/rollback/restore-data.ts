@@ -262,7 +262,8 @@ async function startStopped(context: JournaledContext): Promise<void> {
   await startDataServices(context).catch(warn);
   const { containers } = await listProject(engine, project.name);
   const ids = containers.filter((each) => shouldRun(changeover, serviceOf(each))).map(({ id }) => id);
-  for (const id of ids) await engine.startContainer(id).catch(warn);
+  for (const id of ids)
+    await withHeartbeat(log, 'waiting for a container to start', engine.startContainer(id)).catch(warn);
 }
 
 /** Services that ran before, and those that the release has added. */
