@@ -65,7 +65,7 @@ export function readArguments(
     isAfterUnknown = false;
     if (token.kind !== 'option') continue;
     const { name, rawName: option, value = '' } = token;
-    const row = option === `--${name}` ? table[name] : undefined;
+    const row = option === `--${name}` && Object.hasOwn(table, name) ? table[name] : undefined;
     const isSwitch = row?.value === undefined;
     const known = read.values.get(name) ?? [];
     const twice = row?.isList || known.length === 0 ? null : messages.twice(option, isSwitch);

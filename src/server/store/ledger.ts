@@ -78,7 +78,7 @@ export class Ledger {
     { signer, publishedAt }: { signer: string; publishedAt: string },
   ): Promise<void> {
     await this.edit('offered', (now) =>
-      isLater(now?.[channel]?.[signer], publishedAt)
+      Date.parse(now?.[channel]?.[signer] ?? '') >= Date.parse(publishedAt)
         ? now
         : { ...now, [channel]: { ...now?.[channel], [signer]: publishedAt } },
     );

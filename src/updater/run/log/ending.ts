@@ -92,9 +92,14 @@ export function endingWith(result: RunResult, exitCode: number): Ending {
   return { outcome, exitCode, message: isSuccess(outcome) ? result.message : formatEnd(result), fields };
 }
 
+/** A line may come from a release. A stack stores its ending in a label. */
+const maxDetailLength = 2_000;
+
 /** The last error of the log once it has these lines. */
-const lastErrorOf = (log: Log, lines: readonly string[]): string | null =>
-  lines.flatMap((line) => log.masked(line).split(/\r?\n/)).at(-1) ?? log.lastError;
+const lastErrorOf = (log: Log, lines: readonly string[]): string | null => {
+  const last = lines.flatMap((line) => log.masked(line).split(/\r?\n/)).at(-1) ?? log.lastError;
+  return last?.slice(0, maxDetailLength) ?? null;
+};
 
 /** The part of an ending that the journal stores. */
 export function keptEnding(log: Log, { outcome, exitCode, message, fields = {} }: Ending): Ending {
