@@ -1,5 +1,6 @@
 import {
   jobText,
+  presentAdvisory,
   presentReason,
   presentUpdate,
   presentUpToDate,
@@ -58,10 +59,12 @@ export const pathLine = (versions: readonly string[], t: Wording): string =>
 export function offerLines(status: Status, history: readonly Run[] | null = null): string[] {
   const { latest, next, skipped, now } = status;
   const t = clientWording(now);
-  if (next === null) return partLines(presentUpToDate(status, { history }, t).parts, t);
+  const advisory = partLines(presentAdvisory(status, t), t);
+  if (next === null) return [...advisory, ...partLines(presentUpToDate(status, { history }, t).parts, t)];
   const published = t.age(latest?.publishedAt);
   const facts = [latest?.version ?? next.version, published && t.publishedAgo(published), latest?.url];
   return [
+    ...advisory,
     `Update available: ${facts.filter(Boolean).join(', ')}`,
     ...partLines(presentUpdate(status, { history }, t).parts, t),
     ...(skipped === null ? [] : [`To offer the release again: ${names().name} instance skip --undo`]),

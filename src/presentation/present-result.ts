@@ -57,7 +57,7 @@ export function presentResult(
   const isGood = isSuccessfulEnd(run);
   const isOtherVersion = isOther(run, version);
   // A later run may have changed the version.
-  const isLagging = isUpdated && isOtherVersion && status?.run?.id === run.id;
+  const isLagging = isGoodEnd(run.outcome) && isOtherVersion && status?.run?.id === run.id;
   const heading = headingOf(run, version, t);
   const about = aboutOf(run, version, t);
   const servers = isGoodEnd(run.outcome) ? (status?.buildServers ?? []) : [];
@@ -81,8 +81,9 @@ export function presentResult(
         servers.filter(({ outdated }) => outdated),
         t,
       ),
-      !isGood && run.advice !== null && { kind: 'advice', text: run.advice },
-      !isGood && run.log !== null && { kind: 'commands', heading: t.fullLog, lines: [run.log] },
+      !isGoodEnd(run.outcome) && run.advice !== null && { kind: 'advice', text: run.advice },
+      !isGoodEnd(run.outcome) &&
+        run.log !== null && { kind: 'commands', heading: t.fullLog, lines: [run.log] },
       (kind === 'unchanged' || kind === 'broken') && version !== null && muted(t.nowRunning(version)),
     ],
     actions: resultActions(run, status, version, t),
@@ -98,7 +99,7 @@ function headingOf(run: Run, version: string | null, t: Wording): string {
   const isRollback = run.kind === 'rollback';
   switch (resultKind(run)) {
     case 'updated':
-      if (to === null || isOther(run, version)) return t.versionIsRunning(version ?? '');
+      if (to === null || isOther(run, version)) return t.versionIsRunning(version ?? t.product);
       if (to === 'canary') return t.updatedTo(version ?? to);
       return isRollback ? t.rolledBackToVersion(to) : t.updatedTo(to);
     case 'unchanged':
@@ -125,7 +126,7 @@ function aboutOf(run: Run, version: string | null, t: Wording): string {
     case 'updated':
       return downtimeText(run, t);
     case 'cancelled':
-      return t.stillRunning(version ?? run.from ?? '');
+      return run.message === '' ? t.stillRunning(version ?? run.from ?? '') : t.sentence(run.message);
     case 'other-end':
       return version === null ? '' : t.nowRunning(version);
     default:

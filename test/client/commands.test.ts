@@ -195,6 +195,16 @@ describe.concurrent('svc instance update', () => {
     expect((await svc(url, 'instance update --target v1.4.2')).exitCode).toBe(0);
   });
 
+  it('says why release information is out of date if no update is available', async () => {
+    const feedError = { message: 'channel.json expired at noon', nextCheckAt: begin, staleSince: begin };
+    const { url } = await play({ status: { ...newest, feedError }, afterRefresh: { feedError } });
+    const { out, exitCode } = await svc(url, 'instance update');
+    expect(exitCode).toBe(0);
+    expect(out).toMatch(
+      /^Release information has been out of date since 2026-11-20 10:00: channel\.json expired at noon\.\nv1\.4\.2 is the newest/,
+    );
+  });
+
   it('updates to a version that the refresh has found', async () => {
     const { url } = await play({ speed: 30, status: newest, afterRefresh: { ...plainStatus } });
     expect((await svc(url, 'instance update --no-follow')).out).toMatch(

@@ -59,7 +59,12 @@ describe('the result of an update', () => {
       ['✗ The update was interrupted. A bug.', running],
     ],
     [
-      { outcome: 'cancelled', message: 'nothing was changed', cancelRequestedBy: 'anna', log: null },
+      {
+        outcome: 'cancelled',
+        message: 'nothing was changed; v1.5.0 is still running',
+        cancelRequestedBy: 'anna',
+        log: null,
+      },
       143,
       ['✗ Cancelled by anna. Nothing was changed; v1.5.0 is still running.'],
     ],

@@ -1,5 +1,5 @@
 import { isSuccessfulEnd } from '../../presentation/present-result.ts';
-import { orderOf, presentAdvisory } from '../../presentation/present-status.ts';
+import { orderOf } from '../../presentation/present-status.ts';
 import { isForAdmins } from '../../wire/reader-shapes.ts';
 import { pointOf } from '../../wire/rollback-point.ts';
 import type { Run, Status } from '../../wire/status.ts';
@@ -7,7 +7,7 @@ import type { ClientCommand, Context } from '../command.ts';
 import { connect, expectAnswer } from '../connect.ts';
 import { resultText } from '../endings.ts';
 import { names } from '../names.ts';
-import { betweenLine, offerLines, partLines, refusalLines } from '../status-lines.ts';
+import { betweenLine, offerLines, refusalLines } from '../status-lines.ts';
 import { clean, jsonLine, linesOf } from '../text.ts';
 import { clientWording, dateTime } from '../times.ts';
 
@@ -46,11 +46,7 @@ function statusLines(status: Status, past: readonly Run[] | null): string[] {
   const { version, channel, run: last, reason, canUpdate, buildServers, now, pendingStep } = status;
   const { name } = names();
   const t = clientWording(now);
-  const lines = [
-    `${name} ${version} (${channel})`,
-    ...partLines(presentAdvisory(status, t), t),
-    ...offerLines(status, past),
-  ];
+  const lines = [`${name} ${version} (${channel})`, ...offerLines(status, past)];
   if (pendingStep !== null)
     lines.push(
       betweenLine(pendingStep, version, t.age(pendingStep.since)),
