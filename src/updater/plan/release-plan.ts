@@ -2,7 +2,7 @@ import type { Pin } from '../../core/compose/pin.ts';
 import type { Product } from '../../core/progress/product.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { compareTold } from '../../core/release/order.ts';
-import { versionOfLabel } from '../../core/release/pin-tag.ts';
+import { isNumbered, type PinTag, versionOfLabel } from '../../core/release/pin-tag.ts';
 import type { PlannedTarget, ReleaseTarget } from '../../core/release/target.ts';
 import type { Image } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
@@ -53,6 +53,15 @@ export interface ReleasePlan {
 /** The version that the label of a pulled image specifies; null if there is none, or if it is not trusted. */
 export const labelledVersion = ({ trustsLabel }: ServiceUpdate, image: Image | undefined): string | null =>
   trustsLabel ? versionOfLabel(image?.labels[versionLabel]) : null;
+
+/**
+ * Whether the version label contradicts the version in the tag, as `12.5.0` contradicts `31`. The image then usually inherits the
+ * label from its base image, as do the other releases.
+ */
+export function hasInheritedVersion(tag: PinTag, labels: Readonly<Record<string, string>>): boolean {
+  const version = versionOfLabel(labels[versionLabel]);
+  return isNumbered(tag) && version !== null && compareTold(version, tag.version) !== 0;
+}
 
 /** Migrations only run forward, so a floating tag must not point to an older version. Refusal: downgrade. */
 export function refuseOlder(

@@ -1,19 +1,23 @@
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { waitUntil } from '../../core/progress/wait.ts';
-import { compareTold } from '../../core/release/order.ts';
-import { isNumbered, parsePinTag, versionOfLabel } from '../../core/release/pin-tag.ts';
+import { parsePinTag } from '../../core/release/pin-tag.ts';
 import { retag } from '../../core/release/retag.ts';
 import { createService, listNodes, listServices, listTasks, removeService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { EngineError } from '../../engine/http/engine-error.ts';
-import { versionLabel } from '../../engine/labels.ts';
 import { loginHeaders } from '../../engine/registry-login.ts';
 import { type PublishedImage, pauseAfter } from '../compose/pull/ask-published.ts';
 import { pullTeller, tooSlow } from '../compose/pull/pull-images.ts';
 import { checkPulled } from '../plan/check-pulled.ts';
 import type { RunningApp } from '../plan/check-required-release.ts';
-import { labelledVersion, type ReleasePlan, refuseOlder, type ServiceUpdate } from '../plan/release-plan.ts';
+import {
+  hasInheritedVersion,
+  labelledVersion,
+  type ReleasePlan,
+  refuseOlder,
+  type ServiceUpdate,
+} from '../plan/release-plan.ts';
 import { tagLookup } from '../plan/tag-lookup.ts';
 import { breakSilence } from '../run/log/heartbeat.ts';
 import { and, seconds } from '../run/log/wording.ts';
@@ -47,7 +51,9 @@ export async function checkImages(
 ): Promise<string[]> {
   const { runningVersion } = planned.installation;
   const [app, ...workers] = [planned.app, ...planned.updates.slice(1)].map((update) =>
-    hasOtherLabel(update, images.get(update.to)) ? { ...update, trustsLabel: false } : update,
+    hasInheritedVersion(parsePinTag(update.tag), images.get(update.to)?.labels ?? {})
+      ? { ...update, trustsLabel: false }
+      : update,
   ) as [ServiceUpdate, ...ServiceUpdate[]];
   const updates = [app, ...workers];
   const versionOf = (update: ServiceUpdate) => labelledVersion(update, images.get(update.to));
@@ -61,13 +67,6 @@ export async function checkImages(
     running,
     lookUp: tagLookup(engine),
   });
-}
-
-/** Whether the version label contradicts the tag, because it is a base image's: `12.5.0` of the tag `31`. */
-function hasOtherLabel({ tag }: ServiceUpdate, image: Image | undefined): boolean {
-  const version = versionOfLabel(image?.labels[versionLabel]);
-  const pinTag = parsePinTag(tag);
-  return version !== null && isNumbered(pinTag) && compareTold(version, pinTag.version) !== 0;
 }
 
 /** This node pulls, so that percent can be told, and what only an image tells be read. @throws UpdateError pull-… */

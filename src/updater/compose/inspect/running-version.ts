@@ -1,11 +1,12 @@
 import type { Pin } from '../../../core/compose/pin.ts';
 import { parseReference } from '../../../core/compose/reference.ts';
 import type { Product } from '../../../core/progress/product.ts';
-import { compareTold, compareVersions } from '../../../core/release/order.ts';
+import { compareVersions } from '../../../core/release/order.ts';
 import { isNumbered, type PinTag, parsePinTag, versionOfLabel } from '../../../core/release/pin-tag.ts';
 import type { Container } from '../../../engine/container.ts';
 import { versionLabel } from '../../../engine/labels.ts';
 import { isOfProduct } from '../../plan/plan-release.ts';
+import { hasInheritedVersion } from '../../plan/release-plan.ts';
 
 /** The versions that containers run, `1.4.2`, the oldest first: by a release tag of the image, else by its label. */
 export function runningVersions(containers: readonly Container[]): string[] {
@@ -17,15 +18,9 @@ export function runningVersions(containers: readonly Container[]): string[] {
   return versions.sort(compareVersions);
 }
 
-/**
- * Whether the version label differs from the version in the tag. The image then usually inherits the label from its base
- * image, as do the other releases.
- */
-export function hasOtherLabel(container: Container): boolean {
-  const tag = tagOf(container);
-  const version = versionOfLabel(container.labels[versionLabel]);
-  return isNumbered(tag) && version !== null && compareTold(version, tag.version) !== 0;
-}
+/** Whether the version label of a container's image contradicts its tag. */
+export const hasOtherLabel = (container: Container): boolean =>
+  hasInheritedVersion(tagOf(container), container.labels);
 
 /**
  * The newest of all, as nothing may go below it. Where no image tells its version, a tag such as `2025.10` says what it
