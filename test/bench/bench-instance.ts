@@ -4,7 +4,7 @@ import { generatedCompose } from '../rig/compose-text.ts';
 import { type Instance, startInstance } from '../rig/instance.ts';
 import type { InstanceOptions } from '../rig/instance-options.ts';
 import { openTestHost, type TestHost } from '../rig/test-host.ts';
-import { dockerRun } from '../rig/updater-run.ts';
+import { dockerRun, updaterImage } from '../rig/updater-run.ts';
 
 /** Runs the work on a test host of its own, and leaves nothing behind, however it ends. */
 export async function onTestHost(work: (host: TestHost) => Promise<void>): Promise<void> {
@@ -47,8 +47,9 @@ export async function runUpdater(
   instance: Instance,
   args: readonly string[],
   outcome: string,
+  image = updaterImage,
 ): Promise<void> {
-  const { log, exitCode } = await instance.update(args);
+  const { log, exitCode } = await instance.update(args, { image });
   if (exitCode !== 0 || !log.includes(` done ${outcome}`)) {
     throw new Error(`the updater was to end ${outcome}:\n${log}`);
   }

@@ -1,6 +1,7 @@
 import type { Instance } from '../rig/instance.ts';
 import { watchOutage } from '../rig/outage.ts';
 import type { TestHost } from '../rig/test-host.ts';
+import { updaterImage } from '../rig/updater-run.ts';
 import {
   composeCommand,
   onTestHost,
@@ -14,6 +15,8 @@ import { type Comparison, describeMachine, inPairs, report, timed } from './comp
 /** What scripts/bench runs for `update`: whole updates, beside what a person would type in a container of the same image. */
 
 const pairs = Number(process.env.PAIRS ?? 9);
+/** Compares with updates by this image, such as that of an earlier release, instead of with what a person would type. */
+const otherImage = process.env.SVC_UPDATER_OTHER_IMAGE;
 /** Seconds that the app takes to boot, with its migrations, from the first pair to the last; both of a pair get the same. */
 const boot = [1.25, 1.75] as const;
 const slowStop = 5;
@@ -66,19 +69,21 @@ async function measure(host: TestHost, { name, kind, bootOf, env, reach }: Profi
     },
   });
   try {
-    const against = kind === 'generated' ? 'pull, cp, up --wait' : 'pull, up --wait';
+    const against = otherImage ?? (kind === 'generated' ? 'pull, cp, up --wait' : 'pull, up --wait');
+    const updateWith = async (what: 'whole' | 'away', pair: number, image: string) => {
+      const to = next();
+      await setVariables(instance, { READY_AFTER: bootOf(pair).toFixed(2) });
+      return measureOne(what, instance, to, () => runUpdater(instance, ['--target', to], 'updated', image));
+    };
     const comparisons: Comparison[] = [];
     // Whoever is asked every 5 ms has less time for all else: what takes how long is measured without.
     for (const what of ['whole', 'away'] as const) {
       const wanted = reach[what];
       if (wanted === undefined) continue;
       const { ours, theirs } = await inPairs(pairs, {
-        ours: async (pair) => {
-          const to = next();
-          await setVariables(instance, { READY_AFTER: bootOf(pair).toFixed(2) });
-          return measureOne(what, instance, to, () => runUpdater(instance, ['--target', to], 'updated'));
-        },
+        ours: (pair) => updateWith(what, pair, updaterImage),
         theirs: async (pair) => {
+          if (otherImage) return updateWith(what, pair, otherImage);
           const to = next();
           // Whoever types commands edits the file first, and that takes no time here.
           await setVariables(instance, { READY_AFTER: bootOf(pair).toFixed(2), SVC_VERSION: to });

@@ -4,7 +4,7 @@ import { stepKinds } from '../../src/updater/compose/loop/executors.ts';
 import { composeText, generatedCompose } from '../rig/compose-text.ts';
 import type { InstanceOptions } from '../rig/instance-options.ts';
 import type { LayoutContext } from '../rig/layout.ts';
-import type { UpdateResult } from '../rig/updater-run.ts';
+import { type UpdateResult, updaterImage } from '../rig/updater-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 import { createWithData, expectRestored, statesOf } from './support/own-data.ts';
 
@@ -17,6 +17,9 @@ const killer = `import{subscribe}from'node:diagnostics_channel';import{writeSync
   subscribe('svc-updater.step',({goal,kind})=>{const name=goal+' '+kind;
     if(!known.includes(name)){writeSync(2,'killed before: '+name+'\\n');process.reallyExit(137)}})`;
 
+/** `SVC_UPDATER_OTHER_IMAGE`, such as that of an earlier release, is used by every second updater: each continues what the other began. */
+const images = [updaterImage, process.env.SVC_UPDATER_OTHER_IMAGE ?? updaterImage];
+
 const reached = new Set<string>();
 
 /** The end of the first updater that was not killed, with the steps that the others were killed at. */
@@ -27,7 +30,8 @@ async function killAtEveryStep(
   const killed: string[] = [];
   for (;;) {
     const hook = `--import=data:text/javascript,${encodeURIComponent(killer)}`;
-    const last = await instance.update(args, { env: { NODE_OPTIONS: hook, KILLED: killed.join(',') } });
+    const env = { NODE_OPTIONS: hook, KILLED: killed.join(',') };
+    const last = await instance.update(args, { env, image: images[killed.length % 2] ?? updaterImage });
     const name = /killed before: ([a-z- ]+)/.exec(last.log)?.[1];
     if (name === undefined) return { last, killed };
     expect(last.exitCode, last.log).toBe(137);
