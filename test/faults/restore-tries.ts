@@ -201,6 +201,9 @@ async function judge(
     tried.version = versions.bad;
     return lost([...(await judgeRemains(stage)), ...fresh]);
   }
+  // What a person takes down before the first stop stays down, until that person starts it.
+  if (strike === 'down' && / was removed by another process during the update/.test(result.log))
+    await stage.instance.compose('up', '-d');
   await stage.instance.waitUntilHealthy(60).catch((error: Error) => {
     lost([`not healthy: ${error.message.split('\n')[0]}`, ...fresh]);
   });
