@@ -1,13 +1,7 @@
+import type { Blueprint } from './api/blueprint.ts';
+import type { Container } from './container.ts';
 import { isAtLeast } from './http/api-version.ts';
 import { composeLabels } from './labels.ts';
-
-/** What a container is made of, as the engine tells it or a journal has it. */
-interface ImageInUse {
-  /** The local image's id, `sha256:…`: with the containerd store the digest of an index, with the others of a configuration. */
-  imageId: string;
-  /** The digest of its platform's manifest, which no attestation changes; null or missing if the engine does not report it. */
-  imageManifest?: string | null;
-}
 
 /** A local image, as the engine tells of it or a journal has it. */
 export interface LocalImage {
@@ -21,7 +15,7 @@ export interface LocalImage {
  * published again under another index (docs/contract.md 3.15).
  */
 export const runsImage = (
-  { imageId, imageManifest }: ImageInUse,
+  { imageId, imageManifest }: Pick<Blueprint, 'imageId' | 'imageManifest'>,
   image: LocalImage | null | undefined,
 ): boolean =>
   image != null && (imageId === image.id || (image.manifests ?? []).includes(imageManifest || 'none'));
@@ -36,8 +30,10 @@ export const isSameImage = (
     (manifests.length > 0 && manifests.every((digest) => (other.manifests ?? []).includes(digest))));
 
 /** Whether two containers are made of the same image. */
-export const runSameImage = (one: ImageInUse, { imageId, imageManifest }: ImageInUse): boolean =>
-  runsImage(one, { id: imageId, manifests: imageManifest ? [imageManifest] : [] });
+export const runSameImage = (
+  one: Pick<Blueprint, 'imageId' | 'imageManifest'>,
+  { imageId, imageManifest }: Pick<Blueprint, 'imageId' | 'imageManifest'>,
+): boolean => runsImage(one, { id: imageId, manifests: imageManifest ? [imageManifest] : [] });
 
 /**
  * Whether a container may stay as it is beside a pulled image. Compose notes in labels what it was made of: up to 5.2 the
@@ -45,7 +41,7 @@ export const runSameImage = (one: ImageInUse, { imageId, imageManifest }: ImageI
  * has made is told by its content alone: it notes the manifest's digest, but the id where `up` itself had to pull.
  */
 export const keepsContainer = (
-  container: ImageInUse & { labels: Readonly<Record<string, string>> },
+  container: Pick<Container, 'imageId' | 'imageManifest' | 'labels'>,
   image: LocalImage | null | undefined,
 ): boolean =>
   runsImage(container, image) &&
