@@ -173,7 +173,7 @@ export class Engine extends EngineApi {
           const message = `the engine does not answer (${name}): ${cause.message}`;
           throw new UpdateError('engine-unavailable', message, { cause });
         }
-        await this.#awaitReturn();
+        await this.#awaitReturn(cause);
       }
     }
   }
@@ -183,6 +183,19 @@ export class Engine extends EngineApi {
     const stream = await super.openStream(question, silenceMs);
     logTiming(requestName(question), beganAt, `status ${stream.status}`);
     return stream;
+  }
+
+  /** After an outage, the lines are read again: the log may explain why an update failed. */
+  override async readLastLines(...asked: Parameters<EngineApi['readLastLines']>): Promise<string[]> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await super.readLastLines(...asked);
+      } catch (error) {
+        const isLost = error instanceof EngineError && error.code === 'unreachable';
+        if (!isLost || attempt === maxAttempts || !this.#shared.hasAnswered) throw error;
+        await this.#awaitReturn(error);
+      }
+    }
   }
 
   protected override explain(cause: EngineError, purpose?: string): UpdateError {
@@ -289,8 +302,11 @@ export class Engine extends EngineApi {
     return result;
   }
 
-  /** Waits until an engine that answered before answers again: it is restarted or upgraded now and then. */
-  async #awaitReturn(): Promise<void> {
+  /**
+   * Waits until an engine that answered before answers again: it is restarted or upgraded now and then.
+   * @param cause how the connection was lost
+   */
+  async #awaitReturn(cause?: EngineError): Promise<void> {
     const known = this.#shared;
     for (const end = performance.now() + awayMs; performance.now() < end; await sleep(500)) {
       const isBack = await this.answers(this.aborted);
@@ -304,10 +320,10 @@ export class Engine extends EngineApi {
       if (!isLong || !(await isSocketGone(this.address.host))) continue;
       const message =
         'the engine was restarted and has a new socket, but this container still has the old socket';
-      throw new UpdateError('engine-unavailable', message);
+      throw new UpdateError('engine-unavailable', message, { cause });
     }
     const message = `the engine stopped answering and did not return within ${awayMs / 1000} s`;
-    throw new UpdateError('engine-unavailable', message);
+    throw new UpdateError('engine-unavailable', message, { cause });
   }
 
   /** Any answer ends an outage, also if the call that waited for it was cancelled: the next outage is logged again. */

@@ -13,6 +13,7 @@ import type { CallOptions } from '../../../src/engine/engine-api.ts';
 import { engineTarget } from '../../../src/engine/http/target.ts';
 import { tar } from '../../rig/tar.ts';
 import { listen, startEngine, startPlainEngine } from '../api/http-engine.ts';
+import { frame } from '../raw-engine.ts';
 import { selfSigned } from '../self-signed.ts';
 
 let directory: string;
@@ -238,6 +239,42 @@ describe('the engine', () => {
       'the engine answers again; continuing',
     ];
     expect(log).toEqual([away, back, away, back]);
+  });
+});
+
+describe('the last lines of a log', () => {
+  it('are read again after a short outage', async () => {
+    let [logs, failingProbes] = [0, 0];
+    const host = await startEngine((from, to) => {
+      const isLog = from.url?.includes('/logs') === true;
+      if (isLog && ++logs === 1) failingProbes = 1;
+      if (isLog ? logs === 1 : failingProbes-- > 0) from.socket.destroy();
+      else to.end(isLog ? frame('one\n') : '{}');
+    });
+    const log: string[] = [];
+    const address = { host, tls: [], configDirectory: directory };
+    const engine = new Engine(address, { home: '/', onAway: (line) => log.push(line) });
+    await get(engine);
+    const last = { count: 5, signal: engine.aborted };
+    expect(await engine.readLastLines('readLog', 'x', last)).toEqual(['one']);
+    expect([logs, log.length]).toEqual([2, 2]);
+  });
+
+  it.each([
+    ['an error of the engine', { status: 500, body: '{"message":"no such log"}' }, 'no such log'],
+    ['an error within the log', { status: 200, body: frame('the log is damaged', 3) }, 'the log is damaged'],
+  ])('are not read again after %s', async (_, { status, body }, message) => {
+    let logs = 0;
+    const host = await startPlainEngine((from, to) => {
+      const isLog = from.url?.includes('/logs') === true;
+      if (isLog) logs += 1;
+      to.writeHead(isLog ? status : 200).end(isLog ? body : '{}');
+    });
+    const engine = engineAt(host);
+    await get(engine);
+    const read = engine.readLastLines('readLog', 'x', { count: 5, signal: engine.aborted });
+    await expect(read).rejects.toMatchObject({ name: 'EngineError', message });
+    expect(logs).toBe(1);
   });
 });
 
