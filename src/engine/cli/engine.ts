@@ -169,7 +169,7 @@ export class Engine extends EngineApi {
         if (!(cause instanceof EngineError)) throw cause;
         if (cause.code !== 'unreachable' && cause.code !== 'not-an-engine') throw this.explain(cause);
         attempt += 1;
-        if (attempt > maxAttempts || repeat === 'never' || !this.#shared.hasAnswered) {
+        if (attempt > maxAttempts || !this.#shared.hasAnswered) {
           const message = `the engine does not answer (${name}): ${cause.message}`;
           throw new UpdateError('engine-unavailable', message, { cause });
         }
