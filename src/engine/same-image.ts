@@ -1,7 +1,9 @@
-import type { Blueprint } from './api/blueprint.ts';
 import type { Container } from './container.ts';
 import { isAtLeast } from './http/api-version.ts';
 import { composeLabels } from './labels.ts';
+
+/** The image of a container, as the engine tells it or a journal has it; those of earlier versions have no manifest. */
+type ImageInUse = Pick<Container, 'imageId'> & Partial<Pick<Container, 'imageManifest'>>;
 
 /** A local image, as the engine tells of it or a journal has it. */
 export interface LocalImage {
@@ -15,7 +17,7 @@ export interface LocalImage {
  * published again under another index (docs/contract.md 3.15).
  */
 export const runsImage = (
-  { imageId, imageManifest }: Pick<Blueprint, 'imageId' | 'imageManifest'>,
+  { imageId, imageManifest }: ImageInUse,
   image: LocalImage | null | undefined,
 ): boolean =>
   image != null && (imageId === image.id || (image.manifests ?? []).includes(imageManifest || 'none'));
@@ -30,10 +32,8 @@ export const isSameImage = (
     (manifests.length > 0 && manifests.every((digest) => (other.manifests ?? []).includes(digest))));
 
 /** Whether two containers are made of the same image. */
-export const runSameImage = (
-  one: Pick<Blueprint, 'imageId' | 'imageManifest'>,
-  { imageId, imageManifest }: Pick<Blueprint, 'imageId' | 'imageManifest'>,
-): boolean => runsImage(one, { id: imageId, manifests: imageManifest ? [imageManifest] : [] });
+export const runSameImage = (one: ImageInUse, { imageId, imageManifest }: ImageInUse): boolean =>
+  runsImage(one, { id: imageId, manifests: imageManifest ? [imageManifest] : [] });
 
 /**
  * Whether a container may stay as it is beside a pulled image. Compose notes in labels what it was made of: up to 5.2 the
@@ -41,7 +41,7 @@ export const runSameImage = (
  * has made is told by its content alone: it notes the manifest's digest, but the id where `up` itself had to pull.
  */
 export const keepsContainer = (
-  container: Pick<Container, 'imageId' | 'imageManifest' | 'labels'>,
+  container: ImageInUse & Pick<Container, 'labels'>,
   image: LocalImage | null | undefined,
 ): boolean =>
   runsImage(container, image) &&
