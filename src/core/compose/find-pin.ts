@@ -50,7 +50,7 @@ export function findPin(files: ProjectFiles, service: string): Pin {
     const names = variablesIn(template, layer.variables, [tagStart, tagStart + tag.text.length], where);
     if (names.length > 1) throw severalVariables(where, tag, names);
   }
-  const inImage: PinPlace = { kind: 'literal', file: file.path, line: image.line, description: where };
+  const inImage: PinPlace = { kind: 'literal', file: file.path, description: where };
   const place: PinPlace =
     reference.tag === null
       ? { ...inImage, kind: 'absent', description: `${where}, which has no tag` }
@@ -117,14 +117,12 @@ function tagPlace(files: ProjectFiles, service: string, image: PinPlace, main: S
   const { source, start, via, variable } = main;
   const file = fileOf(files, source);
   if (start < 0 || !file) return image;
-  const line = lineAt(file, start);
-  const here = `${nameOf(files, source)} line ${line}`;
-  const place = { file: source, line };
+  const here = `${nameOf(files, source)} line ${lineAt(file, start)}`;
   if (variable === undefined)
-    return { ...place, kind: 'literal', description: `image of ${service} in ${here}` };
+    return { kind: 'literal', file: source, description: `image of ${service} in ${here}` };
   return via === 'default'
-    ? { ...place, kind: 'default', variable, description: `the default of ${variable} in ${here}` }
-    : { ...place, kind: 'variable', variable, description: `${variable} in ${here}` };
+    ? { kind: 'default', file: source, variable, description: `the default of ${variable} in ${here}` }
+    : { kind: 'variable', file: source, variable, description: `${variable} in ${here}` };
 }
 
 /** The part of the tag that contains the version; a variable takes precedence over literal text. */
