@@ -14,7 +14,6 @@ import { type EngineAnswer, type EngineQuestion, type EngineStream, requestName 
 import { type EngineTarget, engineTarget } from '../http/target.ts';
 import { letThrough } from '../proxy-refusal.ts';
 import { loginFor, type RegistryLogin } from '../registry-login.ts';
-import { logTiming } from '../timing.ts';
 import { type CommandOptions, type CommandResult, runCommand } from './command.ts';
 import { withoutCancelled } from './compose-output.ts';
 
@@ -22,7 +21,7 @@ import { withoutCancelled } from './compose-output.ts';
 export type RemoteDigest = { digest: string } | 'none' | null;
 
 /** How to reach the engine: always by flags, never by variables that compose could pass on to a service. */
-export interface EngineAddress {
+interface EngineAddress {
   /** `unix:///var/run/docker.sock` */
   host: string;
   /** `--tlsverify …` where the engine is reached by TCP. */
@@ -81,6 +80,20 @@ const engineError = /error (?:response from daemon|from registry): .*/gi;
 
 /** A call that was cancelled because another one failed: what that one failed of decides. */
 const cancelledCall = /error during connect: [^\n]*?context canceled/g;
+
+/** Whether durations are logged: `SVC_UPDATER_TRACE=1`. */
+const isTraced = process.env.SVC_UPDATER_TRACE === '1';
+
+/**
+ * Says what has just ended, a child process or a request to the engine, and when it began: to standard error, beside the
+ * log, in milliseconds since the start of this process.
+ * @param beganAt by `performance.now()`
+ */
+function logTiming(what: string, beganAt: number, how: string): void {
+  if (!isTraced) return;
+  const [from, to] = [beganAt, performance.now()].map((ms) => ms.toFixed(0).padStart(6));
+  process.stderr.write(`trace ${from} – ${to} ms  ${what} (${how})\n`);
+}
 
 export function isConnectionLost(stderr: string): boolean {
   const said = withoutCancelled(stderr).replaceAll(cancelledCall, '');
@@ -279,11 +292,7 @@ export class Engine extends EngineApi {
     return this.#shared.shutdown.signal.aborted ? new Interrupted() : new Cancelled();
   }
 
-  async #run(
-    args: readonly string[],
-    options: CallOptions & { deadlineMs: number },
-    signal: AbortSignal | null = this.aborted,
-  ): Promise<CommandResult> {
+  async #run(args: readonly string[], options: CallOptions & { deadlineMs: number }): Promise<CommandResult> {
     const { host, tls, configDirectory } = this.address;
     const beganAt = performance.now();
     const isPlugin = args[0] === 'compose' && existsSync(composePlugin);
@@ -296,7 +305,7 @@ export class Engine extends EngineApi {
         ...(isPlugin && asPlugin),
         ...options.env,
       },
-      signal: signal ?? undefined,
+      signal: this.aborted,
     });
     logTiming(`docker ${args.join(' ')}`, beganAt, `exit code ${result.exitCode}`);
     return result;
