@@ -114,8 +114,9 @@ export function readContainer(raw: Raw) {
     /** 64 hex digits. */
     id: String(raw.Id),
     name: String(raw.Name ?? '').replace(/^\//, ''),
-    /** The local image's id, `sha256:…`. */
+    /** The local image's id, `sha256:…`: with the containerd store the digest of an index, with the others of a configuration. */
     imageId: String(raw.Image ?? ''),
+    /** The digest of its platform's manifest, which no attestation changes; null if the engine does not report it. */
     imageManifest: manifestOf(raw),
     /** `linux/arm64`; null if the engine does not report it. */
     platform: platformOf(raw.ImageManifestDescriptor?.platform),

@@ -78,7 +78,7 @@ export interface RemoteImage {
   platforms: readonly Json[];
 }
 
-export interface PullRequest {
+interface PullRequest {
   repository: string;
   /** Or a digest. */
   tag: string;

@@ -23,13 +23,12 @@ export interface EngineCall {
   deadline?: keyof EngineTimeouts | 'none' | number;
   /**
    * Whether the updater repeats it: after a lost connection (`lost`), or also after a status of 500 and more (`failed`), which
-   * the engine returns for a container that is being removed. By default `failed` for GET and `lost` for other methods.
+   * the engine returns for a container that is being removed. By default `failed` for GET and `lost` for other methods. A stream
+   * is not repeated, but the last lines of a log are read again after a lost connection.
    */
-  repeat?: 'never' | 'lost' | 'failed';
+  repeat?: 'lost' | 'failed';
   /** Statuses besides 2xx that are a success, because there is nothing to do or nothing to find. */
   accepted?: readonly number[];
-  /** The stream reports errors in its JSON lines, after status 200. */
-  hasLaterErrors?: boolean;
   /** The updater's message is `the engine failed to …`. By default it has the call. */
   purpose?: string;
 }
@@ -43,7 +42,7 @@ export const engineCalls = {
   getVersion: { call: 'GET /version' },
   ping: { call: 'HEAD /_ping' },
   getInfo: { call: 'GET /info' },
-  watchEvents: { call: 'GET /events', deadline: 'none', repeat: 'never' },
+  watchEvents: { call: 'GET /events', deadline: 'none' },
 
   listContainers: { call: 'GET /containers/json' },
   inspectContainer: { call: 'GET /containers/{id}/json', accepted: none },
@@ -65,7 +64,7 @@ export const engineCalls = {
   renameContainer: { call: 'POST /containers/{id}/rename', purpose: 'rename {id}' },
   setRestartPolicy: { call: 'POST /containers/{id}/update', purpose: 'change the restart policy of {id}' },
   removeContainer: { call: 'DELETE /containers/{id}', ...work, accepted: none, purpose: 'remove {id}' },
-  readLog: { call: 'GET /containers/{id}/logs', deadline: 'work', repeat: 'never' },
+  readLog: { call: 'GET /containers/{id}/logs', deadline: 'work' },
   readArchive: { call: 'GET /containers/{id}/archive', accepted: none, purpose: 'give {file} of {id}' },
   putArchive: { call: 'PUT /containers/{id}/archive', ...work, purpose: 'copy {files}' },
   connectNetwork: { call: 'POST /networks/{network}/connect', purpose: 'connect a container to {network}' },
@@ -75,8 +74,9 @@ export const engineCalls = {
   inspectImage: { call: 'GET /images/{reference}/json', accepted: none },
   tagImage: { call: 'POST /images/{reference}/tag', purpose: 'tag {reference}' },
   removeImage: { call: 'DELETE /images/{reference}', deadline: 300_000, purpose: 'remove {reference}' },
-  pullImage: { call: 'POST /images/create', deadline: 'pullSilence', repeat: 'never', hasLaterErrors: true },
-  loadImages: { call: 'POST /images/load', deadline: 'none', repeat: 'never', hasLaterErrors: true },
+  // Both report errors in the lines of their streams, after status 200.
+  pullImage: { call: 'POST /images/create', deadline: 'pullSilence' },
+  loadImages: { call: 'POST /images/load', deadline: 'none' },
   inspectRemoteImage: { call: 'GET /distribution/{reference}/json', deadline: 'registry', repeat: 'lost' },
   listNetworks: { call: 'GET /networks' },
   listVolumes: { call: 'GET /volumes' },
@@ -87,7 +87,7 @@ export const engineCalls = {
   updateService: { call: 'POST /services/{id}/update', ...swarm, purpose: 'change the service {name}' },
   removeService: { call: 'DELETE /services/{id}', ...swarm, accepted: none, purpose: 'remove a service' },
   listTasks: { call: 'GET /tasks', ...swarm, accepted: none },
-  readTaskLog: { call: 'GET /tasks/{id}/logs', deadline: 10_000, repeat: 'never' },
+  readTaskLog: { call: 'GET /tasks/{id}/logs', deadline: 10_000 },
   listNodes: { call: 'GET /nodes', ...swarm, accepted: none },
   listConfigs: { call: 'GET /configs', ...swarm, accepted: none },
   createConfig: { call: 'POST /configs/create', ...swarm, purpose: 'create the config {name}' },

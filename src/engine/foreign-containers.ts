@@ -1,8 +1,5 @@
-import { type Container, isUp, numberOf, serviceOf } from './container.ts';
+import { type Container, isUp, type ListedContainer, numberOf, serviceOf } from './container.ts';
 import { composeLabels } from './labels.ts';
-
-/** What tells whose a container is: labels, which whoever starts one may choose, and what only the engine says. */
-export type Claimant = Pick<Container, 'id' | 'name' | 'status' | 'labels' | 'imageReference'>;
 
 /** What is known of an instance by other means than labels alone. */
 export interface KnownInstance {
@@ -27,11 +24,11 @@ interface ForeignContainers {
 }
 
 /** The directory, compose files and env files that labels name, one text for each. */
-const partsOf = ({ labels }: Pick<Claimant, 'labels'>): string[] =>
+const partsOf = ({ labels }: Pick<Container, 'labels'>): string[] =>
   [composeLabels.directory, composeLabels.files, composeLabels.envFiles].map((label) => labels[label] ?? '');
 
 /** The files that a container was started from, by its labels. */
-export const claimOf = (container: Pick<Claimant, 'labels'>): string => partsOf(container).join('\n');
+export const claimOf = (container: Pick<Container, 'labels'>): string => partsOf(container).join('\n');
 
 /** The files that compose writes to the labels of a project's containers. */
 export const claimFor = (project: {
@@ -63,7 +60,7 @@ function differentFrom(one: string, several: string): OriginDifference {
 }
 
 /** The repository of a container's image; null if only the image's id is known. */
-function repositoryOf({ imageReference }: Pick<Claimant, 'imageReference'>): string | null {
+function repositoryOf({ imageReference }: Pick<Container, 'imageReference'>): string | null {
   if (/^(?:sha256:|[0-9a-f]{12,64}$|$)/.test(imageReference)) return null;
   return imageReference.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
 }
@@ -74,7 +71,10 @@ function repositoryOf({ imageReference }: Pick<Claimant, 'imageReference'>): str
  * differ from each other, because a service can be started on its own, and projects of two directories may have one name.
  * @param containers of the project, without one-off containers, hooks and leftovers of an interrupted compose command
  */
-export function findForeign(containers: readonly Claimant[], known: KnownInstance): ForeignContainers | null {
+export function findForeign(
+  containers: readonly ListedContainer[],
+  known: KnownInstance,
+): ForeignContainers | null {
   for (const [service, all] of Map.groupBy(containers, serviceOf)) {
     // No compose file can contain such a name, and the messages below print it.
     if (!/^[\w.][\w.-]*$/.test(service)) continue;
@@ -89,14 +89,15 @@ export function findForeign(containers: readonly Claimant[], known: KnownInstanc
 
 interface Odd {
   /** All containers of the service where it is not certain which of them are foreign. */
-  containers: readonly Claimant[];
+  containers: readonly ListedContainer[];
   by: OriginDifference;
   isCertain: boolean;
 }
 
-function oddOf(service: string, all: readonly Claimant[], known: KnownInstance): Odd | null {
-  const isOwn = (container: Claimant) => known.claims.has(claimOf(container));
-  const isHere = (container: Claimant) => container.labels[composeLabels.directory] === known.directory;
+function oddOf(service: string, all: readonly ListedContainer[], known: KnownInstance): Odd | null {
+  const isOwn = (container: ListedContainer) => known.claims.has(claimOf(container));
+  const isHere = (container: ListedContainer) =>
+    container.labels[composeLabels.directory] === known.directory;
   const isApp = service === known.app;
   const isOfServer = known.serverId !== null && (isApp || all.some(({ id }) => id === known.serverId));
   // What cannot be told apart otherwise goes by the directory, which the operator has mounted or the server is of.
@@ -113,13 +114,13 @@ function oddOf(service: string, all: readonly Claimant[], known: KnownInstance):
 }
 
 /** In what the first part of them differs that is known. */
-function differenceOf(odd: readonly Claimant[], claim: string): OriginDifference {
+function differenceOf(odd: readonly ListedContainer[], claim: string): OriginDifference {
   const truth = claim.split('\n');
   const at = truth.findIndex((part, at) => odd.some((each) => partsOf(each)[at] !== part));
   return otherParts[at] ?? otherDirectory;
 }
 
-function strangeImages(all: readonly Claimant[], known: KnownInstance): Odd | null {
+function strangeImages(all: readonly ListedContainer[], known: KnownInstance): Odd | null {
   const images = new Set(all.map(repositoryOf).filter((repository) => repository !== null));
   if (images.size < 2 || known.isHalfReplaced) return null;
   const server = all.find(({ id }) => id === known.serverId);
@@ -131,14 +132,15 @@ function strangeImages(all: readonly Claimant[], known: KnownInstance): Odd | nu
 /** Compose gives each container of a service its own number: a failed run of another updater has left one of these. */
 function withOneNumber(
   service: string,
-  all: readonly Claimant[],
+  all: readonly ListedContainer[],
   { project }: KnownInstance,
 ): ForeignContainers | null {
   const numbered = Map.groupBy(all, numberOf);
   const same = [...numbered].find(([number, each]) => number > 0 && each.length > 1)?.[1];
   if (same === undefined) return null;
   const plain = (name: string) => name.replaceAll('_', '-');
-  const isUsual = (each: Claimant) => plain(each.name) === plain(`${project}-${service}-${numberOf(each)}`);
+  const isUsual = (each: ListedContainer) =>
+    plain(each.name) === plain(`${project}-${service}-${numberOf(each)}`);
   // The only running container is the app, whatever its name is.
   const only = [same.filter(isUp), same.filter(isUsual)].find((each) => each.length === 1);
   const removed = same.filter((each) => !only?.includes(each));
@@ -150,9 +152,9 @@ function withOneNumber(
   };
 }
 
-const namesOf = (containers: readonly Claimant[]): string =>
+const namesOf = (containers: readonly ListedContainer[]): string =>
   containers.map(({ id, name }) => `${name} (${id.slice(0, 12)})`).join(', ');
-const removal = (containers: readonly Claimant[]): string =>
+const removal = (containers: readonly ListedContainer[]): string =>
   `docker rm -f ${containers.map(({ name }) => name).join(' ')}`;
 
 function certain({ containers, by }: Odd, service: string, { project }: KnownInstance): ForeignContainers {
@@ -170,9 +172,9 @@ function disagreeing(
   { containers: all, by }: Odd,
   service: string,
   { project }: KnownInstance,
-  containers: readonly Claimant[],
+  containers: readonly ListedContainer[],
 ): ForeignContainers {
-  const keyOf = by === otherImage ? (each: Claimant) => repositoryOf(each) ?? '' : claimOf;
+  const keyOf = by === otherImage ? (each: ListedContainer) => repositoryOf(each) ?? '' : claimOf;
   // The majority only decides which command to suggest, because anyone can start more containers.
   const votes = Map.groupBy(containers, keyOf);
   const likely = all
@@ -189,7 +191,7 @@ const remake = (service: string): string =>
   `If all of them belong to this instance, recreate them from its files with {compose} up -d --no-deps --force-recreate ${service}. Then run {command} again.`;
 
 /** The containers of a project's directory, and of these the ones that were started from the same files as most. */
-export function agreeing<C extends Pick<Claimant, 'labels'>>(
+export function agreeing<C extends Pick<Container, 'labels'>>(
   containers: readonly C[],
   directory: string,
 ): C[] {

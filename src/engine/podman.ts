@@ -9,11 +9,6 @@ export const isPodman = ({ Components }: Record<string, unknown>): boolean =>
   String(object(list(Components)[0]).Name).startsWith('Podman');
 
 /** The answer to `GET /containers/<id>/json`, in the words of Docker's engine. */
-export function containerIn(engine: { isPodman: boolean }, body: Buffer): Json {
-  const raw = JSON.parse(body.toString()) as Json;
-  return engine.isPodman ? inDockersWords(raw) : raw;
-}
-
 export function inDockersWords(raw: Json): Json {
   const [config, host] = [object(raw.Config), object(raw.HostConfig)];
   const networks = Object.keys(object(object(raw.NetworkSettings).Networks));

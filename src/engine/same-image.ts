@@ -1,13 +1,9 @@
+import type { Container } from './container.ts';
 import { isAtLeast } from './http/api-version.ts';
 import { composeLabels } from './labels.ts';
 
-/** What a container is made of, as the engine tells it or a journal has it. */
-interface ImageInUse {
-  /** The local image's id, `sha256:…`: with the containerd store the digest of an index, with the others of a configuration. */
-  imageId: string;
-  /** The digest of its platform's manifest, which no attestation changes; null or missing if the engine does not report it. */
-  imageManifest?: string | null;
-}
+/** The image of a container, as the engine tells it or a journal has it; those of earlier versions have no manifest. */
+type ImageInUse = Pick<Container, 'imageId'> & Partial<Pick<Container, 'imageManifest'>>;
 
 /** A local image, as the engine tells of it or a journal has it. */
 export interface LocalImage {
@@ -45,7 +41,7 @@ export const runSameImage = (one: ImageInUse, { imageId, imageManifest }: ImageI
  * has made is told by its content alone: it notes the manifest's digest, but the id where `up` itself had to pull.
  */
 export const keepsContainer = (
-  container: ImageInUse & { labels: Readonly<Record<string, string>> },
+  container: ImageInUse & Pick<Container, 'labels'>,
   image: LocalImage | null | undefined,
 ): boolean =>
   runsImage(container, image) &&

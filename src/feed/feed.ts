@@ -30,7 +30,7 @@ export interface Feed {
 }
 
 /** A problem with the feed, as shown to users. */
-export interface FeedFailure {
+interface FeedFailure {
   /** Without a final period. */
   message: string;
   /** ISO 8601. */
@@ -53,7 +53,7 @@ export interface Judgement {
 }
 
 /** Callbacks of a feed. */
-export interface FeedHost {
+interface FeedHost {
   /** Called after each check that succeeded. */
   onCheck?: () => void;
   /** The channel that releases are offered from. Default `stable`. */

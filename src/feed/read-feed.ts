@@ -33,7 +33,7 @@ export interface FeedAnswer {
 }
 
 /** What a check goes by. */
-export interface CheckFacts {
+interface CheckFacts {
   /** Of the check before. */
   known: FeedAnswer | null;
   /** Further pages are read only while none of its releases was found. */

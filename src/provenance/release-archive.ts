@@ -2,7 +2,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { archiveHeader, blockSize, mostArchiveBytes, paddingOf } from '../core/files/archive-header.ts';
 
 /** Where the bytes of an entry are. */
-export interface ArchiveEntry {
+interface ArchiveEntry {
   offset: number;
   size: number;
 }

@@ -103,6 +103,12 @@ describe('the engine socket', () => {
   it.each<[string, (engine: EngineApi) => Promise<unknown>, status: number, code: EngineErrorCode]>([
     ['a name that is taken', (e) => e.createContainer({ name: 'x', Image: 'y' }), 409, 'conflict'],
     ['the removal of what runs', (e) => e.removeContainer('x'), 409, 'conflict'],
+    ['a start of none', (e) => e.startContainer('x'), 404, 'not-found'],
+    ['a new name for none', (e) => e.renameContainer('x', 'y'), 404, 'not-found'],
+    ['a new tag of none', (e) => e.tagImage('x', 'acme/svc:v1'), 404, 'not-found'],
+    ['a restart policy for none', (e) => e.setRestartPolicy('x', 'no'), 404, 'not-found'],
+    ['a network of none', (e) => e.connectNetwork('x', 'y', {}), 404, 'not-found'],
+    ['a file for none', (e) => e.putArchive('x', Buffer.from('tar')), 404, 'not-found'],
     ['a tag that is not there', (e) => e.inspectRemoteImage('x', null), 404, 'not-found'],
     ['the log of none', (e) => all(e.followLog('x', never)), 404, 'not-found'],
     ['a full disk', (e) => e.inspectContainer('x'), 500, 'refused'],
@@ -165,12 +171,15 @@ describe('the engine socket', () => {
     expect(lines).toEqual(['one']);
   });
 
-  it('fails a pull for an error in its stream', async () => {
-    const lines = ['{"status":"Pulling fs layer","id":"a"}', '{"error":"no space left on device"}'];
-    const engine = await socketThat((_, answer) => answer.end(lines.join('\r\n')));
-    const pull = engine.pullImage({ repository: 'acme/svc', ...wanted, login: null });
-    await expect(pull).rejects.toMatchObject({ message: 'no space left on device' });
-  });
+  it.each(['{"error":"no space left on device"}', '{"errorDetail":{"message":"no space left on device"}}'])(
+    'fails a pull for an error in its stream: %s',
+    async (error) => {
+      const lines = ['{"status":"Pulling fs layer","id":"a"}', error];
+      const engine = await socketThat((_, answer) => answer.end(lines.join('\r\n')));
+      const pull = engine.pullImage({ repository: 'acme/svc', ...wanted, login: null });
+      await expect(pull).rejects.toMatchObject({ message: 'no space left on device' });
+    },
+  );
 
   it('sends the registry credentials as base64url with padding', async () => {
     const seen: unknown[] = [];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { ListedContainer } from '../../src/engine/container.ts';
 import {
   agreeing,
-  type Claimant,
   claimFor,
   claimOf,
   findForeign,
@@ -22,8 +22,10 @@ interface Said {
 const one = (
   name: string,
   { directory = '/opt/svc', files = '/opt/svc/a.yaml', env, image, number, status = 'running' }: Said = {},
-): Claimant => ({
+): ListedContainer => ({
   id: name.padEnd(64, '0'),
+  imageId: '',
+  networkMode: '',
   name,
   status,
   imageReference: image ?? 'acme/svc:v1.0.0',
@@ -52,7 +54,7 @@ const killed = { ...byHand, claims: new Set([claimOf(app), journal]), isHalfRepl
 const serverGone = { ...killed, claims: new Set([journal]), serverId: 'f'.repeat(64) };
 
 describe('containers that belong to the instance', () => {
-  it.each<[string, Claimant[], KnownInstance]>([
+  it.each<[string, ListedContainer[], KnownInstance]>([
     ['one', [app], byHand],
     ['replicas', [app, one('app-2')], byHand],
     [
@@ -73,7 +75,7 @@ describe('containers that belong to the instance', () => {
 });
 
 describe('containers that may not belong to the instance', () => {
-  it.each<[string, Claimant[], KnownInstance, string[], string]>([
+  it.each<[string, ListedContainer[], KnownInstance, string[], string]>([
     [
       'by the directory',
       [app, one('app-9', { directory: '/srv/x' })],
@@ -137,7 +139,7 @@ describe('containers that may not belong to the instance', () => {
 });
 
 describe('containers of one service with one number', () => {
-  const numbered = (name: string, status: string): Claimant => {
+  const numbered = (name: string, status: string): ListedContainer => {
     const found = one(`app-${name}`, { number: '1', status });
     return { ...found, name };
   };

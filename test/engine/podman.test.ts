@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { readContainer, readListed } from '../../src/engine/container.ts';
 import type { Json } from '../../src/engine/json.ts';
 import { readTraces } from '../../src/engine/own-container.ts';
-import { containerIn, inDockersWords, isPodman, withPodmansOwn } from '../../src/engine/podman.ts';
+import { inDockersWords, isPodman, withPodmansOwn } from '../../src/engine/podman.ts';
+import { engineThat } from './api/http-engine.ts';
 
 const id = '63e37df2b694da04d9cb172cba83a8f5b28609fc0a1034acb680aec20421d992';
 const volume = '96a1ab005597cbe149f392bc37139c9167af2483bb0974ade808b6216eabdd19';
@@ -69,8 +70,9 @@ describe('a container reported by podman', () => {
     expect(readContainer(none).stopTimeout).toBe(10);
   });
 
-  it("is not changed if it comes from Docker's engine", () => {
-    expect(containerIn({ isPodman: false }, Buffer.from(JSON.stringify(told)))).toEqual(told);
+  it("is not changed if it comes from Docker's engine", async () => {
+    const engine = await engineThat((_, to) => void to.end(JSON.stringify(told)));
+    expect(await engine.inspectRaw(['x'])).toEqual([told]);
   });
 });
 

@@ -50,7 +50,7 @@ export function findPin(files: ProjectFiles, service: string): Pin {
     const names = variablesIn(template, layer.variables, [tagStart, tagStart + tag.text.length], where);
     if (names.length > 1) throw severalVariables(where, tag, names);
   }
-  const inImage: PinPlace = { kind: 'literal', file: file.path, line: image.line, description: where };
+  const inImage: PinPlace = { kind: 'literal', file: file.path, description: where };
   const place: PinPlace =
     reference.tag === null
       ? { ...inImage, kind: 'absent', description: `${where}, which has no tag` }
@@ -117,14 +117,12 @@ function tagPlace(files: ProjectFiles, service: string, image: PinPlace, main: S
   const { source, start, via, variable } = main;
   const file = fileOf(files, source);
   if (start < 0 || !file) return image;
-  const line = lineAt(file, start);
-  const here = `${nameOf(files, source)} line ${line}`;
-  const place = { file: source, line };
+  const here = `${nameOf(files, source)} line ${lineAt(file, start)}`;
   if (variable === undefined)
-    return { ...place, kind: 'literal', description: `image of ${service} in ${here}` };
+    return { kind: 'literal', file: source, description: `image of ${service} in ${here}` };
   return via === 'default'
-    ? { ...place, kind: 'default', variable, description: `the default of ${variable} in ${here}` }
-    : { ...place, kind: 'variable', variable, description: `${variable} in ${here}` };
+    ? { kind: 'default', file: source, variable, description: `the default of ${variable} in ${here}` }
+    : { kind: 'variable', file: source, variable, description: `${variable} in ${here}` };
 }
 
 /** The part of the tag that contains the version; a variable takes precedence over literal text. */
@@ -173,30 +171,40 @@ interface EffectiveImage {
 function effectiveImage(files: ProjectFiles, service: string): EffectiveImage {
   const layers = rootLayers(files);
   const found = search(files, layers, service, new Set());
-  if (found.image) return found.image;
-  if (found.away) throw found.away;
-  if (found.hasBuild) {
-    throw new UpdateError(
-      'built-from-source',
-      `${service} is built from source in ${list(files)} and has no image`,
-    );
+  if (found instanceof UpdateError) throw found;
+  switch (found) {
+    case 'build':
+      throw new UpdateError(
+        'built-from-source',
+        `${service} is built from source in ${list(files)} and has no image`,
+      );
+    case 'no-image':
+      throw new UpdateError('compose-invalid', `${service} has neither image nor build in ${list(files)}`);
+    case 'no-service': {
+      const included = reachOf(files).layers.filter(({ follows }) => follows);
+      const services = [...new Set(included.flatMap(({ file }) => file.services))];
+      throw new UpdateError('no-app', `there is no service ${service} in ${list(files)}`, {
+        advice: `The files define these services: ${services.sort().join(', ') || 'none'}. Use --service to select the services to update.`,
+      });
+    }
+    default:
+      return found;
   }
-  if (found.isThere) {
-    throw new UpdateError('compose-invalid', `${service} has neither image nor build in ${list(files)}`);
-  }
-  const included = reachOf(files).layers.filter(({ follows }) => follows);
-  const services = [...new Set(included.flatMap(({ file }) => file.services))];
-  throw new UpdateError('no-app', `there is no service ${service} in ${list(files)}`, {
-    advice: `The files define these services: ${services.sort().join(', ') || 'none'}. Use --service to select the services to update.`,
-  });
 }
 
-interface Found {
-  image?: EffectiveImage;
-  hasBuild: boolean;
-  isThere: boolean;
-  /** The image may be in a missing file. */
-  away?: UpdateError;
+/** The image of a service, the error for a missing file that may contain it, or what there is without an image. */
+type Found = EffectiveImage | UpdateError | 'build' | 'no-image' | 'no-service';
+
+const isImage = (found: Found): found is EffectiveImage =>
+  typeof found === 'object' && !(found instanceof UpdateError);
+
+/** The first of the two, unless the second one decides more. */
+function better(first: Found, second: Found): Found {
+  const rankOf = (found: Found) => {
+    if (isImage(found)) return 4;
+    return found instanceof UpdateError ? 3 : ['no-service', 'no-image', 'build'].indexOf(found);
+  };
+  return rankOf(second) > rankOf(first) ? second : first;
 }
 
 /** Searches the files from the highest to the lowest precedence. */
@@ -206,28 +214,25 @@ function search(
   service: string,
   seen: ReadonlySet<string>,
 ): Found {
-  const found: Found = { hasBuild: false, isThere: false };
+  let found: Found = 'no-service';
   for (const layer of layers.toReversed()) {
     const entry = layer.file.service(service);
-    if (entry) merge(found, { isThere: true, hasBuild: entry.hasBuild });
-    if (entry?.image) found.image = { layer, image: entry.image };
+    if (entry?.image) return { layer, image: entry.image };
+    if (entry) found = better(found, entry.hasBuild ? 'build' : 'no-image');
     // Compose 5.2 and later lay what the file says over what it includes, and look at `extends` last; an older one rejects a
     // service of both.
-    else merge(found, searchIncludes(files, layer, service, seen));
-    let isAway = false;
-    if (!found.image && entry?.extends) {
+    found = better(found, searchIncludes(files, layer, service, seen));
+    if (!isImage(found) && entry?.extends) {
       const { file, line } = entry.extends;
       const base = resolvedText(layer, entry.extends.service, placeOf(layer, line));
       const from = file === null ? layer : extendedLayer(files, layer, { path: file, line });
-      if (from instanceof UpdateError) found.away ??= from;
-      else {
-        const step = `${from.file.file.path}\n${base}`;
-        if (seen.has(step)) throw circular(layer, line, `circular extends: ${service} extends ${base}`);
-        merge(found, search(files, [from], base, new Set(seen).add(step)));
-      }
-      isAway = found.away !== undefined;
+      if (from instanceof UpdateError) return better(found, from);
+      const step = `${from.file.file.path}\n${base}`;
+      if (seen.has(step)) throw circular(layer, line, `circular extends: ${service} extends ${base}`);
+      found = better(found, search(files, [from], base, new Set(seen).add(step)));
+      if (found instanceof UpdateError) return found;
     }
-    if (found.image || isAway) break;
+    if (isImage(found)) return found;
   }
   return found;
 }
@@ -238,27 +243,20 @@ function searchIncludes(
   service: string,
   seen: ReadonlySet<string>,
 ): Found {
-  const found: Found = { hasBuild: false, isThere: false };
+  let found: Found = 'no-service';
   // Where two of them have the service, compose 5.2 and later take what the first one says.
   for (const include of layer.follows ? layer.file.includes : []) {
     const from: Layer[] = [];
     for (const one of includedLayers(files, layer, include)) {
-      if (one instanceof UpdateError) found.away ??= one;
+      if (one instanceof UpdateError) found = better(found, one);
       else from.push(one);
     }
     const step = `${layer.file.file.path}\n${layer.file.includes.indexOf(include)}`;
     if (seen.has(step)) throw circular(layer, include.paths[0]?.line ?? 1, 'circular include');
-    merge(found, search(files, from, service, new Set(seen).add(step)));
-    if (found.image) break;
+    found = better(found, search(files, from, service, new Set(seen).add(step)));
+    if (isImage(found)) break;
   }
   return found;
-}
-
-function merge(found: Found, other: Found): void {
-  found.hasBuild ||= other.hasBuild;
-  found.isThere ||= other.isThere;
-  if (other.image) found.image ??= other.image;
-  if (other.away) found.away ??= other.away;
 }
 
 const circular = (layer: Layer, line: number, problem: string): UpdateError =>

@@ -28,7 +28,6 @@ export interface PinPlace {
   kind: 'literal' | 'variable' | 'default' | 'absent' | 'stack';
   /** The path of the file. */
   file: string;
-  line: number;
   variable?: string;
   /** For people: `SVC_VERSION in .env line 4`, `image of app in compose.yaml line 3`. */
   description: string;

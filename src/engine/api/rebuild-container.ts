@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { hasStarted } from '../container.ts';
+import { hasStarted, namespaceModes, sharedContainer } from '../container.ts';
 import type { ContainerSpec } from '../engine-api.ts';
 import { takesAllNetworks } from '../http/api-version.ts';
 import { engineErrorIn, unless } from '../http/engine-error.ts';
@@ -91,14 +92,8 @@ async function findTwin(
   const its = await engine.inspectContainer(name);
   if (its === null) return null;
   if (its.id === id) return { id, started: true };
-  const labels = (config.Labels ?? {}) as Record<string, string>;
-  const same = runSameImage(its, image) && sameLabels(its.labels, labels);
+  const same = runSameImage(its, image) && isDeepStrictEqual(its.labels, config.Labels ?? {});
   return same ? { id: its.id, started: hasStarted(its) } : null;
-}
-
-function sameLabels(one: Record<string, string>, other: Record<string, string>): boolean {
-  const keys = Object.keys(one);
-  return keys.length === Object.keys(other).length && keys.every((key) => one[key] === other[key]);
 }
 
 /** Keeps the volumes: they are the old container's. */
@@ -117,9 +112,9 @@ export function withSuccessors(host: Json, successors: ReadonlyMap<string, strin
     return found?.[1] ?? id;
   };
   const changed: Json = { ...host };
-  for (const key of ['NetworkMode', 'PidMode', 'IpcMode'] as const) {
-    const [kind, id] = String(host[key] ?? '').split(':');
-    if (kind === 'container' && id !== undefined) changed[key] = `container:${successor(id)}`;
+  for (const key of namespaceModes) {
+    const id = sharedContainer(host[key]);
+    if (id !== null) changed[key] = `container:${successor(id)}`;
   }
   if (Array.isArray(host.VolumesFrom)) {
     changed.VolumesFrom = (host.VolumesFrom as string[]).map((from) => {

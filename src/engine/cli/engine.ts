@@ -14,7 +14,6 @@ import { type EngineAnswer, type EngineQuestion, type EngineStream, requestName 
 import { type EngineTarget, engineTarget } from '../http/target.ts';
 import { letThrough } from '../proxy-refusal.ts';
 import { loginFor, type RegistryLogin } from '../registry-login.ts';
-import { logTiming } from '../timing.ts';
 import { type CommandOptions, type CommandResult, runCommand } from './command.ts';
 import { withoutCancelled } from './compose-output.ts';
 
@@ -22,7 +21,7 @@ import { withoutCancelled } from './compose-output.ts';
 export type RemoteDigest = { digest: string } | 'none' | null;
 
 /** How to reach the engine: always by flags, never by variables that compose could pass on to a service. */
-export interface EngineAddress {
+interface EngineAddress {
   /** `unix:///var/run/docker.sock` */
   host: string;
   /** `--tlsverify …` where the engine is reached by TCP. */
@@ -81,6 +80,20 @@ const engineError = /error (?:response from daemon|from registry): .*/gi;
 
 /** A call that was cancelled because another one failed: what that one failed of decides. */
 const cancelledCall = /error during connect: [^\n]*?context canceled/g;
+
+/** Whether durations are logged: `SVC_UPDATER_TRACE=1`. */
+const isTraced = process.env.SVC_UPDATER_TRACE === '1';
+
+/**
+ * Says what has just ended, a child process or a request to the engine, and when it began: to standard error, beside the
+ * log, in milliseconds since the start of this process.
+ * @param beganAt by `performance.now()`
+ */
+function logTiming(what: string, beganAt: number, how: string): void {
+  if (!isTraced) return;
+  const [from, to] = [beganAt, performance.now()].map((ms) => ms.toFixed(0).padStart(6));
+  process.stderr.write(`trace ${from} – ${to} ms  ${what} (${how})\n`);
+}
 
 export function isConnectionLost(stderr: string): boolean {
   const said = withoutCancelled(stderr).replaceAll(cancelledCall, '');
@@ -169,11 +182,11 @@ export class Engine extends EngineApi {
         if (!(cause instanceof EngineError)) throw cause;
         if (cause.code !== 'unreachable' && cause.code !== 'not-an-engine') throw this.explain(cause);
         attempt += 1;
-        if (attempt > maxAttempts || repeat === 'never' || !this.#shared.hasAnswered) {
+        if (attempt > maxAttempts || !this.#shared.hasAnswered) {
           const message = `the engine does not answer (${name}): ${cause.message}`;
           throw new UpdateError('engine-unavailable', message, { cause });
         }
-        await this.#awaitReturn();
+        await this.#awaitReturn(cause);
       }
     }
   }
@@ -183,6 +196,19 @@ export class Engine extends EngineApi {
     const stream = await super.openStream(question, silenceMs);
     logTiming(requestName(question), beganAt, `status ${stream.status}`);
     return stream;
+  }
+
+  /** After an outage, the lines are read again: the log may explain why an update failed. */
+  override async readLastLines(...asked: Parameters<EngineApi['readLastLines']>): Promise<string[]> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await super.readLastLines(...asked);
+      } catch (error) {
+        const isLost = error instanceof EngineError && error.code === 'unreachable';
+        if (!isLost || attempt === maxAttempts || !this.#shared.hasAnswered) throw error;
+        await this.#awaitReturn(error);
+      }
+    }
   }
 
   protected override explain(cause: EngineError, purpose?: string): UpdateError {
@@ -266,11 +292,7 @@ export class Engine extends EngineApi {
     return this.#shared.shutdown.signal.aborted ? new Interrupted() : new Cancelled();
   }
 
-  async #run(
-    args: readonly string[],
-    options: CallOptions & { deadlineMs: number },
-    signal: AbortSignal | null = this.aborted,
-  ): Promise<CommandResult> {
+  async #run(args: readonly string[], options: CallOptions & { deadlineMs: number }): Promise<CommandResult> {
     const { host, tls, configDirectory } = this.address;
     const beganAt = performance.now();
     const isPlugin = args[0] === 'compose' && existsSync(composePlugin);
@@ -283,14 +305,17 @@ export class Engine extends EngineApi {
         ...(isPlugin && asPlugin),
         ...options.env,
       },
-      signal: signal ?? undefined,
+      signal: this.aborted,
     });
     logTiming(`docker ${args.join(' ')}`, beganAt, `exit code ${result.exitCode}`);
     return result;
   }
 
-  /** Waits until an engine that answered before answers again: it is restarted or upgraded now and then. */
-  async #awaitReturn(): Promise<void> {
+  /**
+   * Waits until an engine that answered before answers again: it is restarted or upgraded now and then.
+   * @param cause how the connection was lost
+   */
+  async #awaitReturn(cause?: EngineError): Promise<void> {
     const known = this.#shared;
     for (const end = performance.now() + awayMs; performance.now() < end; await sleep(500)) {
       const isBack = await this.answers(this.aborted);
@@ -304,10 +329,10 @@ export class Engine extends EngineApi {
       if (!isLong || !(await isSocketGone(this.address.host))) continue;
       const message =
         'the engine was restarted and has a new socket, but this container still has the old socket';
-      throw new UpdateError('engine-unavailable', message);
+      throw new UpdateError('engine-unavailable', message, { cause });
     }
     const message = `the engine stopped answering and did not return within ${awayMs / 1000} s`;
-    throw new UpdateError('engine-unavailable', message);
+    throw new UpdateError('engine-unavailable', message, { cause });
   }
 
   /** Any answer ends an outage, also if the call that waited for it was cancelled: the next outage is logged again. */

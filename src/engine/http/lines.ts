@@ -107,7 +107,7 @@ export async function* logText(chunks: AsyncIterable<Buffer>): AsyncGenerator<Bu
   if (isFramed === null && rest.length > 0) yield rest;
   else if (left > 0 || rest.length > 0)
     throw new EngineError('unreachable', 'the log ends in the middle of a frame');
-  if (error.length > 0) throw new EngineError('unreachable', error.toString().trim());
+  if (error.length > 0) throw new EngineError('refused', error.toString().trim());
 }
 
 const couldBeHead = (bytes: Buffer): boolean =>

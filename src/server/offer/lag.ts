@@ -65,8 +65,8 @@ export class LagWatch {
     const { to, outcome, endedAt } = run;
     if (!mayLag(run) || to === null || !isAhead(to, this.#settings.version)) return null;
     try {
-      const home = await this.#home();
-      const { imageReference: reference, imageId } = home;
+      const { container } = await this.#home();
+      const { imageReference: reference, imageId } = container;
       const { repository, tag } = parseReference(reference) ?? {};
       // A release tag cannot lag.
       if (repository === undefined || parseTag(tag ?? 'latest').kind === 'release') return null;
@@ -79,7 +79,7 @@ export class LagWatch {
         isRecent ? this.#remoteDigest({ repository, reference }).catch(() => null) : null,
       ]);
       // If a tag was published again with the same content, it has another digest and the run replaced nothing.
-      const images = [image, runsImage(home, named) ? named : null];
+      const images = [image, runsImage(container, named) ? named : null];
       const digests = images
         .flatMap((each) => each?.digests ?? [])
         .map((digest) => digest.slice(digest.indexOf('@') + 1));

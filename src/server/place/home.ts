@@ -9,8 +9,8 @@ import { manualCommands } from './manual-commands.ts';
 
 /** Where the server lives: its compose project, and the host's paths of what an updater needs. */
 export interface Home {
-  /** The server's own container. */
-  containerId: string;
+  /** The server's own container, as the engine reported it when it was found: its id and its image do not change. */
+  container: Container;
   project: string;
   /** The compose directory on the host, as compose was started with it. */
   directory: string;
@@ -24,10 +24,6 @@ export interface Home {
   directories: readonly string[];
   /** The file with logins of registries on the host; null where the server has none. */
   credentials: string | null;
-  /** What the server's container was created from, and the image that came to. */
-  imageReference: string;
-  imageId: string;
-  imageManifest: string | null;
   /** The commands that update the instance by hand. */
   manual: readonly string[];
   /** Where something is mounted in the server's container that outlives it. */
@@ -56,7 +52,7 @@ export function readHome(own: Container, settings: Settings, realSocket: string)
   );
   const { registryCredentials } = settings;
   return {
-    containerId: own.id,
+    container: own,
     project,
     directory,
     claim: claimOf(own),
@@ -64,9 +60,6 @@ export function readHome(own: Container, settings: Settings, realSocket: string)
     socket: socketOnHost(paths, settings, realSocket, manual),
     directories: outermost([directory, ...listed, ...settings.directories]),
     credentials: registryCredentials === null ? null : paths.toHost(registryCredentials),
-    imageReference: own.imageReference,
-    imageId: own.imageId,
-    imageManifest: own.imageManifest,
     manual,
     mounted: own.mounts.flatMap(({ type, destination }) =>
       type === 'bind' || type === 'volume' ? [destination] : [],

@@ -4,12 +4,9 @@ import { shellWord } from '../../core/progress/advice.ts';
 import { composeCommand, upCommand } from '../../core/progress/compose-command.ts';
 import { parseTag } from '../../core/release/tag.ts';
 import { isJoinedBy } from '../../engine/api/project-containers.ts';
-import type { Container } from '../../engine/container.ts';
-import { serviceOf } from '../../engine/container.ts';
+import { type ListedContainer, serviceOf } from '../../engine/container.ts';
 import { composeLabels, swarmLabels } from '../../engine/labels.ts';
 import type { Settings } from '../contract/options.ts';
-
-type Labelled = Pick<Container, 'name' | 'labels' | 'imageReference'>;
 
 /** The commands where nothing is known of how compose was started. */
 const anyCompose = ['docker compose pull', 'docker compose up -d'];
@@ -19,7 +16,7 @@ const anyCompose = ['docker compose pull', 'docker compose up -d'];
  * the compose file where they do not go there by themselves.
  * @param own the server's container; null where there is none, or none that can be seen
  */
-export function manualCommands(own: Labelled | null): string[] {
+export function manualCommands(own: ListedContainer | null): string[] {
   if (own === null) return anyCompose;
   const swarmService = own.labels[swarmLabels.service];
   if (swarmService) return [swarmCommand(own, swarmService)];
@@ -38,7 +35,7 @@ const socketPath = '/var/run/docker.sock';
  * @param workers the other services of the stack that follow its releases, by their whole names
  */
 export function stackCommands(
-  own: Labelled,
+  own: ListedContainer,
   { product, containerName, updaterImage, app, workers: named }: StackSettings,
   workers: readonly string[],
 ): string[] {
@@ -66,20 +63,20 @@ export function stackCommands(
  * Swarm keeps the digest of a tag, and asks for it again only when it is told an image. In place of a release's tag, the
  * reader puts in the next release.
  */
-function swarmCommand(own: Labelled, service: string): string {
+function swarmCommand(own: ListedContainer, service: string): string {
   const { repository, tag, isPinned } = pinOf(own);
   const image = `${repository}:${isPinned ? 'vX.Y.Z' : (tag ?? 'latest')}`;
   return `docker service update --image ${shellWord(image)} ${shellWord(service)}`;
 }
 
-function pinOf({ imageReference }: Labelled) {
+function pinOf({ imageReference }: ListedContainer) {
   const unparsed = { repository: imageReference, tag: null, digest: null };
   const { repository, tag, digest } = parseReference(imageReference) ?? unparsed;
   return { repository, tag, isPinned: tag === null ? digest !== null : parseTag(tag).kind === 'release' };
 }
 
 /** How compose was started, as the labels say. */
-function startedProject(own: Labelled) {
+function startedProject(own: ListedContainer) {
   const { labels } = own;
   const [name, directory] = [labels[composeLabels.project], labels[composeLabels.directory]];
   if (!name || !directory) return null;

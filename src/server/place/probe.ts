@@ -19,7 +19,7 @@ export async function checkMounts(
   home: Home,
   { name }: Pick<Product, 'name'> = svc,
 ): Promise<void> {
-  const image = await engine.inspectImage(home.imageId);
+  const image = await engine.inspectImage(home.container.imageId);
   if (image === null) return;
   // What an earlier try has left goes first: where nothing can be removed, nothing more is made.
   for (const { id } of await engine.listContainers({ label: [`${probeLabel}=${home.project}`] }))
@@ -31,7 +31,7 @@ export async function checkMounts(
   try {
     const id = await engine.createContainer({
       name: `${name}-updater-probe-${crypto.randomUUID()}`,
-      Image: home.imageId,
+      Image: home.container.imageId,
       Cmd: ['never-started'],
       Labels: { ...Object.fromEntries(inherited.map((name) => [name, ''])), [probeLabel]: home.project },
       HostConfig: { Mounts: updaterMounts(home), NetworkMode: 'none' },

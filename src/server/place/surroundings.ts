@@ -83,7 +83,7 @@ export class SurroundingsCache {
   }
 
   /** Why the containers of the project block an update; null if all belong to the instance. */
-  async #foreignReason({ containerId, project, directory, claim, service }: Home): Promise<Reason | null> {
+  async #foreignReason({ container: own, project, directory, claim, service }: Home): Promise<Reason | null> {
     const listed = await this.#engine.listContainers({ label: [`${composeLabels.project}=${project}`] });
     const containers = listed.filter(
       (each) =>
@@ -97,7 +97,7 @@ export class SurroundingsCache {
       directory,
       app: this.#settings.app ?? service,
       claims: new Set([claim]),
-      serverId: containerId,
+      serverId: own.id,
       isHalfReplaced: false,
     });
     return (

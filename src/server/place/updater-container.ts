@@ -73,7 +73,7 @@ export function updaterContainer(
     // The container has no network, and the server notifies people of its runs.
     SVC_UPDATER_NOTIFY: 'none',
     // This id identifies the instance. Labels of other containers are not trusted.
-    SVC_UPDATER_CONTAINER: home.containerId,
+    SVC_UPDATER_CONTAINER: home.container.id,
   };
   return {
     name: containerName,

@@ -15,7 +15,7 @@ export class BootRegistry {
 
   /** This boot. The container is empty until it has been found; before that no run is accepted. */
   get own(): ServerBoot {
-    return { container: this.#context.place.home?.containerId ?? '', word: this.#word };
+    return { container: this.#context.place.home?.container.id ?? '', word: this.#word };
   }
 
   /** Registers this boot for the other servers, once. @throws HostFailure */

@@ -25,7 +25,7 @@ export interface MountSurroundings {
 /** A mount to save, before its content has been checked. */
 export type Unseen = Pick<SavedMount, 'service' | 'where' | 'volume' | 'path' | 'subpath' | 'excluded'>;
 
-export interface Chosen {
+interface Chosen {
   mounts: readonly Unseen[];
   /** Writable mounts that are not data, with the reason: `app:/tmp (in memory)`. */
   notSaved: readonly string[];

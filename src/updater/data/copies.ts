@@ -187,12 +187,9 @@ export async function checkCopies(doors: DataDoors, place: PointPlace, point: Po
   );
 }
 
-/** Looks at the mounts as they are now, in their order. @throws UpdateError with that code */
-export async function lookAt(
-  doors: DataDoors,
-  mounts: readonly SavedMount[],
-  code: ErrorCode,
-): Promise<Look[]> {
+/** Looks at the mounts as they are now, in their order. @throws UpdateError modified-since */
+async function lookAt(doors: DataDoors, mounts: readonly SavedMount[]): Promise<Look[]> {
+  const code = 'modified-since';
   await requireVolumes(doors, mounts, code);
   const looks: Look[] = [];
   for (const share of sharesOf({ directory: '/', isElsewhere: false }, mounts))
@@ -205,7 +202,7 @@ export async function lookAt(
  * @throws UpdateError no-space, modified-since
  */
 export async function checkRoom(doors: DataDoors, { mounts }: Point): Promise<void> {
-  const looks = await lookAt(doors, mounts, 'modified-since');
+  const looks = await lookAt(doors, mounts);
   const disks = Map.groupBy(looks.entries(), ([, { device }]) => device);
   for (const [, own] of disks) {
     const needed = own.reduce((sum, [at, now]) => sum + (mounts[at]?.bytes ?? 0) - now.bytes, 0);

@@ -32,7 +32,7 @@ export interface DataFacts {
 }
 
 /** A service, a mount or a database host that has to be declared. */
-export interface Undecided {
+interface Undecided {
   /** For the settings file: the service, the mount or the host. */
   key: string;
   sentence: string;

@@ -4,7 +4,7 @@
 import { isIPv6 } from 'node:net';
 import { type Container, serviceOf } from '../../engine/container.ts';
 
-export interface OutsideDatabase {
+interface OutsideDatabase {
   host: string;
   service: string;
   variable: string;

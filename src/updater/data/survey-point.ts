@@ -28,7 +28,7 @@ export interface PlannedPoint extends Pick<Point, 'services' | 'inMemory' | 'mou
 /** Minimum and maximum in seconds. Equal if they are based on the last restore point. */
 export type Estimate = readonly [least: number, most: number];
 
-export interface PointFacts {
+interface PointFacts {
   doors: DataDoors;
   around: MountSurroundings;
   updated: readonly string[];

@@ -58,7 +58,7 @@ function pinOf(service: SwarmService): Pin {
     const description = `image of ${shortName(stack ?? '', service)} in the stack file`;
     return {
       ...{ service: name, reference, referenceText, tag: parsePinTag(reference.tag) },
-      place: { kind: 'stack', file: '', line: 0, description },
+      place: { kind: 'stack', file: '', description },
       resolved: trace(referenceText, '', -1, { via: 'text' }),
     };
   }

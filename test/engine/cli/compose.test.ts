@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Compose } from '../../../src/engine/cli/compose.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
+import { startPlainEngine } from '../api/http-engine.ts';
 
 let directory = '';
 beforeEach(async () => {
@@ -36,6 +37,20 @@ it('reads the values of env files to mask them', async () => {
   const { compose } = await composeThat(model('{"environment":{"A":"1"}}'), missing);
   expect((await compose.config()).services).toEqual({ app: { environment: { A: '1' } } });
   expect(await asked()).toHaveLength(1);
+});
+
+it.each([
+  ['a command', true, 2],
+  ['no command that must run only once', false, 1],
+])('repeats %s after a lost connection', async (_, repeatable, count) => {
+  const lost = 'echo "error during connect: EOF" >&2; exit 1';
+  await composeThat(`[ $(wc -l <${directory}/asked) -gt 1 ] || { ${lost}; }`, 'true');
+  const host = await startPlainEngine((_, to) => void to.end('{}'));
+  const engine = new Engine({ host, tls: [], configDirectory: directory }, { home: '/' });
+  await engine.getInfo();
+  const { exitCode } = await engine.call(['stack', 'ls'], { repeatable });
+  expect(exitCode).toBe(repeatable ? 0 : 1);
+  expect(await asked()).toHaveLength(count);
 });
 
 it('ignores them if compose 5 cannot read an env file', async () => {

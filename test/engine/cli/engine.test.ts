@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Cancelled } from '../../../src/core/progress/stops.ts';
 import { takeBlueprints } from '../../../src/engine/api/blueprint.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
@@ -13,6 +13,7 @@ import type { CallOptions } from '../../../src/engine/engine-api.ts';
 import { engineTarget } from '../../../src/engine/http/target.ts';
 import { tar } from '../../rig/tar.ts';
 import { listen, startEngine, startPlainEngine } from '../api/http-engine.ts';
+import { frame } from '../raw-engine.ts';
 import { selfSigned } from '../self-signed.ts';
 
 let directory: string;
@@ -210,6 +211,62 @@ describe('the engine', () => {
     expect(probes()).toBe(message === null ? 1 : 0);
   });
 
+  it.each<[what: string, (engine: Engine) => Promise<unknown>]>([
+    ['a creation', (engine) => engine.createContainer({ Image: 'x' })],
+    ['a start', (engine) => engine.startContainer('x')],
+    ['a removal', (engine) => engine.removeContainer('x')],
+    ['a new name', (engine) => engine.renameContainer('x', 'y')],
+    ['a new tag', (engine) => engine.tagImage('x', 'y:z')],
+    ['a question to a registry', (engine) => engine.inspectRemoteImage('x', null)],
+  ])('does not repeat %s that the engine has rejected', async (_, send) => {
+    let requests = 0;
+    const { host } = await startCounted((_from, to) => {
+      requests += 1;
+      to.writeHead(500).end('{"message":"busy"}');
+    });
+    await expect(send(engineAt(host))).rejects.toMatchObject({ code: 'engine-unavailable' });
+    expect(requests).toBe(1);
+  });
+
+  it('gives up if the connection is lost each time', async () => {
+    let isAway = false;
+    let lost = 0;
+    const { host } = await startCounted((from, to) => {
+      if (!isAway) return void to.end('{}');
+      lost += 1;
+      from.socket.destroy();
+    });
+    const engine = engineAt(host);
+    await get(engine);
+    isAway = true;
+    await expect(engine.renameContainer('x', 'y')).rejects.toMatchObject({ code: 'engine-unavailable' });
+    expect(lost).toBe(3);
+  });
+
+  it.each<[seconds: number, call: string, (engine: Engine) => Promise<unknown>]>([
+    [30, 'GET /containers/json', (engine) => engine.listContainers({})],
+    [30, 'POST /containers/create', (engine) => engine.createContainer({ Image: 'x' })],
+    [30, 'DELETE /containers/x', (engine) => engine.removeContainer('x')],
+    [900, 'POST /containers/x/start', (engine) => engine.startContainer('x')],
+    [15, 'GET /distribution/x/json', (engine) => engine.inspectRemoteImage('x', null)],
+    [300, 'DELETE /images/x', (engine) => engine.removeImage('x')],
+  ])('waits at most %s s for %s', async (seconds, call, send) => {
+    const asked = Promise.withResolvers<void>();
+    const host = await startPlainEngine(() => asked.resolve());
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    let error: unknown = null;
+    const sent = send(engineAt(host)).catch((cause: unknown) => {
+      error = cause;
+    });
+    await asked.promise;
+    await vi.advanceTimersByTimeAsync(seconds * 1000 - 2000);
+    expect(error).toBeNull();
+    await vi.advanceTimersByTimeAsync(3000);
+    expect(error).toMatchObject({ message: `the engine did not answer within ${seconds} s (${call})` });
+    await sent;
+  });
+
   it('logs a second outage after a cancelled call waited for the first one', async () => {
     let isAway = false;
     const host = await startEngine((from, to) => {
@@ -238,6 +295,42 @@ describe('the engine', () => {
       'the engine answers again; continuing',
     ];
     expect(log).toEqual([away, back, away, back]);
+  });
+});
+
+describe('the last lines of a log', () => {
+  it('are read again after a short outage', async () => {
+    let [logs, failingProbes] = [0, 0];
+    const host = await startEngine((from, to) => {
+      const isLog = from.url?.includes('/logs') === true;
+      if (isLog && ++logs === 1) failingProbes = 1;
+      if (isLog ? logs === 1 : failingProbes-- > 0) from.socket.destroy();
+      else to.end(isLog ? frame('one\n') : '{}');
+    });
+    const log: string[] = [];
+    const address = { host, tls: [], configDirectory: directory };
+    const engine = new Engine(address, { home: '/', onAway: (line) => log.push(line) });
+    await get(engine);
+    const last = { count: 5, signal: engine.aborted };
+    expect(await engine.readLastLines('readLog', 'x', last)).toEqual(['one']);
+    expect([logs, log.length]).toEqual([2, 2]);
+  });
+
+  it.each([
+    ['an error of the engine', { status: 500, body: '{"message":"no such log"}' }, 'no such log'],
+    ['an error within the log', { status: 200, body: frame('the log is damaged', 3) }, 'the log is damaged'],
+  ])('are not read again after %s', async (_, { status, body }, message) => {
+    let logs = 0;
+    const host = await startPlainEngine((from, to) => {
+      const isLog = from.url?.includes('/logs') === true;
+      if (isLog) logs += 1;
+      to.writeHead(isLog ? status : 200).end(isLog ? body : '{}');
+    });
+    const engine = engineAt(host);
+    await get(engine);
+    const read = engine.readLastLines('readLog', 'x', { count: 5, signal: engine.aborted });
+    await expect(read).rejects.toMatchObject({ name: 'EngineError', message });
+    expect(logs).toBe(1);
   });
 });
 

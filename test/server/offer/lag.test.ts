@@ -3,7 +3,7 @@ import { readOptions } from '../../../src/server/contract/options.ts';
 import { LagWatch } from '../../../src/server/offer/lag.ts';
 import { freshRun } from '../../../src/server/run/run-record.ts';
 import type { Run } from '../../../src/wire/status.ts';
-import { plainOptions } from '../place/details.ts';
+import { details, plainOptions } from '../place/details.ts';
 import { startAsked } from '../place/engine.ts';
 import { homeOf } from '../place/home-of.ts';
 
@@ -36,7 +36,9 @@ async function lagWhere(
     const image = images[call.slice('GET /images/'.length, -'/json'.length)];
     return image === undefined ? undefined : { body: image };
   });
-  const own = homeOf({ imageReference, imageId: 'sha256:first', imageManifest: 'sha256:content' });
+  const own = homeOf({
+    container: details({}, { imageReference, imageId: 'sha256:first', imageManifest: 'sha256:content' }),
+  });
   const watch = new LagWatch(engine, readOptions(plainOptions), async () => own);
   const before = await watch.after(after);
   hasLooked = true;

@@ -1,8 +1,9 @@
 import type { Home } from '../../../src/server/place/home.ts';
+import { details } from './details.ts';
 
 /** A server's place, of which a test names what it is about. */
 export const homeOf = (changes: Partial<Home> = {}): Home => ({
-  containerId: 'c'.repeat(64),
+  container: details({ Image: 'sha256:1', Config: { Image: 'acme/svc:v1.4.2' } }),
   project: 'svc',
   directory: '/opt/svc',
   claim: '/opt/svc\n/opt/svc/compose.yaml\n',
@@ -10,9 +11,6 @@ export const homeOf = (changes: Partial<Home> = {}): Home => ({
   socket: '/run/docker.sock',
   directories: ['/opt/svc', '/etc/svc'],
   credentials: '/root/.docker/config.json',
-  imageReference: 'acme/svc:v1.4.2',
-  imageId: 'sha256:1',
-  imageManifest: null,
   manual: [],
   mounted: [],
   ...changes,

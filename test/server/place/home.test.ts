@@ -35,7 +35,7 @@ function home(
 describe('readHome', () => {
   it('reads everything that the updater needs from labels and mounts', () => {
     expect(home({})).toEqual({
-      containerId: expect.any(String),
+      container: expect.objectContaining({ imageReference: 'acme/svc:latest', imageId: 'sha256:1234' }),
       project: 'svc',
       directory: '/opt/svc',
       claim: expect.stringMatching(/^\/opt\/svc\n/),
@@ -43,9 +43,6 @@ describe('readHome', () => {
       socket: '/run/docker.sock',
       directories: ['/opt/svc'],
       credentials: null,
-      imageReference: 'acme/svc:latest',
-      imageId: 'sha256:1234',
-      imageManifest: null,
       manual: ['cd /opt/svc', 'docker compose -p svc pull', 'docker compose -p svc up -d'],
       mounted: ['/var/run/docker.sock'],
     });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { svc } from '../../../src/core/progress/product.ts';
+import { readListed } from '../../../src/engine/container.ts';
 import { composeLabels, swarmLabels } from '../../../src/engine/labels.ts';
 import { manualCommands, stackCommands } from '../../../src/server/place/manual-commands.ts';
 
 const started = (files: string, more: Record<string, string> = {}) => ({
-  name: 'svc-app-1',
-  imageReference: 'acme/svc:v1.4.2',
+  ...readListed({ Id: 'c'.repeat(64), Names: ['/svc-app-1'], Image: 'acme/svc:v1.4.2' }),
   labels: {
     [composeLabels.project]: 'svc',
     [composeLabels.directory]: '/opt/svc',
@@ -14,8 +14,7 @@ const started = (files: string, more: Record<string, string> = {}) => ({
   },
 });
 const task = (imageReference: string) => ({
-  name: 'svc_app.1.x',
-  imageReference,
+  ...readListed({ Id: 'c'.repeat(64), Names: ['/svc_app.1.x'], Image: imageReference }),
   labels: { [swarmLabels.service]: 'svc_app', [swarmLabels.stack]: 'svc' },
 });
 
@@ -88,7 +87,7 @@ describe('manualCommands', () => {
     ]);
   });
 
-  it.each([null, { name: 'svc', imageReference: 'acme/svc', labels: {} }])(
+  it.each([null, readListed({ Id: 'c'.repeat(64), Names: ['/svc'], Image: 'acme/svc' })])(
     'are the usual ones for %j',
     (own) => {
       expect(manualCommands(own)).toEqual(['docker compose pull', 'docker compose up -d']);

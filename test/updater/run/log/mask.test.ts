@@ -97,6 +97,7 @@ describe('createMask', () => {
     ],
     ['a short value in base64', { TOKEN: 'hunt' }, 'aHVudA==', '***=='],
     ['a value behind two letters in base64', { A: 'longvalue' }, btoa('us:longvalue'), 'dXM6***'],
+    ['a value behind three letters in base64', { A: 'longvalue' }, btoa('usr:longvalue'), 'dXNyOm***Q=='],
     [
       'a value between others in base64',
       { A: 'longvalue' },

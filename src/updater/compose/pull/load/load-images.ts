@@ -50,8 +50,7 @@ export async function loadImages(
       if (images.size === 0) return new Set();
       await requireUnchanged(archive, expected.files, teller(context.log, from, 'read', sizeOf(archive)));
     } catch (cause) {
-      if (cause instanceof UpdateError) throw cause;
-      throw new UpdateError('not-proven', `${from}: ${(cause as Error).message}`, { cause });
+      throw cause instanceof UpdateError ? cause : archiveError(from, cause);
     }
     await send(context, archive, images, loading);
     return new Set(images.keys());
@@ -69,7 +68,8 @@ async function send(
   const names = [...images.keys()].join(', ');
   const parts = [...new Set([...images.values()].flatMap((image) => image.parts))];
   const bytes = parts.reduce((sum, part) => sum + sizeOfPart(archive, part), 0);
-  const input = Readable.from(tarOf(archive, images, parts, teller(log, from, 'loaded', bytes)), {
+  const readable = { ...archive, stream: (name: string) => streamOf(archive, name, from) };
+  const input = Readable.from(tarOf(readable, images, parts, teller(log, from, 'loaded', bytes)), {
     objectMode: false,
   });
   const late = AbortSignal.timeout(Math.max(1, Math.ceil(deadline - performance.now())));
@@ -84,6 +84,8 @@ async function send(
   }
   if (engine.aborted.aborted) throw engine.abortion;
   if (late.aborted) throw new UpdateError('pull-timeout', `loading ${names} took longer than allowed`);
+  // The engine, too, fails without the rest of the archive.
+  if (input.errored instanceof UpdateError) throw input.errored;
   if (failure !== undefined) {
     if (!(failure instanceof EngineError)) throw failure;
     const { message, status } = failure;
@@ -96,6 +98,18 @@ async function send(
     );
   }
   log.progress(100, `loaded ${names} from ${basename(from)}`);
+}
+
+const archiveError = (from: string, cause: unknown): UpdateError =>
+  new UpdateError('not-proven', `${from}: ${(cause as Error).message}`, { cause });
+
+/** @throws UpdateError not-proven */
+async function* streamOf(archive: ReleaseArchive, name: string, from: string): AsyncGenerator<Buffer> {
+  try {
+    yield* archive.stream(name);
+  } catch (cause) {
+    throw archiveError(from, cause);
+  }
 }
 
 /**
