@@ -328,7 +328,7 @@ it.each<
   ],
   [
     'that the server has no record of the run',
-    [status(), on('recreate'), { kind: 'run-unknown' }],
+    [status(), on('recreate'), { kind: 'unknown' }],
     [
       /^v1\.4\.2 is running but has no record of the update that started at \d\d:\d\d$/,
       'docker logs svc-updater',
