@@ -12,7 +12,6 @@ import type { ReleaseFile } from '../../provenance/release-file.ts';
 import type { UpToDateCode } from '../../wire/codes.ts';
 import type {
   NextRelease,
-  OfferedSetting,
   PublishedRelease,
   Reason,
   Run,
@@ -44,11 +43,9 @@ export interface OfferFacts {
   withHeld: readonly Release[] | null;
 }
 
-/** Either a next release, or why there is none. */
-export type Offer = {
-  /** The newest release of the channel. */
-  latest: Release | null;
-} & ({ next: Release; upToDate: null } | { next: null; upToDate: UpToDate });
+/** The available release, or why there is none, as the status contains it. Notes are left out, because they may be long. */
+export type Offer = Pick<Status, 'latest' | 'updateAvailable' | 'skipped'> &
+  ({ next: NextRelease; upToDate: null } | { next: null; upToDate: UpToDate });
 
 /** The target of an update. */
 export interface Destination {
@@ -60,23 +57,30 @@ export interface Destination {
   proof?: ReleaseFile | undefined;
 }
 
-/** Decides which release is available (docs/contract.md 8.5, 8.17 and 8.40). */
-export function offer(known: OfferFacts): Offer {
-  const offered = offerAmong(known);
+/** Chooses the available release (docs/contract.md 8.5, 8.17 and 8.40). Its new settings are not filled in. */
+export function chooseOffer(known: OfferFacts): Offer {
+  const offered = chooseAmong(known);
   const { withHeld, word } = known;
-  if (offered.next || !withHeld || !offerAmong({ ...known, releases: withHeld }).next) return offered;
+  if (offered.next || !withHeld || !chooseAmong({ ...known, releases: withHeld }).next) return offered;
   const { version, percent = 0 } = word.held ?? {};
   const message = `${version} is being rolled out to ${percent} % of all instances, and not yet to this one; check again to install it now`;
   return { ...offered, next: null, upToDate: { code: 'rolling-out', message } };
 }
 
-function offerAmong(known: OfferFacts): Offer {
-  const { version, channel, releases, checkedAt, lag, lastRun } = known;
+function chooseAmong(known: OfferFacts): Offer {
+  const { version, channel, releases, checkedAt, lag, lastRun, skipped } = known;
   const latest = releases === null ? null : newestOn(channel, releases);
+  // A newer release ends the skip.
+  const isSkipped = latest !== null && latest.version === skipped?.version;
+  const shown = {
+    latest: latest && published({ ...latest, notes: null }),
+    skipped: isSkipped ? skipped : null,
+  };
   const none = (code: UpToDateCode, message: string): Offer => ({
-    latest,
+    ...shown,
     next: null,
     upToDate: { code, message },
+    updateAvailable: false,
   });
   if (releases === null) return none('off', 'no releases are known because the release feed is disabled');
   if (checkedAt === null)
@@ -101,7 +105,19 @@ function offerAmong(known: OfferFacts): Offer {
   }
   if (lag?.version === next.version)
     return none('tag-lags', `${lag.version} is published, but ${lag.reference} does not point to it yet`);
-  return { latest, next, upToDate: null };
+  return {
+    ...shown,
+    next: {
+      version: next.version,
+      major: isMajorChange(version, next.version),
+      downloaded: null,
+      estimatedSeconds: null,
+      upgradePath: pathTo(latest.version, known),
+      settings: [],
+    },
+    upToDate: null,
+    updateAvailable: !isSkipped,
+  };
 }
 
 type StepFacts = Pick<OfferFacts, 'version' | 'lastRun'> & { releases: readonly Release[] };
@@ -134,37 +150,6 @@ function reachable(goal: Release, { version, releases }: StepFacts): Release | n
     compareVersions(release.version, goal.version) <= 0 && isAhead(release.version, version);
   return releasesOn('stable', releases).find((release) => isOnTheWay(release) && isMet(release)) ?? null;
 }
-
-/** The status fields of an offer, without notes, which may be long. */
-export function offerFields(
-  { latest, next, upToDate }: Offer,
-  known: OfferFacts,
-  settings: OfferedSetting[] = [],
-): Pick<Status, 'latest' | 'next' | 'upToDate' | 'updateAvailable' | 'skipped'> {
-  const { version, skipped } = known;
-  // A newer release ends the skip.
-  const isSkipped = latest !== null && latest.version === skipped?.version;
-  return {
-    latest: latest && published({ ...latest, notes: null }),
-    next: next && {
-      version: next.version,
-      major: isMajorChange(version, next.version),
-      downloaded: null,
-      estimatedSeconds: null,
-      upgradePath: latest === null ? [] : pathTo(latest.version, known),
-      settings,
-    },
-    upToDate,
-    updateAvailable: next !== null && !isSkipped,
-    skipped: isSkipped ? skipped : null,
-  };
-}
-
-/** The available release, for automatic updates. */
-export type Offered = Pick<NextRelease, 'version' | 'major' | 'settings'> & {
-  publishedAt: string | null;
-  isSkipped: boolean;
-};
 
 const mostReleases = 20;
 
@@ -204,7 +189,7 @@ const published = ({ version, url, notes, publishedAt }: Release): PublishedRele
  */
 export function destinationOf(named: string | null, known: OfferFacts): Destination | { upToDate: string } {
   if (named === null) {
-    const { next, upToDate } = offer(known);
+    const { next, upToDate } = chooseOffer(known);
     return next === null ? { upToDate: upToDate.message } : { to: next.version };
   }
   if (named === 'canary') return { to: newestOn('canary', known.releases ?? [])?.version ?? named };
@@ -223,7 +208,7 @@ export function destinationOf(named: string | null, known: OfferFacts): Destinat
 
 /** The first step of the upgrade path to the given version, otherwise to the newest release. */
 export function firstStepTo(named: string | null, known: OfferFacts): Destination | { upToDate: string } {
-  const goal = named === null ? offer(known).latest?.version : named;
+  const goal = named === null ? chooseOffer(known).latest?.version : named;
   const path = goal === undefined ? [] : pathTo(goal, known);
   const [first] = path;
   if (first === undefined || path.at(-1) !== goal) {

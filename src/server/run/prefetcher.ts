@@ -95,8 +95,8 @@ export class Prefetcher implements RepeatedCheck {
   async #offered(): Promise<PrefetchFacts['offered']> {
     const { history, offers } = this.#parts;
     const [last = null] = await history.all();
-    const { known, fields } = await offers.now(last);
-    const { next, updateAvailable } = fields;
+    const { known, offer } = await offers.now(last);
+    const { next, updateAvailable } = offer;
     if (known.checkedAt === null || (next !== null && !updateAvailable)) return null;
     const found = next && verifiedDestination({ to: next.version }, known);
     const release = found === null || 'reason' in found ? null : found;

@@ -1,12 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Channel, Release } from '../../../src/core/release/channel.ts';
-import {
-  destinationOf,
-  firstStepTo,
-  type OfferFacts,
-  offer,
-  offerFields,
-} from '../../../src/server/offer/offer.ts';
+import { chooseOffer, destinationOf, firstStepTo, type OfferFacts } from '../../../src/server/offer/offer.ts';
 import { noWord } from '../../../src/server/offer/publisher-word.ts';
 import type { UpToDateCode } from '../../../src/wire/codes.ts';
 
@@ -49,7 +43,7 @@ describe('the offer by channel and running version', () => {
     ['main-4f2a', 'stable', published, 'v1.5.0', null],
   ])('%s on %s with %j: latest %s, offered %s', (version, channel, list, latest, offered) => {
     const given = known(version, channel, list);
-    const found = offer(given);
+    const found = chooseOffer(given);
     expect(found.latest?.version ?? null).toBe(latest);
     expect(found.upToDate === null ? latest : null).toBe(offered);
     const goal = destinationOf(null, given);
@@ -83,7 +77,7 @@ describe('why no update is available', () => {
     ['unknown-version', 'no release runs', known('main', 'stable', ['v1.5.0']), /is not a release/],
   ])('%s: %s', (code, _, given, sentence) => {
     const message = expect.stringMatching(sentence);
-    expect(offer(given)).toMatchObject({ next: null, upToDate: { code, message } });
+    expect(chooseOffer(given)).toMatchObject({ next: null, upToDate: { code, message } });
     expect(destinationOf(null, given)).toEqual({ upToDate: expect.stringMatching(sentence) });
   });
 });
@@ -97,17 +91,20 @@ describe('a release that is not rolled out to this instance', () => {
     const message =
       'v1.5.0 is being rolled out to 10 % of all instances, and not yet to this one; check again to install it now';
     const upToDate = { code: 'rolling-out', message };
-    expect(offer(held('v1.4.2', 'v1.4.2'))).toMatchObject({
+    expect(chooseOffer(held('v1.4.2', 'v1.4.2'))).toMatchObject({
       latest: { version: 'v1.4.2' },
       next: null,
       upToDate,
     });
-    expect(offer(held('v1.4.2'))).toMatchObject({ latest: null, next: null, upToDate });
+    expect(chooseOffer(held('v1.4.2'))).toMatchObject({ latest: null, next: null, upToDate });
     expect(destinationOf(null, held('v1.4.2'))).toEqual({ upToDate: message });
   });
 
   it('leaves an older release that is newer than the running one', () => {
-    expect(offer(held('v1.4.2', 'v1.4.3'))).toMatchObject({ next: { version: 'v1.4.3' }, upToDate: null });
+    expect(chooseOffer(held('v1.4.2', 'v1.4.3'))).toMatchObject({
+      next: { version: 'v1.4.3' },
+      upToDate: null,
+    });
   });
 
   it('can be named', () => {
@@ -117,14 +114,14 @@ describe('a release that is not rolled out to this instance', () => {
   it('is no reason where it would not be offered either', () => {
     const releases = [{ ...published('v1.5.0'), requires: 'v1.4.9' }];
     const given = known('v1.4.2', 'stable', ['v1.4.2'], { word, withHeld: releases });
-    expect(offer(given)).toMatchObject({ next: null, upToDate: { code: 'newest' } });
+    expect(chooseOffer(given)).toMatchObject({ next: null, upToDate: { code: 'newest' } });
   });
   const published = (version: string): Release => ({ version, url: null, notes: null, publishedAt: null });
 });
 
 it('a channel whose releases are all recalled has none that is available', () => {
   const word = { ...noWord, recalled: [{ version: 'v1.5.0', why: 'It loses data.' }] };
-  expect(offer(known('v1.4.2', 'stable', [], { word }))).toMatchObject({
+  expect(chooseOffer(known('v1.4.2', 'stable', [], { word }))).toMatchObject({
     upToDate: { code: 'none', message: 'no release is available on the stable channel' },
   });
 });
@@ -181,10 +178,8 @@ describe('required intermediate releases', () => {
     ['v1.1.0', ['v3.0.0<v2.8.0', 'v2.9.0-canary.3'], null, false, ''],
   ])('from %s with %j: %s', (running, published, next, major, path) => {
     const given = facts(running, feed(...published));
-    const found = offer(given);
-    expect(found.next?.version ?? null).toBe(next);
-    expect(found.latest?.version).toBe(published[0]?.split('<')[0]);
-    const told = offerFields(found, given);
+    const told = chooseOffer(given);
+    expect(told.latest?.version).toBe(published[0]?.split('<')[0]);
     expect(told.updateAvailable).toBe(next !== null);
     const unknown = { downloaded: null, estimatedSeconds: null, upgradePath: path.split(' '), settings: [] };
     expect(told.next).toEqual(next === null ? null : { version: next, major, ...unknown });
@@ -196,7 +191,7 @@ describe('required intermediate releases', () => {
   it('are limited in number', () => {
     const list = Array.from({ length: 3_000 }, (_, at) => `v1.${3_000 - at}.0<v1.${2_999 - at}.0`);
     const given = facts('v1.0.0', feed(...list));
-    const told = offerFields(offer(given), given).next?.upgradePath ?? [];
+    const told = chooseOffer(given).next?.upgradePath ?? [];
     expect([told[0], told.at(-1), told.length]).toEqual(['v1.1.0', 'v1.20.0', 20]);
     expect(firstStepTo(null, given)).toEqual({ upToDate: 'no upgrade path to v1.3000.0 is known' });
   });
@@ -204,7 +199,7 @@ describe('required intermediate releases', () => {
   it('are stable releases even on the canary channel', () => {
     const list = feed('v3.0.0-canary.9<v2.8.0', 'v2.9.0-canary.1', 'v2.8.0', 'v2.7.0');
     const given = { ...facts('v2.6.0', list), channel: 'canary' as const };
-    expect(offer(given).next?.version).toBe('v2.8.0');
+    expect(chooseOffer(given).next?.version).toBe('v2.8.0');
     expect(destinationOf(null, given)).toEqual({ to: 'v2.8.0' });
     expect(destinationOf(null, { ...given, version: 'v2.8.0' })).toEqual({
       to: 'v3.0.0-canary.9',
@@ -223,7 +218,7 @@ describe('required intermediate releases', () => {
     ],
   ])('after a refused update: %s', (_, running, published, [to, first], next) => {
     const lastRun = { kind: 'update', outcome: 'refused', to, requiredRelease: first } as const;
-    const found = offer(facts(running, feed(...published), { lastRun }));
+    const found = chooseOffer(facts(running, feed(...published), { lastRun }));
     expect(found.next?.version ?? null).toBe(next);
     if (next === null)
       expect(found.upToDate).toEqual({
