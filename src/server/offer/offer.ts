@@ -33,7 +33,7 @@ export interface OfferFacts {
   checkedAt: Date | null;
   /** A release to which the tag of the instance does not point yet. */
   lag: { version: string; reference: string } | null;
-  lastRun: Pick<Run, 'kind' | 'outcome' | 'to' | 'requiredRelease'> | null;
+  lastRun: Run | null;
   /** The skipped release. */
   skipped: Skipped | null;
   /** Signed contents of newer releases; null if signatures are not required. */

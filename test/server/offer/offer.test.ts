@@ -3,6 +3,7 @@ import type { Channel, Release } from '../../../src/core/release/channel.ts';
 import { chooseOffer, destinationOf, firstStepTo, type OfferFacts } from '../../../src/server/offer/offer.ts';
 import { noWord } from '../../../src/server/offer/publisher-word.ts';
 import type { UpToDateCode } from '../../../src/wire/codes.ts';
+import { runOf } from '../../../src/wire/reader-shapes.ts';
 
 const releases = (...versions: string[]): Release[] =>
   versions.map((version) => ({ version, url: null, notes: null, publishedAt: null }));
@@ -217,7 +218,7 @@ describe('required intermediate releases', () => {
       null,
     ],
   ])('after a refused update: %s', (_, running, published, [to, first], next) => {
-    const lastRun = { kind: 'update', outcome: 'refused', to, requiredRelease: first } as const;
+    const lastRun = runOf({ id: 'r1', state: 'refused', outcome: 'refused', to, requiredRelease: first });
     const found = chooseOffer(facts(running, feed(...published), { lastRun }));
     expect(found.next?.version ?? null).toBe(next);
     if (next === null)
