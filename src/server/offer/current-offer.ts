@@ -13,9 +13,8 @@ import { LagWatch } from './lag.ts';
 import {
   chooseOffer,
   type Destination,
-  destinationOf,
-  firstStepTo,
   type OfferFacts,
+  orderedDestination,
   verifiedDestination,
 } from './offer.ts';
 import { type FeedContext, ProvenReleases } from './proven-releases.ts';
@@ -107,12 +106,9 @@ export class CurrentOffer {
   }
 
   /** The target of an order, or why it is refused. */
-  async destination({
-    target,
-    allSteps = false,
-  }: Pick<StartOrder, 'target' | 'allSteps'>): Promise<Destination | { reason: Reason }> {
+  async destination(order: StartOrder): Promise<Destination | { reason: Reason }> {
     const { known } = await this.now();
-    return verifiedDestination((allSteps ? firstStepTo : destinationOf)(target, known), known);
+    return verifiedDestination(orderedDestination(order, known), known);
   }
 
   /** The new settings in the verified content of a release. If the engine does not respond, none has a value. */

@@ -19,6 +19,7 @@ import type {
   Status,
   UpToDate,
 } from '../../wire/status.ts';
+import type { StartOrder } from '../contract/instance-updates.ts';
 import type { Proof } from './proven-releases.ts';
 import { type PublisherWord, recalledReason } from './publisher-word.ts';
 
@@ -205,6 +206,12 @@ export function destinationOf(named: string | null, known: OfferFacts): Destinat
   }
   return { to: named };
 }
+
+/** The target of an order, not verified yet. */
+export const orderedDestination = (
+  { target, allSteps }: StartOrder,
+  known: OfferFacts,
+): Destination | { upToDate: string } => (allSteps ? firstStepTo : destinationOf)(target, known);
 
 /** The first step of the upgrade path to the given version, otherwise to the newest release. */
 export function firstStepTo(named: string | null, known: OfferFacts): Destination | { upToDate: string } {
