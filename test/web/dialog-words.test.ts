@@ -262,6 +262,18 @@ it.each<
     'Cancel',
   ],
   [
+    'why a run was cancelled, in its own message',
+    [ended('cancelled', { message: 'the server was stopped; nothing was changed' })],
+    ['Cancelled', 'The server was stopped; nothing was changed.'],
+    'Close',
+  ],
+  [
+    'the running version after a cancelled run without a message',
+    [ended('cancelled', { message: '', cancelRequestedBy: 'anna' })],
+    ['Cancelled by anna', 'Nothing was changed; v1.4.2 is still running.'],
+    'Close',
+  ],
+  [
     'that it is too late to cancel',
     [status(), on('recreate')],
     ['v1.4.2 → v1.5.0', 'Replacing', 'The update can no longer be cancelled.'],
