@@ -185,24 +185,26 @@ const published = ({ version, url, notes, publishedAt }: Release): PublishedRele
   return { version, url, notes: notes?.slice(0, longestNotes) ?? null, publishedAt };
 };
 
+const notNewer = (message: string): { reason: Reason } => ({ reason: { code: 'up-to-date', message } });
+
 /**
  * The target of an update: the given version, otherwise the available release. The running version and older ones are refused.
  */
-export function destinationOf(named: string | null, known: OfferFacts): Destination | { upToDate: string } {
+export function destinationOf(named: string | null, known: OfferFacts): Destination | { reason: Reason } {
   if (named === null) {
     const { next, upToDate } = chooseOffer(known);
-    return next === null ? { upToDate: upToDate.message } : { to: next.version };
+    return next === null ? notNewer(upToDate.message) : { to: next.version };
   }
   if (named === 'canary') return { to: newestOn('canary', known.releases ?? [])?.version ?? named };
   const { lastRun } = known;
   // After a broken update the running version is unknown. The updater checks and repairs it.
   const isBroken = lastRun?.outcome === 'broken' || lastRun?.outcome === 'crashed';
   if (isBroken && lastRun.kind === 'update' && named === lastRun.to) return { to: named };
-  if (named === known.version) return { upToDate: `${named} is already running` };
+  if (named === known.version) return notNewer(`${named} is already running`);
   if (channelOf(known.version) !== null && !isAhead(named, known.version)) {
-    return {
-      upToDate: `${named} is older than the running version ${known.version}; downgrades are not supported`,
-    };
+    return notNewer(
+      `${named} is older than the running version ${known.version}; downgrades are not supported`,
+    );
   }
   return { to: named };
 }
@@ -211,27 +213,27 @@ export function destinationOf(named: string | null, known: OfferFacts): Destinat
 export const orderedDestination = (
   { target, allSteps }: StartOrder,
   known: OfferFacts,
-): Destination | { upToDate: string } => (allSteps ? firstStepTo : destinationOf)(target, known);
+): Destination | { reason: Reason } => (allSteps ? firstStepTo : destinationOf)(target, known);
 
 /** The first step of the upgrade path to the given version, otherwise to the newest release. */
-export function firstStepTo(named: string | null, known: OfferFacts): Destination | { upToDate: string } {
+export function firstStepTo(named: string | null, known: OfferFacts): Destination | { reason: Reason } {
   const goal = named === null ? chooseOffer(known).latest?.version : named;
   const path = goal === undefined ? [] : pathTo(goal, known);
   const [first] = path;
   if (first === undefined || path.at(-1) !== goal) {
     const direct = destinationOf(named, known);
     // The updater may know more than the feed.
-    return path.length === 0 ? direct : { upToDate: `no upgrade path to ${goal} is known` };
+    return path.length === 0 ? direct : notNewer(`no upgrade path to ${goal} is known`);
   }
   return { to: first, ...(path.length > 1 && { path }) };
 }
 
 /** Adds the signed content to a target, or returns why it is refused: also if it is recalled. */
 export function verifiedDestination(
-  found: Destination | { upToDate: string },
+  found: Destination | { reason: Reason },
   { proofs, word }: Pick<OfferFacts, 'proofs' | 'word'>,
 ): Destination | { reason: Reason } {
-  if ('upToDate' in found) return { reason: { code: 'up-to-date', message: found.upToDate } };
+  if ('reason' in found) return found;
   const recalled = recalledReason(found, word);
   if (recalled) return { reason: recalled };
   if (proofs === null) return found;

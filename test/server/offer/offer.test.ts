@@ -29,6 +29,9 @@ function known(
   };
 }
 
+/** @param message a text, or a matcher of it */
+const refused = (message: unknown) => ({ reason: { code: 'up-to-date', message } });
+
 describe('the offer by channel and running version', () => {
   const published = ['v1.5.0', 'v1.6.0-canary.9', 'v1.4.2', 'v1.6.0-canary.10', 'v1.6.0-canary.2'];
   it.each<[string, Channel, string[], string | null, string | null]>([
@@ -48,7 +51,7 @@ describe('the offer by channel and running version', () => {
     expect(found.latest?.version ?? null).toBe(latest);
     expect(found.upToDate === null ? latest : null).toBe(offered);
     const goal = destinationOf(null, given);
-    expect('upToDate' in goal ? null : goal.to).toBe(offered);
+    expect('reason' in goal ? null : goal.to).toBe(offered);
   });
 });
 
@@ -79,7 +82,7 @@ describe('why no update is available', () => {
   ])('%s: %s', (code, _, given, sentence) => {
     const message = expect.stringMatching(sentence);
     expect(chooseOffer(given)).toMatchObject({ next: null, upToDate: { code, message } });
-    expect(destinationOf(null, given)).toEqual({ upToDate: expect.stringMatching(sentence) });
+    expect(destinationOf(null, given)).toEqual(refused(expect.stringMatching(sentence)));
   });
 });
 
@@ -98,7 +101,7 @@ describe('a release that is not rolled out to this instance', () => {
       upToDate,
     });
     expect(chooseOffer(held('v1.4.2'))).toMatchObject({ latest: null, next: null, upToDate });
-    expect(destinationOf(null, held('v1.4.2'))).toEqual({ upToDate: message });
+    expect(destinationOf(null, held('v1.4.2'))).toEqual(refused(message));
   });
 
   it('leaves an older release that is newer than the running one', () => {
@@ -134,8 +137,8 @@ describe('an explicit target', () => {
     ['v1.9.9', given, { to: 'v1.9.9' }],
     ['canary', given, { to: 'v1.7.0-canary.3' }],
     ['canary', known('v1.5.0', 'stable', []), { to: 'canary' }],
-    ['v1.5.0', given, { upToDate: 'v1.5.0 is already running' }],
-    ['v1.4.0', given, { upToDate: expect.stringContaining('downgrades are not supported') }],
+    ['v1.5.0', given, refused('v1.5.0 is already running')],
+    ['v1.4.0', given, refused(expect.stringContaining('downgrades are not supported'))],
     ['v1.4.0', known('main', 'stable', []), { to: 'v1.4.0' }],
   ])('%s', (named, from, goal) => {
     expect(destinationOf(named, from)).toEqual(goal);
@@ -185,8 +188,8 @@ describe('required intermediate releases', () => {
     const unknown = { downloaded: null, estimatedSeconds: null, upgradePath: path.split(' '), settings: [] };
     expect(told.next).toEqual(next === null ? null : { version: next, major, ...unknown });
     expect(told.upToDate?.code).toBe(next === null ? 'upgrade-step' : undefined);
-    const upToDate = expect.stringContaining('must be installed before');
-    expect(destinationOf(null, given)).toEqual(next === null ? { upToDate } : { to: next });
+    const none = refused(expect.stringContaining('must be installed before'));
+    expect(destinationOf(null, given)).toEqual(next === null ? none : { to: next });
   });
 
   it('are limited in number', () => {
@@ -194,7 +197,7 @@ describe('required intermediate releases', () => {
     const given = facts('v1.0.0', feed(...list));
     const told = chooseOffer(given).next?.upgradePath ?? [];
     expect([told[0], told.at(-1), told.length]).toEqual(['v1.1.0', 'v1.20.0', 20]);
-    expect(firstStepTo(null, given)).toEqual({ upToDate: 'no upgrade path to v1.3000.0 is known' });
+    expect(firstStepTo(null, given)).toEqual(refused('no upgrade path to v1.3000.0 is known'));
   });
 
   it('are stable releases even on the canary channel', () => {
