@@ -9,7 +9,7 @@ import { readClock, type ServerClock } from './ages.ts';
 type Moment = number;
 
 /** svc does not answer. */
-export interface Outage {
+interface Outage {
   since: Moment;
   /** The time of the first successful answer from a different page. */
   pageSince: Moment | null;

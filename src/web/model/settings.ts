@@ -2,7 +2,7 @@ import type { AutomaticChoice } from '../../wire/reader.ts';
 import type { Status } from '../../wire/status.ts';
 
 /** The fields of a settings form, each as the user types it. */
-export interface FormSettings {
+interface FormSettings {
   channel: string;
   enabled: boolean;
   from: string;
