@@ -3,16 +3,15 @@ import type { RunKind } from '../../wire/codes.ts';
 import type { Order } from '../../wire/reader.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { Reason, Status } from '../../wire/status.ts';
+import type { EndReport } from '../endings.ts';
 import { names } from '../names.ts';
 import { offerLines, refusalLines } from '../status-lines.ts';
 import { clean } from '../text.ts';
 
 /** No update is started, and why. */
-export interface Stay {
-  lines: string[];
+export interface Stay extends EndReport {
   /** The problem document for `--json`; null if there is none. */
   problem: Problem | null;
-  exitCode: number;
 }
 
 /**
