@@ -4,7 +4,7 @@ import { type AutomaticChoice, type AutomaticSettings, whatIsSaid } from '../con
 import type { RepeatedCheck } from '../host/keep-looking.ts';
 import type { RunStarter } from '../run/run-starter.ts';
 import type { ServerParts } from '../run/server-parts.ts';
-import { type Decision, decide, isOverdue } from './decide.ts';
+import { decide, isOverdue } from './decide.ts';
 import { stepAfter } from './path-updates.ts';
 
 /**
@@ -74,11 +74,9 @@ export class AutomaticUpdates implements RepeatedCheck {
   async #findDue(settings: AutomaticSettings): Promise<NextRelease | null> {
     const past = await this.#parts.history.all();
     const { known, offer } = await this.#parts.offers.now(past[0] ?? null);
-    const decision = decide({ settings, offer, known, past, now: Date.now() });
-    return stepAfter(past[0]) === null && isDue(decision) ? offer.next : null;
+    const { nextAt, blockedBy } = decide({ settings, offer, known, past, now: Date.now() });
+    // Blocked releases also have a next time, which is that of the release after them.
+    const isDue = nextAt !== null && Date.parse(nextAt) <= Date.now() && blockedBy === null;
+    return stepAfter(past[0]) === null && isDue ? offer.next : null;
   }
 }
-
-/** Blocked releases also have a next time, which is that of the release after them. */
-const isDue = ({ nextAt, blockedBy }: Decision): boolean =>
-  nextAt !== null && Date.parse(nextAt) <= Date.now() && blockedBy === null;

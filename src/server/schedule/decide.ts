@@ -1,6 +1,6 @@
 import { byItself, isGoodEnd } from '../../wire/codes.ts';
 import { missingReason } from '../../wire/missing-settings.ts';
-import type { Automatic, BlockedBy, Run } from '../../wire/status.ts';
+import type { Automatic, BlockedBy, NextRelease, Run } from '../../wire/status.ts';
 import type { AutomaticSettings } from '../contract/automatic.ts';
 import { type Window, windowsAfter } from '../contract/time-window.ts';
 import type { Offer, OfferFacts } from '../offer/offer.ts';
@@ -16,21 +16,24 @@ export interface AutomaticFacts {
   now: number;
 }
 
-export type Decision = Pick<Automatic, 'nextAt' | 'blockedBy'>;
+type Decision = Pick<Automatic, 'nextAt' | 'blockedBy'>;
 
 const hourMs = 3_600_000;
 
 /** Decides when an automatic update starts (docs/contract.md 8.37). */
-export function decide({ settings, offer, known, past, now }: AutomaticFacts): Decision {
+export function decide(facts: AutomaticFacts): Decision {
+  const { settings, past, now } = facts;
   if (!settings.enabled) return { nextAt: null, blockedBy: null };
-  const { word } = known;
+  const { next } = facts.offer;
+  const { word, releases } = facts.known;
   const paused = pauseOf(past) ?? stalenessOf(word);
   if (paused) return { nextAt: null, blockedBy: paused };
   const minAgeHours = word.urgent ? 0 : settings.minAgeHours;
-  const release = known.releases?.find(({ version }) => version === offer.next?.version);
+  const release = releases?.find(({ version }) => version === next?.version);
   const published = Date.parse(release?.publishedAt ?? '');
-  const blockedBy = whyBlocked(offer, { ...settings, minAgeHours, published, held: word.held }, past);
-  const isWaitedFor = offer.next !== null && blockedBy === null && minAgeHours > 0;
+  const isAgeUnknown = minAgeHours > 0 && Number.isNaN(published);
+  const blockedBy = next && whyBlocked(next, isAgeUnknown, facts);
+  const isWaitedFor = next !== null && blockedBy === null && minAgeHours > 0;
   const earliest = isWaitedFor ? Math.max(now, published + minAgeHours * hourMs) : now;
   for (const window of windowsAfter(settings, earliest))
     if (!isUsed(window, past))
@@ -65,13 +68,10 @@ const stalenessOf = ({ staleSince: since }: Pick<PublisherWord, 'staleSince'>): 
 const isBad = (outcome: Run['outcome']): boolean => outcome === 'broken' || outcome === 'crashed';
 
 function whyBlocked(
-  { next, skipped }: Offer,
-  known: AutomaticSettings & Pick<PublisherWord, 'held'> & { published: number },
-  past: readonly Run[],
+  { version, major, settings }: NextRelease,
+  isAgeUnknown: boolean,
+  { settings: { includeMajors }, offer: { skipped }, known: { word }, past }: AutomaticFacts,
 ): BlockedBy | null {
-  if (next === null) return null;
-  const { version, major, settings } = next;
-  const { minAgeHours, includeMajors, held, published } = known;
   const hasFailed = past.some(
     ({ kind, to, outcome }) =>
       kind === 'update' && to === version && (outcome === 'failed' || isBad(outcome)),
@@ -83,9 +83,8 @@ function whyBlocked(
   if (major && !includeMajors) return { code: 'major', message: `${version} is a major version` };
   const missing = missingReason(version, settings);
   if (missing) return missing;
-  if (minAgeHours > 0 && Number.isNaN(published))
-    return { code: 'age-unknown', message: `the publication date of ${version} is unknown` };
-  if (version === held?.version)
+  if (isAgeUnknown) return { code: 'age-unknown', message: `the publication date of ${version} is unknown` };
+  if (version === word.held?.version)
     return { code: 'rolling-out', message: `${version} is not yet rolled out to this instance` };
   return null;
 }
