@@ -79,7 +79,7 @@ export interface PageLink {
 /** A button, a link, or a note beside the buttons. */
 export type UserAction = Button | PageLink | { note: string; isRight?: boolean };
 
-interface Button {
+export interface Button {
   key: string;
   label: string;
   look?: 'primary' | 'quiet' | 'quiet end' | 'quiet danger end';
