@@ -3,7 +3,7 @@ import type { OptionTable } from '../core/progress/option-row.ts';
 import type { Trust } from '../provenance/trust.ts';
 
 /** A positional argument. */
-export interface Argument {
+interface Argument {
   /** In capitals: `CHANNEL`. */
   name: string;
   /** The allowed values, if they are fixed. */

@@ -16,7 +16,7 @@ import {
 import { clockText, codeText, joined, sentences, type Wording } from './wording.ts';
 
 /** The reader's part in a run. */
-export interface CancelContext {
+interface CancelContext {
   /** The refusal of a cancellation. */
   cancelProblem: Problem | null;
   isCancelSent?: boolean;
@@ -141,7 +141,7 @@ export function presentRestart(run: Run, outageMs: number, t: Wording): Presenta
 }
 
 /** Milliseconds of a restart after which the log command is shown. */
-export const longRestartMs = 60_000;
+const longRestartMs = 60_000;
 
 const titleOf = ({ kind }: Run, t: Wording): string =>
   (kind === 'rollback' ? t.headingRollingBack : t.headingUpdating)(t.product);

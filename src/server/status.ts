@@ -25,24 +25,18 @@ export async function statusNow(parts: StatusParts, notes: boolean): Promise<Sta
     askBuildServers(settings, timing, settings.version),
   ]);
   const { last: run, all: past } = await history.read();
-  const { known, offered, fields, available } = await offers.now(run);
-  const prefetch = prefetcher.of(fields.next?.version);
+  const { known, offer } = await offers.now(run);
+  const prefetch = prefetcher.of(offer.next?.version);
   const isReady = prefetch?.state === 'downloaded';
   const automaticSettings = await automatic.settings();
-  const decision = decide({
-    settings: automaticSettings,
-    next: available,
-    word: known.word,
-    past,
-    now: Date.now(),
-  });
-  const reason = observations.reasonAgainst(observation, jobs, offered.upToDate?.message ?? null);
+  const decision = decide({ settings: automaticSettings, offer, known, past, now: Date.now() });
+  const reason = observations.reasonAgainst(observation, jobs, offer.upToDate?.message ?? null);
   return {
     version: settings.version,
     channel: known.channel,
-    ...fields,
-    next: fields.next && {
-      ...fields.next,
+    ...offer,
+    next: offer.next && {
+      ...offer.next,
       downloaded: prefetch && isReady,
       estimatedSeconds: secondsToUpdate(past, { isReady }),
     },
@@ -58,6 +52,6 @@ export async function statusNow(parts: StatusParts, notes: boolean): Promise<Sta
     manual: [...((observation.home ?? observation.noHome)?.manual ?? [])],
     run,
     now: new Date().toISOString(),
-    ...(notes && { releases: releasesBetween(offered, known) }),
+    ...(notes && { releases: releasesBetween(offer, known) }),
   };
 }

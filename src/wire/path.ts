@@ -1,5 +1,5 @@
 import { isGoodEnd } from './codes.ts';
-import type { Run } from './status.ts';
+import type { PendingStep, Run } from './status.ts';
 
 /** A position on an upgrade path, counted from 0. */
 export interface PathPlace {
@@ -23,3 +23,9 @@ export function afterOnPath(run: Pick<Run, 'upgradePath' | 'to'>): string | null
 /** The same, but null if the run did not succeed. */
 export const nextOnPath = (run: Pick<Run, 'upgradePath' | 'to' | 'outcome'>): string | null =>
   isGoodEnd(run.outcome) ? afterOnPath(run) : null;
+
+/** The next step as the run itself shows it, until the status contains it. */
+export function expectedStep(run: Run): PendingStep | null {
+  const to = nextOnPath(run);
+  return to === null ? null : { to, reason: null, since: run.endedAt ?? run.startedAt, until: '' };
+}

@@ -102,6 +102,16 @@ describe.concurrent('an automatic update', () => {
     );
   });
 
+  it.each([
+    [20, 'v1.5.0 will be installed automatically as soon as no jobs are blocking the update.'],
+    [120, 'v1.5.0 will be installed automatically '],
+  ])('that starts within a minute has no time in the status: in %d s', async (seconds, line) => {
+    const { url } = await playAutomatic({ nextAt: new Date(Date.now() + seconds * 1000).toISOString() });
+    const { out } = await svc(url, 'instance status');
+    expect(out.split('\n').some((each) => each.startsWith(line))).toBe(true);
+    expect(out.includes('as soon as no jobs')).toBe(seconds < 60);
+  });
+
   it('is shown as started automatically', async () => {
     const { url, updates } = await play({ runs: [stayingIn('pull')] });
     await updates.update({ by: 'automatic' });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { clientCommands } from '../../src/client/commands.ts';
 import { helpOf } from '../../src/client/help.ts';
-import { decideStart, type Wish } from '../../src/client/start/decide.ts';
+import { decideStart } from '../../src/client/start/decide.ts';
 import type { Script, ScriptedJob } from '../../src/server/testing/index.ts';
 import { plainStatus } from '../../src/server/testing/script.ts';
 import { readStatus, runOf } from '../../src/wire/reader-shapes.ts';
@@ -253,7 +253,6 @@ describe.concurrent('svc instance update', () => {
 });
 
 describe('an update that left svc broken', () => {
-  const wish: Wish = { target: null, whenIdle: false, force: false, allSteps: false };
   const statusOf = (version: string, outcome: string) =>
     readStatus({
       version,
@@ -264,8 +263,8 @@ describe('an update that left svc broken', () => {
     }) as Status;
 
   it('can be started again with the same release', () => {
-    expect(decideStart(statusOf('v1.5.0', 'broken'), wish)).toBe('v1.5.0');
-    expect(decideStart(statusOf('v1.5.0', 'updated'), wish)).toMatchObject({ exitCode: 0 });
+    expect(decideStart(statusOf('v1.5.0', 'broken'), {})).toBe('v1.5.0');
+    expect(decideStart(statusOf('v1.5.0', 'updated'), {})).toMatchObject({ exitCode: 0 });
   });
 });
 

@@ -68,6 +68,11 @@ describe('the result of an update', () => {
       143,
       ['✗ Cancelled by anna. Nothing was changed; v1.5.0 is still running.'],
     ],
+    [
+      { outcome: 'cancelled', message: 'the server was stopped; nothing was changed', log: null },
+      143,
+      ['✗ Cancelled. The server was stopped; nothing was changed.'],
+    ],
     // An outcome of a newer server.
     [{ outcome: 'paused', message: 'it sleeps', log: null }, 1, ['✗ It sleeps. v1.5.0 is now running.']],
   ])('%j exits with %d', (end, exitCode, lines) => {

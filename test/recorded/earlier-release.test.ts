@@ -33,7 +33,7 @@ it('the store of an earlier server is read, and written again byte for byte', as
   const ledger = new Ledger({ store, log: (line) => logged.push(line) }, usualTiming satisfies Timing);
   const past = await ledger.pastRuns();
   expect(past.map(({ run }) => ({ ...run, id: 'run' })).reverse()).toEqual(logs.map(({ run }) => run));
-  expect((await ledger.openRun())?.run).toMatchObject({ id: 'open', state: 'waiting', by: 'anna' });
+  expect((await ledger.read('run'))?.run).toMatchObject({ id: 'open', state: 'waiting', by: 'anna' });
   for (const { run } of past) await ledger.changePast(run.id, (one) => structuredClone(one));
   await ledger.change('open', (open) => structuredClone(open));
   expect([Object.fromEntries(entries), logged]).toEqual([before, []]);

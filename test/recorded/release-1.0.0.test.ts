@@ -53,7 +53,7 @@ it('every entry of the store is read, and is written with the same bytes', async
   for (const [key, text] of Object.entries(entries)) host.state.store.set(key, text);
   const ledger = new Ledger({ store: host.store, log: host.log }, usualTiming);
   const read = await Promise.all([
-    ledger.openRun(),
+    ledger.read('run'),
     ledger.pastRuns(),
     ledger.read('skip'),
     ledger.rollout(),

@@ -138,8 +138,8 @@ describe('the first view of a dialog', () => {
     ['failed', [status({ run: endedRun('failed') })]],
     ['available', [status({ run: endedRun('updated') })]],
     ['updated', [status(), open, run(endedRun('updated'))]],
-    ['run-unknown', [status(), open, { kind: 'run-unknown' }]],
-    ['updating', [status(), open, { kind: 'run-unknown' }, open]],
+    ['run-unknown', [status(), open, { kind: 'unknown' }]],
+    ['updating', [status(), open, { kind: 'unknown' }, open]],
   ])('is %s (%#)', (kind, told, now) => {
     expect(viewAfter(told, now).kind).toBe(kind);
   });
@@ -148,7 +148,7 @@ describe('the first view of a dialog', () => {
     const told = [status({ run: endedRun('broken') })];
     expect(viewAfter(told).kind).toBe('broken');
     expect(viewAfter(told, 1000, ['run1']).kind).toBe('available');
-    expect(viewAfter([...told, open, { kind: 'run-unknown' }], 3000, ['run1']).kind).toBe('available');
+    expect(viewAfter([...told, open, { kind: 'unknown' }], 3000, ['run1']).kind).toBe('available');
   });
 
   it('covers each state, outcome and reason', () => {

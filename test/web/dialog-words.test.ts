@@ -262,6 +262,18 @@ it.each<
     'Cancel',
   ],
   [
+    'why a run was cancelled, in its own message',
+    [ended('cancelled', { message: 'the server was stopped; nothing was changed' })],
+    ['Cancelled', 'The server was stopped; nothing was changed.'],
+    'Close',
+  ],
+  [
+    'the running version after a cancelled run without a message',
+    [ended('cancelled', { message: '', cancelRequestedBy: 'anna' })],
+    ['Cancelled by anna', 'Nothing was changed; v1.4.2 is still running.'],
+    'Close',
+  ],
+  [
     'that it is too late to cancel',
     [status(), on('recreate')],
     ['v1.4.2 → v1.5.0', 'Replacing', 'The update can no longer be cancelled.'],
@@ -328,7 +340,7 @@ it.each<
   ],
   [
     'that the server has no record of the run',
-    [status(), on('recreate'), { kind: 'run-unknown' }],
+    [status(), on('recreate'), { kind: 'unknown' }],
     [
       /^v1\.4\.2 is running but has no record of the update that started at \d\d:\d\d$/,
       'docker logs svc-updater',

@@ -102,15 +102,15 @@ export const status = (change: Partial<Status> = {}): Action => ({
 });
 export const run = (told: Run): Action => ({ kind: 'run', run: { ...told, now: begin } });
 export const nothing: Action = {
-  kind: 'refused',
+  kind: 'unheard',
   refused: { kind: 'none', why: { what: 'nothing', cause: null } },
 };
 export const page = (code: number): Action => ({
-  kind: 'refused',
+  kind: 'unheard',
   refused: { kind: 'none', why: { what: 'other', status: code, type: 'text/html' } },
 });
 export const loggedOut: Action = {
-  kind: 'refused',
+  kind: 'unheard',
   refused: { kind: 'logged-out', status: 401, location: null, inFront: null },
 };
 

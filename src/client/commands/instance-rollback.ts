@@ -27,7 +27,7 @@ export const instanceRollback: ClientCommand = {
 
 async function run(context: Context): Promise<number> {
   const session = openStart(context, 'rollback');
-  const { reader, signal, stdout, tell, whenIdle, force, json } = session;
+  const { reader, signal, stdout, tell, json } = session;
   const status = await statusForAdmins(reader.status({ signal }), session);
   const refusal = (problem: Problem) => stayFor(reasonIn(problem), status, problem, 'rollback');
   tell('Checking the restore point…');
@@ -45,12 +45,7 @@ async function run(context: Context): Promise<number> {
     tell('The rollback was not started.');
     return 3;
   }
-  const order = {
-    confirm: offer.to,
-    ...(whenIdle && { when: 'idle' as const }),
-    ...(force && { force: true as const }),
-  };
-  const ask = () => reader.rollback(order, { signal });
+  const ask = () => reader.rollback({ confirm: offer.to, ...session.order }, { signal });
   return startAndFollow(session, { before: status.run?.id ?? null, ask, refusal });
 }
 
@@ -68,7 +63,7 @@ async function agreeTwice(session: StartSession, { to }: RollbackOffer, status: 
     throw new CommandUsageError(
       'A rollback replaces the current data. Without a terminal, confirm with --yes.',
     );
-  if (session.force && !(await agreeToStopJobs(session, status))) return false;
+  if (session.order.force && !(await agreeToStopJobs(session, status))) return false;
   if (!(await askYesNo('Roll back?', session))) return false;
   return (await readLine(`Type ${to} to roll back: `, session)).trim() === to;
 }

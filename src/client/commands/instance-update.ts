@@ -1,13 +1,14 @@
 import { isTarget } from '../../core/release/channel.ts';
 import { restorePointText } from '../../presentation/present-status.ts';
 import { missingReason } from '../../wire/missing-settings.ts';
+import type { Order } from '../../wire/reader.ts';
 import { isForAdmins, type Problem } from '../../wire/reader-shapes.ts';
 import type { Status } from '../../wire/status.ts';
 import { type ClientCommand, CommandUsageError, type Context } from '../command.ts';
 import { type Session, statusForAdmins } from '../connect.ts';
 import { agree } from '../start/agree.ts';
 import { askSettings } from '../start/ask-settings.ts';
-import { decideStart, reasonIn, type Stay, stayFor, type Wish } from '../start/decide.ts';
+import { decideStart, reasonIn, type Stay, stayFor } from '../start/decide.ts';
 import { openStart, startAndFollow, startOptions, tellStay } from '../start/start-run.ts';
 import { pathLine } from '../status-lines.ts';
 import { clean } from '../text.ts';
@@ -41,16 +42,17 @@ export const instanceUpdate: ClientCommand = {
 };
 
 async function run(context: Context): Promise<number> {
-  const wish = wishOf(context);
+  const named = namedIn(context);
   const session = openStart(context, 'update');
-  const { reader, signal, tell, whenIdle, force } = session;
+  const { reader, signal, tell } = session;
+  const wish = { ...named, ...session.order };
   const ask = (refresh: boolean) => statusForAdmins(reader.status({ refresh, signal }), session);
 
   let status = await ask(false);
   // The status may be minutes old, and a release may have been published since.
-  if (wish.target === null && status.next === null && status.reason?.code !== 'update-running')
+  if (wish.target === undefined && status.next === null && status.reason?.code !== 'update-running')
     status = await ask(true);
-  const target = decideStart(status, { ...wish, whenIdle, force });
+  const target = decideStart(status, wish);
   if (typeof target !== 'string') return tellStay(session, target);
   const steps = stepsTo(target, status, wish);
   const goal = status.next?.upgradePath.at(-1) ?? target;
@@ -69,15 +71,14 @@ async function run(context: Context): Promise<number> {
   const given = await askSettings(context, listed);
   const missing = missingReason(version ?? target, listed, given);
   if (missing) return tellStay(session, stayFor(missing, status));
-  if (!(await agree(context, clean(status), { force, steps: clean(steps) }))) {
+  if (!(await agree(context, clean(status), { force: !!wish.force, steps: clean(steps) }))) {
     tell('The update was not started.');
     return 3;
   }
   const order = {
     target,
-    ...(whenIdle && { when: 'idle' as const }),
-    ...(force && { force: true as const }),
-    ...(wish.allSteps && target !== status.next?.version && { allSteps: true as const }),
+    ...session.order,
+    ...(wish.allSteps && target !== status.next?.version && { allSteps: wish.allSteps }),
     ...(Object.keys(given).length > 0 && { settings: given }),
   };
   return startAndFollow(session, {
@@ -88,16 +89,16 @@ async function run(context: Context): Promise<number> {
 }
 
 /** @throws UsageError */
-function wishOf({ args: { options } }: Context): Pick<Wish, 'target' | 'allSteps'> {
-  const target = typeof options.target === 'string' ? options.target : null;
+function namedIn({ args: { options } }: Context): Partial<Order> {
+  const { target } = options;
   const allSteps = options['all-steps'] === true;
   if (allSteps && target === 'canary')
     throw new CommandUsageError('--all-steps cannot be combined with --target canary.');
-  return { target, allSteps };
+  return { ...(typeof target === 'string' && { target }), ...(allSteps && { allSteps }) };
 }
 
 /** The releases to install, one update each. */
-function stepsTo(target: string, { next }: Status, { allSteps }: Pick<Wish, 'allSteps'>): readonly string[] {
+function stepsTo(target: string, { next }: Status, { allSteps }: Partial<Order>): readonly string[] {
   const at = allSteps && next ? next.upgradePath.indexOf(target) : -1;
   return next && at >= 0 ? next.upgradePath.slice(0, at + 1) : [target];
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { nextOnPath } from '../../wire/path.ts';
+import { expectedStep } from '../../wire/path.ts';
 import { noAnswer } from '../../wire/reader-answer.ts';
 import type { News } from '../../wire/reader-follow.ts';
 import { isForAdmins } from '../../wire/reader-shapes.ts';
@@ -24,9 +24,9 @@ export async function followPath(session: Session, options: FollowOptions): Prom
       run.outcome === null
         ? await followOne(session, { ...options, run })
         : { exitCode: await tellPast(session, run, options.json), run };
-    const to = nextOnPath(ended.run);
-    if (to === null) return ended.exitCode;
-    const next = await untilNext(session, ended.run, { ...options, to });
+    const expected = expectedStep(ended.run);
+    if (expected === null) return ended.exitCode;
+    const next = await untilNext(session, ended.run, { ...options, expected });
     if (typeof next === 'number') return next;
     run = next;
   }
@@ -36,16 +36,16 @@ export async function followPath(session: Session, options: FollowOptions): Prom
 async function untilNext(
   session: Session,
   last: ToldRun,
-  { to, timeout, json }: FollowOptions & { to: string },
+  { expected, timeout, json }: FollowOptions & { expected: PendingStep },
 ): Promise<ToldRun | number> {
   const now = session.now();
-  const since = last.endedAt ?? last.now;
+  const { to, since } = expected;
   const view: View & { pendingStep: PendingStep } = {
     run: last,
     toldAt: now,
     heardAt: now,
     refused: null,
-    pendingStep: { to, reason: null, since, until: '' },
+    pendingStep: expected,
   };
   const told: { status: Status | null; as: string } = { status: null, as: '' };
   const note = (status: Status): void => {

@@ -12,7 +12,7 @@ import { cleanText } from '../text.ts';
 import { diskTrouble, refused, unchanged } from './failure.ts';
 
 /** The file of the running client. */
-export interface ClientFile {
+interface ClientFile {
   /** With symlinks resolved. */
   path: string;
   /** Its name in a release. */

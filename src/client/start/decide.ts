@@ -1,37 +1,30 @@
 import { isAhead } from '../../core/release/channel.ts';
 import type { RunKind } from '../../wire/codes.ts';
+import type { Order } from '../../wire/reader.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { Reason, Status } from '../../wire/status.ts';
+import type { EndReport } from '../endings.ts';
 import { names } from '../names.ts';
 import { offerLines, refusalLines } from '../status-lines.ts';
 import { clean } from '../text.ts';
 
-/** The requested update. */
-export interface Wish {
-  /** Null if the offered version is meant. */
-  target: string | null;
-  whenIdle: boolean;
-  force: boolean;
-  /** All steps of the upgrade path. */
-  allSteps: boolean;
-}
-
 /** No update is started, and why. */
-export interface Stay {
-  lines: string[];
+export interface Stay extends EndReport {
   /** The problem document for `--json`; null if there is none. */
   problem: Problem | null;
-  exitCode: number;
 }
 
 /**
- * Decides on the target. The request contains the version that the status has shown, so that a release published in the
+ * Decides on the target, by default the offered version. The request contains the version that the status has shown, so that a release published in the
  * meantime is not installed by surprise.
  */
-export function decideStart(status: Status, { target, whenIdle, force, allSteps }: Wish): string | Stay {
+export function decideStart(
+  status: Status,
+  { target, when, force, allSteps }: Partial<Order>,
+): string | Stay {
   const { reason, next, run } = status;
   const { code, jobs = [] } = reason ?? {};
-  const isPassed = jobs.length > 0 && (force || (whenIdle && !jobs.some(({ stuck }) => stuck)));
+  const isPassed = jobs.length > 0 && (force || (when === 'idle' && !jobs.some(({ stuck }) => stuck)));
   if (reason !== null && !isPassed && code !== 'up-to-date') return stayFor(reason, status);
   // After these outcomes the server accepts the same release again; the updater then verifies the containers.
   const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';

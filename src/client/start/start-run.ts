@@ -1,5 +1,6 @@
 import type { OptionTable } from '../../core/progress/option-row.ts';
 import type { RunKind } from '../../wire/codes.ts';
+import type { Order } from '../../wire/reader.ts';
 import type { Answer, Refused } from '../../wire/reader-answer.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { ToldRun } from '../../wire/status.ts';
@@ -31,8 +32,8 @@ export const startOptions = (kind: RunKind, yes: string): OptionTable => ({
 /** A command that starts a run, with its options. */
 export interface StartSession extends Session {
   kind: RunKind;
-  whenIdle: boolean;
-  force: boolean;
+  /** The part of the request that follows from the options of both commands. */
+  order: Pick<Order, 'when' | 'force'>;
   json: boolean;
   timeout: number;
   /** Prints lines for people. */
@@ -43,11 +44,15 @@ export interface StartSession extends Session {
 export function openStart(context: Context, kind: RunKind): StartSession {
   const timeout = timeoutOf(context.args);
   const { options } = context.args;
-  const [whenIdle, force, json] = [!!options['when-idle'], !!options.force, !!options.json];
+  const order = {
+    ...(options['when-idle'] && { when: 'idle' as const }),
+    ...(options.force && { force: true as const }),
+  };
+  const json = !!options.json;
   const session = connect(context);
   const out = json ? session.stderr : session.stdout;
   const tell = (...lines: readonly string[]) => void out.write(linesOf(lines));
-  return { ...session, kind, whenIdle, force, json, timeout, tell };
+  return { ...session, kind, order, json, timeout, tell };
 }
 
 /** Prints why no run is started. Returns the exit code. */
@@ -58,7 +63,7 @@ export function tellStay({ json, stdout, tell }: StartSession, { lines, problem,
 }
 
 /** A run to start. */
-export interface WantedRun {
+interface WantedRun {
   /** The id of the last run before the request. */
   before: string | null;
   ask(): Promise<Answer<ToldRun>>;

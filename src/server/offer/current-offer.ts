@@ -11,13 +11,10 @@ import type { SurroundingsCache } from '../place/surroundings.ts';
 import { ChannelFiles } from './channel-files.ts';
 import { LagWatch } from './lag.ts';
 import {
+  chooseOffer,
   type Destination,
-  destinationOf,
-  firstStepTo,
-  type Offered,
   type OfferFacts,
-  offer,
-  offerFields,
+  orderedDestination,
   verifiedDestination,
 } from './offer.ts';
 import { type FeedContext, ProvenReleases } from './proven-releases.ts';
@@ -99,8 +96,8 @@ export class CurrentOffer {
 
   /** Returns whether it is the newest release, because only that can be skipped. @throws HostFailure if the store fails */
   async skip(version: string | null): Promise<boolean> {
-    const { offered } = await this.now();
-    if (version !== null && version !== offered.latest?.version) return false;
+    const { offer } = await this.now();
+    if (version !== null && version !== offer.latest?.version) return false;
     const since = new Date().toISOString();
     await this.#context.ledger.edit('skip', (now) =>
       version === null ? null : now?.version === version ? now : { version, since },
@@ -109,12 +106,9 @@ export class CurrentOffer {
   }
 
   /** The target of an order, or why it is refused. */
-  async destination({
-    target,
-    allSteps = false,
-  }: Pick<StartOrder, 'target' | 'allSteps'>): Promise<Destination | { reason: Reason }> {
+  async destination(order: StartOrder): Promise<Destination | { reason: Reason }> {
     const { known } = await this.now();
-    return verifiedDestination((allSteps ? firstStepTo : destinationOf)(target, known), known);
+    return verifiedDestination(orderedDestination(order, known), known);
   }
 
   /** The new settings in the verified content of a release. If the engine does not respond, none has a value. */
@@ -138,7 +132,10 @@ export class CurrentOffer {
     return app && (await engine.inspectContainer(app.id))?.env;
   }
 
-  /** The offer at one moment, its facts and its fields in the status. @param last the last run, if the caller has read it already */
+  /**
+   * The facts at one moment and the offer by them, with what the publisher's channel file adds to it in the status.
+   * @param last the last run, if the caller has read it already
+   */
   async now(last?: Run | null) {
     const { ledger, settings } = this.#context;
     const run = last === undefined ? await this.#lastRun() : last;
@@ -165,16 +162,10 @@ export class CurrentOffer {
       word,
       withHeld: held && withHeld,
     };
-    const offered = offer(known);
-    const listed = await this.settings(known.proofs?.get(offered.next?.version ?? ''));
-    const fields = { ...offerFields(offered, known, listed), ...this.#wordFields(word) };
-    const { publishedAt = null } = offered.next ?? {};
-    const available: Offered | null = fields.next && {
-      ...fields.next,
-      publishedAt,
-      isSkipped: fields.skipped !== null,
-    };
-    return { known, offered, fields, available };
+    const offer = { ...chooseOffer(known), ...this.#wordFields(word) };
+    if (offer.next === null) return { known, offer };
+    const listed = await this.settings(known.proofs?.get(offer.next.version));
+    return { known, offer: { ...offer, next: { ...offer.next, settings: listed } } };
   }
 
   /** What the publisher says about this instance. Never rejects. */
@@ -216,7 +207,7 @@ export class CurrentOffer {
   async #afterCheck(): Promise<void> {
     const run = await this.#lastRun();
     await this.#lag.recheck(run);
-    const { next, updateAvailable } = (await this.now(run)).fields;
+    const { next, updateAvailable } = (await this.now(run)).offer;
     const isNews = next !== null && next.version !== this.#announced && updateAvailable;
     if (isNews) this.#context.listeners.emit('offer', next);
     this.#announced = next?.version ?? null;

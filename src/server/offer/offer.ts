@@ -12,7 +12,6 @@ import type { ReleaseFile } from '../../provenance/release-file.ts';
 import type { UpToDateCode } from '../../wire/codes.ts';
 import type {
   NextRelease,
-  OfferedSetting,
   PublishedRelease,
   Reason,
   Run,
@@ -20,6 +19,7 @@ import type {
   Status,
   UpToDate,
 } from '../../wire/status.ts';
+import type { StartOrder } from '../contract/instance-updates.ts';
 import type { Proof } from './proven-releases.ts';
 import { type PublisherWord, recalledReason } from './publisher-word.ts';
 
@@ -34,7 +34,7 @@ export interface OfferFacts {
   checkedAt: Date | null;
   /** A release to which the tag of the instance does not point yet. */
   lag: { version: string; reference: string } | null;
-  lastRun: Pick<Run, 'kind' | 'outcome' | 'to' | 'requiredRelease'> | null;
+  lastRun: Run | null;
   /** The skipped release. */
   skipped: Skipped | null;
   /** Signed contents of newer releases; null if signatures are not required. */
@@ -44,11 +44,9 @@ export interface OfferFacts {
   withHeld: readonly Release[] | null;
 }
 
-/** Either a next release, or why there is none. */
-export type Offer = {
-  /** The newest release of the channel. */
-  latest: Release | null;
-} & ({ next: Release; upToDate: null } | { next: null; upToDate: UpToDate });
+/** The available release, or why there is none, as the status contains it. Notes are left out, because they may be long. */
+export type Offer = Pick<Status, 'latest' | 'updateAvailable' | 'skipped'> &
+  ({ next: NextRelease; upToDate: null } | { next: null; upToDate: UpToDate });
 
 /** The target of an update. */
 export interface Destination {
@@ -60,23 +58,30 @@ export interface Destination {
   proof?: ReleaseFile | undefined;
 }
 
-/** Decides which release is available (docs/contract.md 8.5, 8.17 and 8.40). */
-export function offer(known: OfferFacts): Offer {
-  const offered = offerAmong(known);
+/** Chooses the available release (docs/contract.md 8.5, 8.17 and 8.40). Its new settings are not filled in. */
+export function chooseOffer(known: OfferFacts): Offer {
+  const offered = chooseAmong(known);
   const { withHeld, word } = known;
-  if (offered.next || !withHeld || !offerAmong({ ...known, releases: withHeld }).next) return offered;
+  if (offered.next || !withHeld || !chooseAmong({ ...known, releases: withHeld }).next) return offered;
   const { version, percent = 0 } = word.held ?? {};
   const message = `${version} is being rolled out to ${percent} % of all instances, and not yet to this one; check again to install it now`;
   return { ...offered, next: null, upToDate: { code: 'rolling-out', message } };
 }
 
-function offerAmong(known: OfferFacts): Offer {
-  const { version, channel, releases, checkedAt, lag, lastRun } = known;
+function chooseAmong(known: OfferFacts): Offer {
+  const { version, channel, releases, checkedAt, lag, lastRun, skipped } = known;
   const latest = releases === null ? null : newestOn(channel, releases);
+  // A newer release ends the skip.
+  const isSkipped = latest !== null && latest.version === skipped?.version;
+  const shown = {
+    latest: latest && published({ ...latest, notes: null }),
+    skipped: isSkipped ? skipped : null,
+  };
   const none = (code: UpToDateCode, message: string): Offer => ({
-    latest,
+    ...shown,
     next: null,
     upToDate: { code, message },
+    updateAvailable: false,
   });
   if (releases === null) return none('off', 'no releases are known because the release feed is disabled');
   if (checkedAt === null)
@@ -101,7 +106,19 @@ function offerAmong(known: OfferFacts): Offer {
   }
   if (lag?.version === next.version)
     return none('tag-lags', `${lag.version} is published, but ${lag.reference} does not point to it yet`);
-  return { latest, next, upToDate: null };
+  return {
+    ...shown,
+    next: {
+      version: next.version,
+      major: isMajorChange(version, next.version),
+      downloaded: null,
+      estimatedSeconds: null,
+      upgradePath: pathTo(latest.version, known),
+      settings: [],
+    },
+    upToDate: null,
+    updateAvailable: !isSkipped,
+  };
 }
 
 type StepFacts = Pick<OfferFacts, 'version' | 'lastRun'> & { releases: readonly Release[] };
@@ -134,37 +151,6 @@ function reachable(goal: Release, { version, releases }: StepFacts): Release | n
     compareVersions(release.version, goal.version) <= 0 && isAhead(release.version, version);
   return releasesOn('stable', releases).find((release) => isOnTheWay(release) && isMet(release)) ?? null;
 }
-
-/** The status fields of an offer, without notes, which may be long. */
-export function offerFields(
-  { latest, next, upToDate }: Offer,
-  known: OfferFacts,
-  settings: OfferedSetting[] = [],
-): Pick<Status, 'latest' | 'next' | 'upToDate' | 'updateAvailable' | 'skipped'> {
-  const { version, skipped } = known;
-  // A newer release ends the skip.
-  const isSkipped = latest !== null && latest.version === skipped?.version;
-  return {
-    latest: latest && published({ ...latest, notes: null }),
-    next: next && {
-      version: next.version,
-      major: isMajorChange(version, next.version),
-      downloaded: null,
-      estimatedSeconds: null,
-      upgradePath: latest === null ? [] : pathTo(latest.version, known),
-      settings,
-    },
-    upToDate,
-    updateAvailable: next !== null && !isSkipped,
-    skipped: isSkipped ? skipped : null,
-  };
-}
-
-/** The available release, for automatic updates. */
-export type Offered = Pick<NextRelease, 'version' | 'major' | 'settings'> & {
-  publishedAt: string | null;
-  isSkipped: boolean;
-};
 
 const mostReleases = 20;
 
@@ -199,47 +185,55 @@ const published = ({ version, url, notes, publishedAt }: Release): PublishedRele
   return { version, url, notes: notes?.slice(0, longestNotes) ?? null, publishedAt };
 };
 
+const notNewer = (message: string): { reason: Reason } => ({ reason: { code: 'up-to-date', message } });
+
 /**
  * The target of an update: the given version, otherwise the available release. The running version and older ones are refused.
  */
-export function destinationOf(named: string | null, known: OfferFacts): Destination | { upToDate: string } {
+export function destinationOf(named: string | null, known: OfferFacts): Destination | { reason: Reason } {
   if (named === null) {
-    const { next, upToDate } = offer(known);
-    return next === null ? { upToDate: upToDate.message } : { to: next.version };
+    const { next, upToDate } = chooseOffer(known);
+    return next === null ? notNewer(upToDate.message) : { to: next.version };
   }
   if (named === 'canary') return { to: newestOn('canary', known.releases ?? [])?.version ?? named };
   const { lastRun } = known;
   // After a broken update the running version is unknown. The updater checks and repairs it.
   const isBroken = lastRun?.outcome === 'broken' || lastRun?.outcome === 'crashed';
   if (isBroken && lastRun.kind === 'update' && named === lastRun.to) return { to: named };
-  if (named === known.version) return { upToDate: `${named} is already running` };
+  if (named === known.version) return notNewer(`${named} is already running`);
   if (channelOf(known.version) !== null && !isAhead(named, known.version)) {
-    return {
-      upToDate: `${named} is older than the running version ${known.version}; downgrades are not supported`,
-    };
+    return notNewer(
+      `${named} is older than the running version ${known.version}; downgrades are not supported`,
+    );
   }
   return { to: named };
 }
 
+/** The target of an order, not verified yet. */
+export const orderedDestination = (
+  { target, allSteps }: StartOrder,
+  known: OfferFacts,
+): Destination | { reason: Reason } => (allSteps ? firstStepTo : destinationOf)(target, known);
+
 /** The first step of the upgrade path to the given version, otherwise to the newest release. */
-export function firstStepTo(named: string | null, known: OfferFacts): Destination | { upToDate: string } {
-  const goal = named === null ? offer(known).latest?.version : named;
+export function firstStepTo(named: string | null, known: OfferFacts): Destination | { reason: Reason } {
+  const goal = named === null ? chooseOffer(known).latest?.version : named;
   const path = goal === undefined ? [] : pathTo(goal, known);
   const [first] = path;
   if (first === undefined || path.at(-1) !== goal) {
     const direct = destinationOf(named, known);
     // The updater may know more than the feed.
-    return path.length === 0 ? direct : { upToDate: `no upgrade path to ${goal} is known` };
+    return path.length === 0 ? direct : notNewer(`no upgrade path to ${goal} is known`);
   }
   return { to: first, ...(path.length > 1 && { path }) };
 }
 
 /** Adds the signed content to a target, or returns why it is refused: also if it is recalled. */
 export function verifiedDestination(
-  found: Destination | { upToDate: string },
+  found: Destination | { reason: Reason },
   { proofs, word }: Pick<OfferFacts, 'proofs' | 'word'>,
 ): Destination | { reason: Reason } {
-  if ('upToDate' in found) return { reason: { code: 'up-to-date', message: found.upToDate } };
+  if ('reason' in found) return found;
   const recalled = recalledReason(found, word);
   if (recalled) return { reason: recalled };
   if (proofs === null) return found;

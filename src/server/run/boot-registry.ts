@@ -3,6 +3,9 @@ import { engineUnreachable } from '../place/home-not-found.ts';
 import type { ServerBoot } from '../store/open-run.ts';
 import type { ServerContext } from './server-context.ts';
 
+/** Whether a server is this one, another one that is alive, or gone. */
+export type ServerState = 'this' | 'lives' | 'gone';
+
 /** Identifies this boot of this server, and checks whether another one is still alive. */
 export class BootRegistry {
   readonly #context: ServerContext;
@@ -26,7 +29,7 @@ export class BootRegistry {
   }
 
   /** @throws HostFailure or HomeNotFound if the store or the engine does not respond */
-  async stateOf({ container, word }: ServerBoot): Promise<'this' | 'lives' | 'gone'> {
+  async stateOf({ container, word }: ServerBoot): Promise<ServerState> {
     const { own } = this;
     if (container === own.container) return word === own.word ? 'this' : 'gone';
     const { engine, ledger } = this.#context;

@@ -20,7 +20,7 @@ export class EndWriter {
   async openRun(): Promise<OpenRun | null> {
     // An end that is written while the store is read may be missing in what was read.
     const before = new Set(this.#unwritten);
-    const open = await this.#context.ledger.openRun();
+    const open = await this.#context.ledger.read('run');
     return open === null || before.has(open.run.id) || this.isUnwritten(open.run.id) ? null : open;
   }
 

@@ -1,6 +1,5 @@
 import { parseReference } from '../../core/compose/reference.ts';
 import { archiveEnd, archiveEntry } from '../../core/files/archive-header.ts';
-import { targetFor } from '../../core/release/channel.ts';
 import { givenSettingsPath } from '../../core/release/release-settings.ts';
 import { type Container, isUp } from '../../engine/container.ts';
 import type { ContainerSpec, EngineApi } from '../../engine/engine-api.ts';
@@ -20,7 +19,7 @@ import {
   runLabel,
   updaterContainer,
 } from '../place/updater-container.ts';
-import { expectOptions } from './expect-options.ts';
+import { destinationOptions } from './destination-options.ts';
 import type { RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
 import type { LaunchContext } from './server-context.ts';
@@ -37,7 +36,7 @@ const pullLimitMs = 30 * 60_000;
  */
 export async function launch(
   record: RunRecord,
-  { home, to, proof, order: { settings: values } }: Launch,
+  { home, order: { settings: values }, ...destination }: Launch,
   context: LaunchContext,
   mayLaunch: () => Promise<boolean>,
 ): Promise<string | null> {
@@ -49,7 +48,7 @@ export async function launch(
     await endPrefetch(context, home);
     record.prepare('launching', 'starting the updater');
     const setFile = values && Object.keys(values).length > 0 ? ['--set-file', givenSettingsPath] : [];
-    const options = ['--target', targetFor(to), ...(await expectOptions(proof, engine)), ...setFile];
+    const options = [...(await destinationOptions(destination, engine)), ...setFile];
     const command =
       record.run.kind === 'rollback' ? (['rollback', '--yes'] as const) : (['update', ...options] as const);
     await clearName(engine, home, settings.containerName);

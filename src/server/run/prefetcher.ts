@@ -1,4 +1,3 @@
-import { targetFor } from '../../core/release/channel.ts';
 import type { Container } from '../../engine/container.ts';
 import { EngineError } from '../../engine/http/engine-error.ts';
 import type { Prefetch } from '../../wire/status.ts';
@@ -16,7 +15,7 @@ import {
   originOf,
   triesLabel,
 } from '../place/updater-container.ts';
-import { expectOptions } from './expect-options.ts';
+import { destinationOptions } from './destination-options.ts';
 import { followRunLog } from './follow-run.ts';
 import { obtainImage } from './launch.ts';
 import { type PrefetchFacts, type PrefetchStep, planPrefetch } from './plan-prefetch.ts';
@@ -95,8 +94,8 @@ export class Prefetcher implements RepeatedCheck {
   async #offered(): Promise<PrefetchFacts['offered']> {
     const { history, offers } = this.#parts;
     const [last = null] = await history.all();
-    const { known, fields } = await offers.now(last);
-    const { next, updateAvailable } = fields;
+    const { known, offer } = await offers.now(last);
+    const { next, updateAvailable } = offer;
     if (known.checkedAt === null || (next !== null && !updateAvailable)) return null;
     const found = next && verifiedDestination({ to: next.version }, known);
     const release = found === null || 'reason' in found ? null : found;
@@ -106,16 +105,17 @@ export class Prefetcher implements RepeatedCheck {
   /** The replaced container has the number of failures, so it is removed only when the next one can be created. */
   async #launch(
     home: Home,
-    { to, proof }: Destination,
+    destination: Destination,
     { tries, replaced }: { tries: number; replaced: string | undefined },
   ): Promise<void> {
     const { engine, settings, closing } = this.#parts;
     const startedAt = new Date().toISOString();
+    const { to } = destination;
     const origin = { id: `prefetch-${home.project}`, from: settings.version, to, startedAt };
     const record = new RunRecord(freshRun(origin));
     await obtainImage(record, { ...this.#parts, signal: closing });
     const services = await chooseUpdatedServices(engine, home, settings);
-    const command = ['fetch', '--target', targetFor(to), ...(await expectOptions(proof, engine))] as const;
+    const command = ['fetch', ...(await destinationOptions(destination, engine))] as const;
     const spec = asideContainer('prefetch', home, settings, { command, services, origin });
     const container = { ...spec, Labels: { ...spec.Labels, [triesLabel]: String(tries) } };
     if (replaced !== undefined) await engine.removeContainer(replaced, { force: true });

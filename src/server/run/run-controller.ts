@@ -182,12 +182,12 @@ export class RunController {
     await this.#boots.register().catch(ignored);
     const updater = await findUpdater(open, seen, this.#context);
     const server = open === null ? 'this' : await this.#boots.stateOf(open.server);
-    await this.#carryOut(planResume({ open, updater, server }));
+    await this.#carryOut(planResume(open, updater, server));
   }
 
   async #carryOut(step: ResumeStep): Promise<void> {
     const { hold, ledger, engine } = this.#context;
-    const id = 'open' in step ? step.open.run.id : step.kind === 'adopt' ? step.origin.id : null;
+    const id = 'open' in step ? step.open.run.id : step.kind === 'adopt' ? step.updater.origin.id : null;
     await this.#settleOthers(id);
     switch (step.kind) {
       case 'release':
@@ -202,18 +202,19 @@ export class RunController {
         return this.#show(record);
       }
       case 'follow': {
-        const { open, containerId } = step;
-        if (!step.isOver) await hold.ensure(true);
+        const { open, updater } = step;
+        if (updater.state !== 'ended') await hold.ensure(true);
         // Its server may have ended before it could write this; nothing here depends on it. An absence that is measured
         // here must not be measured again by the next server.
         if (open.updater === null || open.serverStoppedAt !== null) {
-          const noteBegin = (now: OpenRun) => ({ ...now, updater: containerId, serverStoppedAt: null });
+          const noteBegin = (now: OpenRun) => ({ ...now, updater: updater.id, serverStoppedAt: null });
           await ledger.change(open.run.id, noteBegin).catch(ignored);
         }
-        return this.#follow(this.#recordOf(open.run), containerId, open);
+        return this.#follow(this.#recordOf(open.run), updater.id, open);
       }
       case 'adopt': {
-        const { origin, containerId, undone } = step;
+        const { undone } = step;
+        const { id: containerId, origin } = step.updater;
         if (undone !== null) await ledger.addPast(takenBack(undone, origin), null);
         const past = (await ledger.pastRuns()).find(({ run }) => run.id === origin.id)?.run;
         const record = new RunRecord(

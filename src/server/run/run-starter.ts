@@ -41,10 +41,7 @@ export class RunStarter {
       const { known } = await offers.now();
       const destination = destinationOf(targetFor(to), known);
       if (!(await isStill())) return { reason: overtaken };
-      return verifiedDestination(
-        'upToDate' in destination ? destination : { ...destination, to, path },
-        known,
-      );
+      return verifiedDestination('reason' in destination ? destination : { ...destination, to, path }, known);
     });
   }
 

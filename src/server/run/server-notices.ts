@@ -30,7 +30,7 @@ export class ServerNotices implements RepeatedCheck {
     const { history, offers, settings } = this.#parts;
     if (settings.notify.length === 0) return;
     const [last = null] = await history.all();
-    const { latest, next, updateAvailable, urgent, recalled } = (await offers.now(last)).fields;
+    const { latest, next, updateAvailable, urgent, recalled } = (await offers.now(last)).offer;
     const { version: from } = settings;
     if (recalled !== null) {
       const message = `the running version ${from} was recalled: ${recalled.why}`;

@@ -1,10 +1,10 @@
 import { byItself } from '../../wire/codes.ts';
+import type { NextRelease } from '../../wire/status.ts';
 import { type AutomaticChoice, type AutomaticSettings, whatIsSaid } from '../contract/automatic.ts';
 import type { RepeatedCheck } from '../host/keep-looking.ts';
-import type { Offered } from '../offer/offer.ts';
 import type { RunStarter } from '../run/run-starter.ts';
 import type { ServerParts } from '../run/server-parts.ts';
-import { type Decision, decide, isOverdue } from './decide.ts';
+import { decide, isOverdue } from './decide.ts';
 import { stepAfter } from './path-updates.ts';
 
 /**
@@ -71,14 +71,12 @@ export class AutomaticUpdates implements RepeatedCheck {
   }
 
   /** The available release if its update is due; not on an upgrade path. @throws HostFailure */
-  async #findDue(settings: AutomaticSettings): Promise<Offered | null> {
+  async #findDue(settings: AutomaticSettings): Promise<NextRelease | null> {
     const past = await this.#parts.history.all();
-    const { known, available } = await this.#parts.offers.now(past[0] ?? null);
-    const decision = decide({ settings, next: available, word: known.word, past, now: Date.now() });
-    return stepAfter(past[0]) === null && isDue(decision) ? available : null;
+    const { known, offer } = await this.#parts.offers.now(past[0] ?? null);
+    const { nextAt, blockedBy } = decide({ settings, offer, known, past, now: Date.now() });
+    // Blocked releases also have a next time, which is that of the release after them.
+    const isDue = nextAt !== null && Date.parse(nextAt) <= Date.now() && blockedBy === null;
+    return stepAfter(past[0]) === null && isDue ? offer.next : null;
   }
 }
-
-/** Blocked releases also have a next time, which is that of the release after them. */
-const isDue = ({ nextAt, blockedBy }: Decision): boolean =>
-  nextAt !== null && Date.parse(nextAt) <= Date.now() && blockedBy === null;

@@ -1,34 +1,38 @@
 import { byItself, isGoodEnd } from '../../wire/codes.ts';
 import { missingReason } from '../../wire/missing-settings.ts';
-import type { Automatic, BlockedBy, Run } from '../../wire/status.ts';
+import type { Automatic, BlockedBy, NextRelease, Run } from '../../wire/status.ts';
 import type { AutomaticSettings } from '../contract/automatic.ts';
 import { type Window, windowsAfter } from '../contract/time-window.ts';
-import type { Offered } from '../offer/offer.ts';
+import type { Offer, OfferFacts } from '../offer/offer.ts';
 import type { PublisherWord } from '../offer/publisher-word.ts';
 
 export interface AutomaticFacts {
   settings: AutomaticSettings;
-  /** The available release; null if there is none. */
-  next: Offered | null;
-  word: PublisherWord;
+  offer: Offer;
+  known: Pick<OfferFacts, 'releases' | 'word'>;
   /** All runs including the current one, newest first. */
   past: readonly Run[];
   /** Milliseconds since 1970. */
   now: number;
 }
 
-export type Decision = Pick<Automatic, 'nextAt' | 'blockedBy'>;
+type Decision = Pick<Automatic, 'nextAt' | 'blockedBy'>;
 
 const hourMs = 3_600_000;
 
 /** Decides when an automatic update starts (docs/contract.md 8.37). */
-export function decide({ settings, next, word, past, now }: AutomaticFacts): Decision {
+export function decide(facts: AutomaticFacts): Decision {
+  const { settings, past, now } = facts;
   if (!settings.enabled) return { nextAt: null, blockedBy: null };
+  const { next } = facts.offer;
+  const { word, releases } = facts.known;
   const paused = pauseOf(past) ?? stalenessOf(word);
   if (paused) return { nextAt: null, blockedBy: paused };
   const minAgeHours = word.urgent ? 0 : settings.minAgeHours;
-  const blockedBy = next && whyBlocked(next, { ...settings, minAgeHours, held: word.held }, past);
-  const published = Date.parse(next?.publishedAt ?? '');
+  const release = releases?.find(({ version }) => version === next?.version);
+  const published = Date.parse(release?.publishedAt ?? '');
+  const isAgeUnknown = minAgeHours > 0 && Number.isNaN(published);
+  const blockedBy = next && whyBlocked(next, isAgeUnknown, facts);
   const isWaitedFor = next !== null && blockedBy === null && minAgeHours > 0;
   const earliest = isWaitedFor ? Math.max(now, published + minAgeHours * hourMs) : now;
   for (const window of windowsAfter(settings, earliest))
@@ -64,9 +68,9 @@ const stalenessOf = ({ staleSince: since }: Pick<PublisherWord, 'staleSince'>): 
 const isBad = (outcome: Run['outcome']): boolean => outcome === 'broken' || outcome === 'crashed';
 
 function whyBlocked(
-  { version, major, publishedAt, isSkipped, settings }: Offered,
-  { minAgeHours, includeMajors, held }: AutomaticSettings & Pick<PublisherWord, 'held'>,
-  past: readonly Run[],
+  { version, major, settings }: NextRelease,
+  isAgeUnknown: boolean,
+  { settings: { includeMajors }, offer: { skipped }, known: { word }, past }: AutomaticFacts,
 ): BlockedBy | null {
   const hasFailed = past.some(
     ({ kind, to, outcome }) =>
@@ -75,13 +79,12 @@ function whyBlocked(
   if (hasFailed) return { code: 'failed', message: `an earlier update to ${version} failed` };
   if (past.some((_, at) => rolledBackFrom(past.slice(at)) === version))
     return { code: 'rolled-back', message: `${version} was rolled back` };
-  if (isSkipped) return { code: 'skipped', message: `${version} is skipped` };
+  if (skipped) return { code: 'skipped', message: `${version} is skipped` };
   if (major && !includeMajors) return { code: 'major', message: `${version} is a major version` };
   const missing = missingReason(version, settings);
   if (missing) return missing;
-  if (minAgeHours > 0 && Number.isNaN(Date.parse(publishedAt ?? '')))
-    return { code: 'age-unknown', message: `the publication date of ${version} is unknown` };
-  if (version === held?.version)
+  if (isAgeUnknown) return { code: 'age-unknown', message: `the publication date of ${version} is unknown` };
+  if (version === word.held?.version)
     return { code: 'rolling-out', message: `${version} is not yet rolled out to this instance` };
   return null;
 }

@@ -1,4 +1,4 @@
-import { nextOnPath } from '../../wire/path.ts';
+import { expectedStep } from '../../wire/path.ts';
 import type { PendingStep, Run } from '../../wire/status.ts';
 import { askHost } from '../host/ask-host.ts';
 import type { RepeatedCheck } from '../host/keep-looking.ts';
@@ -98,8 +98,7 @@ export class PathUpdates implements RepeatedCheck {
 const checkFailed = 'the check before the next step failed; the log of the server has the details';
 
 /** The step after the last run; null if there is none. */
-export function stepAfter(last: Run | undefined): Omit<PendingStep, 'reason'> | null {
-  const to = last ? nextOnPath(last) : null;
-  if (!last || to === null || last.endedAt === null) return null;
-  return { to, since: last.endedAt, until: new Date(Date.parse(last.endedAt) + patienceMs).toISOString() };
+export function stepAfter(last: Run | undefined): PendingStep | null {
+  const step = last?.endedAt ? expectedStep(last) : null;
+  return step && { ...step, until: new Date(Date.parse(step.since) + patienceMs).toISOString() };
 }

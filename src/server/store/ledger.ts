@@ -113,10 +113,6 @@ export class Ledger {
     return set ?? fresh;
   }
 
-  async openRun(): Promise<OpenRun | null> {
-    return this.read('run');
-  }
-
   /** Whether it is the open run now; not where there is one already. */
   async begin(open: OpenRun): Promise<boolean> {
     const { text, value } = await this.#find('run');

@@ -7,7 +7,6 @@ import type {
   Reason,
   RestorePoint,
   RollbackOffer,
-  RolledBack,
   Run,
   Status,
 } from '../../wire/status.ts';
@@ -39,17 +38,12 @@ export interface ScriptedStep {
   until?: string;
 }
 
-export interface ScriptedEnd {
+/** The result of a run. Omitted fields have the usual value for the outcome. */
+export interface ScriptedEnd
+  extends Partial<Pick<Run, 'message' | 'cause' | 'code' | 'advice' | 'rolledBack'>> {
   outcome: EndState;
-  /** State of the instance in one sentence. */
-  message?: string;
-  cause?: string;
-  code?: string;
-  advice?: string;
   /** The restore point that the run saved. */
   point?: RestorePoint;
-  /** The version and the data that were restored. */
-  rolledBack?: RolledBack;
   /** The running version afterwards. Default: `to` if the update succeeded, otherwise the version before. */
   version?: string;
 }

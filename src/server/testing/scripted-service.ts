@@ -196,7 +196,10 @@ export class ScriptedService implements UpdateService {
 
   async setAutomatic(choice: AutomaticChoice): Promise<Status> {
     const settings = automaticSettings({ ...this.#pieces.automatic, ...choice });
-    const decision = decide({ settings, next: null, word: noWord, past: [], now: Date.now() });
+    const upToDate = { code: 'none', message: '' } as const;
+    const offer = { ...this.#pieces, next: null, upToDate, updateAvailable: false };
+    const known = { releases: null, word: noWord };
+    const decision = decide({ settings, offer, known, past: [], now: Date.now() });
     this.#change({ automatic: { ...settings, ...decision } });
     return this.status();
   }

@@ -131,6 +131,6 @@ function fill(input: HTMLInputElement, chosen: Draft[keyof Draft]): void {
   const { type, value } = input;
   if (type === 'radio') input.checked = value === chosen;
   else if (type === 'checkbox')
-    input.checked = Array.isArray(chosen) ? chosen.includes(value) : chosen === true;
+    input.checked = Array.isArray(chosen) ? chosen.some((day) => day === value) : chosen === true;
   else if (typeof chosen === 'string' && value !== chosen) input.value = chosen;
 }

@@ -11,7 +11,7 @@ import { isOpen, type PageState, type Rollback } from './page-state.ts';
 import { betweenOf, isQuiet, openRun, placeBetween } from './selectors.ts';
 
 /** What the page knows besides its state. */
-export interface PageContext extends Omit<StatusContext, 'history'> {
+interface PageContext extends Omit<StatusContext, 'history'> {
   /** Time of the page's counter. */
   now: number;
   /** The ids of the runs whose result was dismissed in this browser. */

@@ -1,5 +1,6 @@
 import { mapTexts, writtenOut } from '../../core/progress/plain-text.ts';
 import type { Refused } from '../../wire/reader-answer.ts';
+import type { News } from '../../wire/reader-follow.ts';
 import { isForAdmins, type Problem, type UserStatus } from '../../wire/reader-shapes.ts';
 import type { BlockingJob, Reason, RollbackOffer, Run, Status, ToldRun } from '../../wire/status.ts';
 import { readClock, type ServerClock } from './ages.ts';
@@ -8,7 +9,7 @@ import { readClock, type ServerClock } from './ages.ts';
 type Moment = number;
 
 /** svc does not answer. */
-export interface Outage {
+interface Outage {
   since: Moment;
   /** The time of the first successful answer from a different page. */
   pageSince: Moment | null;
@@ -76,12 +77,9 @@ export const initialState: PageState = {
 };
 
 export type Action =
+  /** Also for the responses to other requests. Log lines are not part of the state. */
+  | Exclude<News, { kind: 'line' }>
   | { kind: 'status'; status: Status | UserStatus }
-  | { kind: 'run'; run: ToldRun }
-  /** svc sent an event or a heartbeat. */
-  | { kind: 'heard' }
-  | { kind: 'refused'; refused: Refused }
-  | { kind: 'run-unknown' }
   | { kind: 'history'; runs: readonly Run[] }
   | { kind: 'pressed'; to: string | null; isRollback?: boolean }
   /** A start was answered with 409. */
@@ -103,9 +101,9 @@ export function reduce(state: PageState, action: Action, at: Moment): PageState 
       return withToldRun(answered, clean(action.run), at);
     case 'heard':
       return answered;
-    case 'refused':
+    case 'unheard':
       return withRefusal(state, action.refused, at);
-    case 'run-unknown':
+    case 'unknown':
       return { ...answered, isWatchedUnknown: true };
     case 'history':
       return withHistory({ ...answered, history: clean(action.runs) }, at);

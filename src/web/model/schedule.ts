@@ -19,7 +19,7 @@ export interface Situation {
   isDue: boolean;
 }
 
-export interface RequestSchedule {
+interface RequestSchedule {
   /** Time of the next status request; null for none. */
   askAt: number | null;
   /** The run whose event stream is open. */

@@ -1,5 +1,5 @@
 import { byItself } from '../../wire/codes.ts';
-import { nextOnPath, type PathPlace, runPlace } from '../../wire/path.ts';
+import { expectedStep, type PathPlace, runPlace } from '../../wire/path.ts';
 import type { PendingStep, Run } from '../../wire/status.ts';
 import { isOpen, type PageState } from './page-state.ts';
 
@@ -30,10 +30,7 @@ export function betweenOf(state: PageState): PendingStep | null {
     watched === null ||
     watchedEndedAt === null ||
     (answeredAt !== null && answeredAt >= watchedEndedAt && isEndKnown(state, watched));
-  if (isTold) return status?.pendingStep ?? null;
-  const to = nextOnPath(watched);
-  const since = watched.endedAt ?? watched.startedAt;
-  return to === null ? null : { to, reason: null, since, until: '' };
+  return isTold ? (status?.pendingStep ?? null) : expectedStep(watched);
 }
 
 /** The position on an upgrade path between two updates. */

@@ -1,17 +1,11 @@
 import type { AutomaticChoice } from '../../wire/reader.ts';
-import type { Status } from '../../wire/status.ts';
+import type { Automatic, Status } from '../../wire/status.ts';
 
 /** The fields of a settings form, each as the user types it. */
-export interface FormSettings {
+interface FormSettings extends Omit<Automatic, 'nextAt' | 'blockedBy' | 'minAgeHours'> {
   channel: string;
-  enabled: boolean;
-  from: string;
-  to: string;
-  days: readonly string[];
-  timeZone: string;
   /** In days; the server counts hours. */
   age: string;
-  includeMajors: boolean;
 }
 
 /** Unsaved changes. */
@@ -27,5 +21,5 @@ export function savedSettings({ channel, automatic }: Status): Draft {
 /** The request for the server: only changed settings, which the server validates. */
 export function choiceOf({ channel: _, age, ...rest }: Draft): AutomaticChoice {
   const hours = age === undefined ? {} : { minAgeHours: Math.round(Number(age) * 24) };
-  return { ...rest, ...hours } as AutomaticChoice;
+  return { ...rest, ...hours };
 }

@@ -118,7 +118,7 @@ export class PageStore {
     if (rollback?.kind !== 'asking' || rollback.since !== asking.since) return;
     if (answer.kind === 'ok')
       this.#dispatch({ kind: 'rollback', rollback: { kind: 'offer', offer: answer.value } });
-    else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'refused', refused: answer });
+    else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
     else this.#dispatch(rollbackRefused(to)(answer.kind === 'problem' ? answer.problem : null));
   }
 
@@ -136,7 +136,7 @@ export class PageStore {
       this.#dispatch({ kind: 'acknowledged' });
     } else if (answer.kind === 'logged-out') {
       this.#dispatch({ kind: 'acknowledged' });
-      this.#dispatch({ kind: 'refused', refused: answer });
+      this.#dispatch({ kind: 'unheard', refused: answer });
     } else if (answer.kind === 'problem') this.#dispatch(refused(answer.problem));
     else if (await this.#hasNotStarted()) this.#dispatch(refused(null));
     else this.#dispatch({ kind: 'acknowledged' });
@@ -149,7 +149,7 @@ export class PageStore {
       // A cancellation between two updates ends the upgrade path, which only the status reports.
       if (answer.value.outcome !== null) await this.#readStatus(false);
     } else if (answer.kind === 'problem') this.#dispatch({ kind: 'cancel-refused', problem: answer.problem });
-    else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'refused', refused: answer });
+    else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
     // The answer was lost. The stream may still be open, so the next status shows whether svc is available.
     else this.askNow();
   }
@@ -170,7 +170,7 @@ export class PageStore {
   async skip(version: string | null): Promise<void> {
     const answer = this.#told(await this.#reader.skip(version));
     if (answer.kind === 'ok') return;
-    if (answer.kind === 'logged-out') this.#dispatch({ kind: 'refused', refused: answer });
+    if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
     // The next status shows the result.
     else this.askNow();
   }
@@ -234,7 +234,7 @@ export class PageStore {
     if (answer.kind === 'ok') {
       this.#dispatch({ kind: 'status', status: answer.value });
       await this.#findWatched();
-    } else this.#dispatch({ kind: 'refused', refused: answer });
+    } else this.#dispatch({ kind: 'unheard', refused: answer });
     return answer;
   }
 
@@ -251,7 +251,7 @@ export class PageStore {
     if (this.#state.watched?.outcome !== null) return;
     this.#missingSince ??= performance.now();
     if (performance.now() - this.#missingSince >= unknownAfter - closePause / 2)
-      this.#dispatch({ kind: 'run-unknown' });
+      this.#dispatch({ kind: 'unknown' });
   }
 
   async #readHistory(): Promise<void> {
@@ -265,10 +265,8 @@ export class PageStore {
     const { signal } = end;
     for await (const news of followRun(this.#reader, { run: id, signal, timing: { poll: closePause } })) {
       if (signal.aborted) return;
-      if (news.kind === 'run' || news.kind === 'heard') this.#dispatch(news);
-      else if (news.kind === 'line') this.lines.add(id, news.line);
-      else if (news.kind === 'unheard') this.#dispatch({ kind: 'refused', refused: news.refused });
-      else this.#dispatch({ kind: 'run-unknown' });
+      if (news.kind === 'line') this.lines.add(id, news.line);
+      else this.#dispatch(news);
     }
     if (signal.aborted) return;
     this.#following = null;

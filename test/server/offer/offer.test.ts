@@ -1,14 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Channel, Release } from '../../../src/core/release/channel.ts';
-import {
-  destinationOf,
-  firstStepTo,
-  type OfferFacts,
-  offer,
-  offerFields,
-} from '../../../src/server/offer/offer.ts';
+import { chooseOffer, destinationOf, firstStepTo, type OfferFacts } from '../../../src/server/offer/offer.ts';
 import { noWord } from '../../../src/server/offer/publisher-word.ts';
 import type { UpToDateCode } from '../../../src/wire/codes.ts';
+import { runOf } from '../../../src/wire/reader-shapes.ts';
 
 const releases = (...versions: string[]): Release[] =>
   versions.map((version) => ({ version, url: null, notes: null, publishedAt: null }));
@@ -34,6 +29,9 @@ function known(
   };
 }
 
+/** @param message a text, or a matcher of it */
+const refused = (message: unknown) => ({ reason: { code: 'up-to-date', message } });
+
 describe('the offer by channel and running version', () => {
   const published = ['v1.5.0', 'v1.6.0-canary.9', 'v1.4.2', 'v1.6.0-canary.10', 'v1.6.0-canary.2'];
   it.each<[string, Channel, string[], string | null, string | null]>([
@@ -49,11 +47,11 @@ describe('the offer by channel and running version', () => {
     ['main-4f2a', 'stable', published, 'v1.5.0', null],
   ])('%s on %s with %j: latest %s, offered %s', (version, channel, list, latest, offered) => {
     const given = known(version, channel, list);
-    const found = offer(given);
+    const found = chooseOffer(given);
     expect(found.latest?.version ?? null).toBe(latest);
     expect(found.upToDate === null ? latest : null).toBe(offered);
     const goal = destinationOf(null, given);
-    expect('upToDate' in goal ? null : goal.to).toBe(offered);
+    expect('reason' in goal ? null : goal.to).toBe(offered);
   });
 });
 
@@ -83,8 +81,8 @@ describe('why no update is available', () => {
     ['unknown-version', 'no release runs', known('main', 'stable', ['v1.5.0']), /is not a release/],
   ])('%s: %s', (code, _, given, sentence) => {
     const message = expect.stringMatching(sentence);
-    expect(offer(given)).toMatchObject({ next: null, upToDate: { code, message } });
-    expect(destinationOf(null, given)).toEqual({ upToDate: expect.stringMatching(sentence) });
+    expect(chooseOffer(given)).toMatchObject({ next: null, upToDate: { code, message } });
+    expect(destinationOf(null, given)).toEqual(refused(expect.stringMatching(sentence)));
   });
 });
 
@@ -97,17 +95,20 @@ describe('a release that is not rolled out to this instance', () => {
     const message =
       'v1.5.0 is being rolled out to 10 % of all instances, and not yet to this one; check again to install it now';
     const upToDate = { code: 'rolling-out', message };
-    expect(offer(held('v1.4.2', 'v1.4.2'))).toMatchObject({
+    expect(chooseOffer(held('v1.4.2', 'v1.4.2'))).toMatchObject({
       latest: { version: 'v1.4.2' },
       next: null,
       upToDate,
     });
-    expect(offer(held('v1.4.2'))).toMatchObject({ latest: null, next: null, upToDate });
-    expect(destinationOf(null, held('v1.4.2'))).toEqual({ upToDate: message });
+    expect(chooseOffer(held('v1.4.2'))).toMatchObject({ latest: null, next: null, upToDate });
+    expect(destinationOf(null, held('v1.4.2'))).toEqual(refused(message));
   });
 
   it('leaves an older release that is newer than the running one', () => {
-    expect(offer(held('v1.4.2', 'v1.4.3'))).toMatchObject({ next: { version: 'v1.4.3' }, upToDate: null });
+    expect(chooseOffer(held('v1.4.2', 'v1.4.3'))).toMatchObject({
+      next: { version: 'v1.4.3' },
+      upToDate: null,
+    });
   });
 
   it('can be named', () => {
@@ -117,14 +118,14 @@ describe('a release that is not rolled out to this instance', () => {
   it('is no reason where it would not be offered either', () => {
     const releases = [{ ...published('v1.5.0'), requires: 'v1.4.9' }];
     const given = known('v1.4.2', 'stable', ['v1.4.2'], { word, withHeld: releases });
-    expect(offer(given)).toMatchObject({ next: null, upToDate: { code: 'newest' } });
+    expect(chooseOffer(given)).toMatchObject({ next: null, upToDate: { code: 'newest' } });
   });
   const published = (version: string): Release => ({ version, url: null, notes: null, publishedAt: null });
 });
 
 it('a channel whose releases are all recalled has none that is available', () => {
   const word = { ...noWord, recalled: [{ version: 'v1.5.0', why: 'It loses data.' }] };
-  expect(offer(known('v1.4.2', 'stable', [], { word }))).toMatchObject({
+  expect(chooseOffer(known('v1.4.2', 'stable', [], { word }))).toMatchObject({
     upToDate: { code: 'none', message: 'no release is available on the stable channel' },
   });
 });
@@ -136,8 +137,8 @@ describe('an explicit target', () => {
     ['v1.9.9', given, { to: 'v1.9.9' }],
     ['canary', given, { to: 'v1.7.0-canary.3' }],
     ['canary', known('v1.5.0', 'stable', []), { to: 'canary' }],
-    ['v1.5.0', given, { upToDate: 'v1.5.0 is already running' }],
-    ['v1.4.0', given, { upToDate: expect.stringContaining('downgrades are not supported') }],
+    ['v1.5.0', given, refused('v1.5.0 is already running')],
+    ['v1.4.0', given, refused(expect.stringContaining('downgrades are not supported'))],
     ['v1.4.0', known('main', 'stable', []), { to: 'v1.4.0' }],
   ])('%s', (named, from, goal) => {
     expect(destinationOf(named, from)).toEqual(goal);
@@ -181,30 +182,28 @@ describe('required intermediate releases', () => {
     ['v1.1.0', ['v3.0.0<v2.8.0', 'v2.9.0-canary.3'], null, false, ''],
   ])('from %s with %j: %s', (running, published, next, major, path) => {
     const given = facts(running, feed(...published));
-    const found = offer(given);
-    expect(found.next?.version ?? null).toBe(next);
-    expect(found.latest?.version).toBe(published[0]?.split('<')[0]);
-    const told = offerFields(found, given);
+    const told = chooseOffer(given);
+    expect(told.latest?.version).toBe(published[0]?.split('<')[0]);
     expect(told.updateAvailable).toBe(next !== null);
     const unknown = { downloaded: null, estimatedSeconds: null, upgradePath: path.split(' '), settings: [] };
     expect(told.next).toEqual(next === null ? null : { version: next, major, ...unknown });
     expect(told.upToDate?.code).toBe(next === null ? 'upgrade-step' : undefined);
-    const upToDate = expect.stringContaining('must be installed before');
-    expect(destinationOf(null, given)).toEqual(next === null ? { upToDate } : { to: next });
+    const none = refused(expect.stringContaining('must be installed before'));
+    expect(destinationOf(null, given)).toEqual(next === null ? none : { to: next });
   });
 
   it('are limited in number', () => {
     const list = Array.from({ length: 3_000 }, (_, at) => `v1.${3_000 - at}.0<v1.${2_999 - at}.0`);
     const given = facts('v1.0.0', feed(...list));
-    const told = offerFields(offer(given), given).next?.upgradePath ?? [];
+    const told = chooseOffer(given).next?.upgradePath ?? [];
     expect([told[0], told.at(-1), told.length]).toEqual(['v1.1.0', 'v1.20.0', 20]);
-    expect(firstStepTo(null, given)).toEqual({ upToDate: 'no upgrade path to v1.3000.0 is known' });
+    expect(firstStepTo(null, given)).toEqual(refused('no upgrade path to v1.3000.0 is known'));
   });
 
   it('are stable releases even on the canary channel', () => {
     const list = feed('v3.0.0-canary.9<v2.8.0', 'v2.9.0-canary.1', 'v2.8.0', 'v2.7.0');
     const given = { ...facts('v2.6.0', list), channel: 'canary' as const };
-    expect(offer(given).next?.version).toBe('v2.8.0');
+    expect(chooseOffer(given).next?.version).toBe('v2.8.0');
     expect(destinationOf(null, given)).toEqual({ to: 'v2.8.0' });
     expect(destinationOf(null, { ...given, version: 'v2.8.0' })).toEqual({
       to: 'v3.0.0-canary.9',
@@ -222,8 +221,8 @@ describe('required intermediate releases', () => {
       null,
     ],
   ])('after a refused update: %s', (_, running, published, [to, first], next) => {
-    const lastRun = { kind: 'update', outcome: 'refused', to, requiredRelease: first } as const;
-    const found = offer(facts(running, feed(...published), { lastRun }));
+    const lastRun = runOf({ id: 'r1', state: 'refused', outcome: 'refused', to, requiredRelease: first });
+    const found = chooseOffer(facts(running, feed(...published), { lastRun }));
     expect(found.next?.version ?? null).toBe(next);
     if (next === null)
       expect(found.upToDate).toEqual({

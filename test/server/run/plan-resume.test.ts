@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { type FoundUpdater, planResume, type ResumeFacts } from '../../../src/server/run/plan-resume.ts';
+import type { ServerState } from '../../../src/server/run/boot-registry.ts';
+import { type FoundUpdater, planResume } from '../../../src/server/run/plan-resume.ts';
 import { freshRun } from '../../../src/server/run/run-record.ts';
 
 // What a server does about the run that it finds, by store, engine and the server that began it (docs/contract.md 8.18).
@@ -21,20 +22,20 @@ const container = (
   state,
 });
 
-it.each<[open: 'none' | 'unlaunched' | 'launched', FoundUpdater | null, ResumeFacts['server'], object]>([
+it.each<[open: 'none' | 'unlaunched' | 'launched', FoundUpdater | null, ServerState, object]>([
   ['none', null, 'this', { kind: 'release' }],
   ['none', container('r0', 'made'), 'this', { kind: 'release' }],
   ['none', container('r0', 'ended'), 'this', { kind: 'release' }],
-  ['none', container('r0', 'under-way'), 'this', { kind: 'adopt', origin: origin('r0') }],
+  ['none', container('r0', 'under-way'), 'this', { kind: 'adopt', updater: { origin: origin('r0') } }],
   ['unlaunched', null, 'lives', { kind: 'mirror' }],
   ['unlaunched', null, 'this', { kind: 'drop' }],
   ['unlaunched', null, 'gone', { kind: 'end', outcome: 'cancelled', leftover: null }],
   ['unlaunched', container('r1', 'made'), 'lives', { kind: 'mirror' }],
   ['unlaunched', container('r1', 'made'), 'gone', { kind: 'end', leftover: 'updater of r1' }],
-  ['unlaunched', container('r1', 'under-way'), 'gone', { kind: 'follow', isOver: false }],
+  ['unlaunched', container('r1', 'under-way'), 'gone', { kind: 'follow', updater: { state: 'under-way' } }],
   ['unlaunched', container('r0', 'under-way'), 'lives', { kind: 'mirror' }],
-  ['launched', container('r1', 'under-way'), 'lives', { kind: 'follow', containerId: 'updater of r1' }],
-  ['launched', container('r1', 'ended'), 'this', { kind: 'follow', isOver: true }],
+  ['launched', container('r1', 'under-way'), 'lives', { kind: 'follow', updater: { id: 'updater of r1' } }],
+  ['launched', container('r1', 'ended'), 'this', { kind: 'follow', updater: { state: 'ended' } }],
   ['launched', container('r0', 'under-way'), 'lives', { kind: 'end', outcome: 'crashed', leftover: null }],
   // The store went back with the data.
   [
@@ -43,7 +44,12 @@ it.each<[open: 'none' | 'unlaunched' | 'launched', FoundUpdater | null, ResumeFa
     'gone',
     { kind: 'adopt', undone: open('updater of r1') },
   ],
-  ['launched', container('b', 'ended', 'rollback'), 'gone', { kind: 'adopt', containerId: 'updater of b' }],
+  [
+    'launched',
+    container('b', 'ended', 'rollback'),
+    'gone',
+    { kind: 'adopt', updater: { id: 'updater of b' } },
+  ],
   ['launched', container('b', 'made', 'rollback'), 'gone', { kind: 'end', outcome: 'crashed' }],
   [
     'unlaunched',
@@ -55,5 +61,5 @@ it.each<[open: 'none' | 'unlaunched' | 'launched', FoundUpdater | null, ResumeFa
   ['launched', null, 'this', { kind: 'end', outcome: 'crashed' }],
 ])('an open run: %s, its updater: %j, its server: %s', (which, updater, server, step) => {
   const known = which === 'none' ? null : open(which === 'launched' ? 'updater of r1' : null);
-  expect(planResume({ open: known, updater, server })).toMatchObject(step);
+  expect(planResume(known, updater, server)).toMatchObject(step);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { automaticSettings } from '../../../src/server/contract/automatic.ts';
-import type { Offered } from '../../../src/server/offer/offer.ts';
+import type { Offer } from '../../../src/server/offer/offer.ts';
 import { noWord, type PublisherWord } from '../../../src/server/offer/publisher-word.ts';
 import { type AutomaticFacts, decide, isOverdue } from '../../../src/server/schedule/decide.ts';
 import type { EndState } from '../../../src/wire/codes.ts';
@@ -11,14 +11,21 @@ const settings = automaticSettings({ enabled: true, timeZone: 'UTC' });
 const urgent: PublisherWord = { ...noWord, urgent: { below: 'v1.5.0', why: 'Passwords can be read.' } };
 const stale: PublisherWord = { ...noWord, staleSince: '2026-11-24T00:00:00Z' };
 const held: PublisherWord = { ...noWord, held: { version: 'v1.5.0', percent: 10, isAsked: true } };
-/** Published a week before the moments of these tests. */
-const minor: Offered = {
+const minor = {
   version: 'v1.5.0',
   major: false,
-  publishedAt: '2026-11-18T12:00:00.000Z',
-  isSkipped: false,
+  downloaded: null,
+  estimatedSeconds: null,
+  upgradePath: ['v1.5.0'],
   settings: [],
 };
+const offered: Offer = { latest: null, next: minor, upToDate: null, updateAvailable: true, skipped: null };
+const upToDate = { code: 'none', message: 'no release is available' } as const;
+const nothing: Offer = { ...offered, next: null, upToDate, updateAvailable: false };
+const major: Offer = { ...offered, next: { ...minor, major: true } };
+const skipped: Offer = { ...offered, updateAvailable: false, skipped: { version: 'v1.5.0', since: null } };
+/** A week before the moments of these tests. */
+const weekBefore = '2026-11-18T12:00:00.000Z';
 const run = (outcome: EndState | null, more: Partial<Run> = {}): Run =>
   runOf({
     ...{ id: crypto.randomUUID(), state: outcome ?? 'pull', outcome, to: 'v1.5.0', by: 'anna' },
@@ -28,12 +35,25 @@ const run = (outcome: EndState | null, more: Partial<Run> = {}): Run =>
 const byItself = (outcome: EndState | null, startedAt: string, more: Partial<Run> = {}) =>
   run(outcome, { by: 'automatic', startedAt, ...more });
 
-function decided({ now = '2026-11-25T03:00:00Z', next = minor, ...more }: Given = {}) {
-  const facts = { settings, past: [], word: noWord, ...more, next, now: Date.parse(now) };
-  const { nextAt, blockedBy } = decide(facts);
+function decided(given: Given = {}) {
+  const { now = '2026-11-25T03:00:00Z', publishedAt = weekBefore, word = noWord, ...more } = given;
+  const releases = [{ version: 'v1.5.0', url: null, notes: null, publishedAt }];
+  const known = { releases, word };
+  const { nextAt, blockedBy } = decide({
+    settings,
+    offer: offered,
+    past: [],
+    ...more,
+    known,
+    now: Date.parse(now),
+  });
   return [nextAt === null ? null : new Date(nextAt).toISOString().slice(0, 16), blockedBy?.code ?? null];
 }
-type Given = Partial<Omit<AutomaticFacts, 'now'>> & { now?: string };
+type Given = Partial<Omit<AutomaticFacts, 'now' | 'known'>> & {
+  now?: string;
+  publishedAt?: string | null;
+  word?: PublisherWord;
+};
 
 const inWindow = '2026-11-25T03:00';
 const nextWindow = '2026-11-26T02:00';
@@ -45,20 +65,16 @@ describe('what is offered starts by itself', () => {
     ['at its end at the begin of the next', { now: '2026-11-25T05:00:00Z' }, [nextWindow, null]],
     ['not where that is switched off', { settings: { ...settings, enabled: false } }, [null, null]],
     // Age.
-    [
-      'as it becomes old enough',
-      { next: { ...minor, publishedAt: '2026-11-22T04:30:00Z' } },
-      ['2026-11-25T04:30', null],
-    ],
-    ['of no age that is known', { next: { ...minor, publishedAt: null } }, [inWindow, 'age-unknown']],
+    ['as it becomes old enough', { publishedAt: '2026-11-22T04:30:00Z' }, ['2026-11-25T04:30', null]],
+    ['of no age that is known', { publishedAt: null }, [inWindow, 'age-unknown']],
     // What it is.
-    ['not a major version', { next: { ...minor, major: true } }, [inWindow, 'major']],
+    ['not a major version', { offer: major }, [inWindow, 'major']],
     [
       'a major version where that is wanted',
-      { next: { ...minor, major: true }, settings: { ...settings, includeMajors: true } },
+      { offer: major, settings: { ...settings, includeMajors: true } },
       [inWindow, null],
     ],
-    ['not what is skipped', { next: { ...minor, isSkipped: true } }, [inWindow, 'skipped']],
+    ['not what is skipped', { offer: skipped }, [inWindow, 'skipped']],
     // What has been.
     ['not what has failed', { past: [run('failed')] }, [inWindow, 'failed']],
     ['though it was refused', { past: [run('refused')] }, [inWindow, null]],
@@ -109,29 +125,17 @@ describe('what is offered starts by itself', () => {
     // What the publisher says.
     [
       'at once if it is urgent, whatever its age',
-      { word: urgent, next: { ...minor, publishedAt: '2026-11-25T02:59:00Z' } },
+      { word: urgent, publishedAt: '2026-11-25T02:59:00Z' },
       [inWindow, null],
     ],
-    [
-      'if it is urgent and of no known age',
-      { word: urgent, next: { ...minor, publishedAt: null } },
-      [inWindow, null],
-    ],
+    ['if it is urgent and of no known age', { word: urgent, publishedAt: null }, [inWindow, null]],
     [
       'not before its window, even if it is urgent',
       { now: '2026-11-25T06:00:00Z', word: urgent },
       [nextWindow, null],
     ],
-    [
-      'not if it is urgent and skipped',
-      { word: urgent, next: { ...minor, isSkipped: true } },
-      [inWindow, 'skipped'],
-    ],
-    [
-      'not a major version, even if it is urgent',
-      { word: urgent, next: { ...minor, major: true } },
-      [inWindow, 'major'],
-    ],
+    ['not if it is urgent and skipped', { word: urgent, offer: skipped }, [inWindow, 'skipped']],
+    ['not a major version, even if it is urgent', { word: urgent, offer: major }, [inWindow, 'major']],
     ['not if it is urgent and has failed', { word: urgent, past: [run('failed')] }, [inWindow, 'failed']],
     ['not before it is rolled out to the instance', { word: held }, [inWindow, 'rolling-out']],
     ['not with outdated information', { word: stale }, [null, 'stale']],
@@ -155,8 +159,8 @@ describe('what is offered starts by itself', () => {
   it('says since when the information is outdated', () => {
     const { blockedBy } = decide({
       settings,
-      next: null,
-      word: stale,
+      offer: nothing,
+      known: { releases: [], word: stale },
       past: [],
       now: 0,
     });
@@ -166,7 +170,13 @@ describe('what is offered starts by itself', () => {
 
   it('says since when nothing does', () => {
     const past = [run('broken', { to: 'v1.4.9' })];
-    const { blockedBy } = decide({ settings, next: null, word: noWord, past, now: 0 });
+    const { blockedBy } = decide({
+      settings,
+      offer: nothing,
+      known: { releases: [], word: noWord },
+      past,
+      now: 0,
+    });
     const message = 'the update to v1.4.9 failed and needs attention';
     expect(blockedBy).toEqual({ code: 'paused', message, since: '2026-11-20T10:01:00.000Z' });
   });

@@ -35,12 +35,12 @@ describe('the open run', () => {
     expect(await ledger.change('2', () => null)).toBeNull();
     expect(await ledger.change('1', (now) => ({ ...now, updater: 'u' }))).toMatchObject({ updater: 'u' });
     expect(await ledger.change('1', () => null)).toBeNull();
-    expect([await ledger.openRun(), host.state.store.has('run')]).toEqual([null, false]);
+    expect([await ledger.read('run'), host.state.store.has('run')]).toEqual([null, false]);
   });
 
   it('of a version that is not known stays as it is, until another one begins', async () => {
     host.state.store.set('run', '{"format":7}');
-    expect([await ledger.openRun(), await ledger.change('1', () => null)]).toEqual([null, null]);
+    expect([await ledger.read('run'), await ledger.change('1', () => null)]).toEqual([null, null]);
     expect([sets(), host.state.store.get('run')]).toEqual([0, '{"format":7}']);
     expect(await ledger.begin(open('1'))).toBe(true);
   });

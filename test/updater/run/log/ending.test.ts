@@ -157,6 +157,24 @@ it.each<[string, unknown]>([
   expect(now.run.outcome).not.toBeNull();
 });
 
+it('bounds the error that a journal, a label or a store keeps, but not its line in the log', () => {
+  const record = new RunRecord(freshRun({ id: 'r1', from: null, to: null, startedAt: '' }));
+  const long = 'a long line '.repeat(200).trim();
+  const messages: string[] = [];
+  const log = new Log((event, fields) => {
+    messages.push(event.message);
+    record.add(event, fields);
+  });
+  const kept = reportEnding(
+    new UpdateError('broken', 'app died', { detail: [long], isLogged: true }),
+    log,
+    touched,
+  );
+  expect(record.run.cause).toBe(long.slice(0, 2_000));
+  expect(kept.fields?.result).toMatchObject({ detail: long.slice(0, 2_000) });
+  expect(messages).toContain(long);
+});
+
 it('gives the release that has to come first as a field and in the line, also where it is said once more', () => {
   const events: [string, unknown][] = [];
   const log = new Log(({ phase, message }, fields) => phase === 'done' && events.push([message, fields]));

@@ -1,16 +1,20 @@
+import { targetFor } from '../../core/release/channel.ts';
 import type { EngineApi } from '../../engine/engine-api.ts';
 import { rejections, unless } from '../../engine/http/engine-error.ts';
 import { isOfPlatform, type ReleaseFile } from '../../provenance/release-file.ts';
+import type { Destination } from '../offer/offer.ts';
 
 /**
- * The updater options with the expected images and files: for each image, all digests that this engine may report.
+ * The updater options for a target with the expected images and files: for each image, all digests that this engine may
+ * report.
  * @throws EngineError
  */
-export async function expectOptions(
-  proof: ReleaseFile | undefined,
+export async function destinationOptions(
+  { to, proof }: Pick<Destination, 'to' | 'proof'>,
   engine: Pick<EngineApi, 'getFacts'>,
 ): Promise<string[]> {
-  if (proof === undefined) return [];
+  const target = ['--target', targetFor(to)];
+  if (proof === undefined) return target;
   const facts = await engine.getFacts().catch(unless(...rejections));
   const isOfEngine = isOfPlatform(facts?.platform ?? '');
   const digestsOf = ({ digest, platforms }: ReleaseFile['images'][string]) => [
@@ -20,6 +24,7 @@ export async function expectOptions(
     ),
   ];
   return [
+    ...target,
     ...Object.entries(proof.images).flatMap(([service, image]) =>
       [...new Set(digestsOf(image))].flatMap((digest) => ['--expect', `${service}=${digest}`]),
     ),

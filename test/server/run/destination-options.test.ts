@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { readReleaseFile } from '../../../src/provenance/release-file.ts';
-import { expectOptions } from '../../../src/server/run/expect-options.ts';
+import { destinationOptions } from '../../../src/server/run/destination-options.ts';
 import { releaseFile, sha256 } from '../../feed/proofs.ts';
 
 const proof = readReleaseFile(Buffer.from(JSON.stringify(releaseFile('v1.5.0'))));
@@ -17,7 +17,8 @@ it.each<[platform: string, images: string[]]>([
   ['linux/riscv64', ['index']],
   ['', ['index']],
 ])('on %s any of %j is expected', async (platform, images) => {
-  expect(await expectOptions(proof, engineOf(platform))).toEqual([
+  expect(await destinationOptions({ to: 'v1.5.0', proof }, engineOf(platform))).toEqual([
+    ...['--target', 'v1.5.0'],
     ...images.flatMap((what) => ['--expect', `app=${sha256(what)}`]),
     ...['--expect-file', `compose.yaml=${sha256('compose')}`],
   ]);
@@ -27,9 +28,9 @@ it('lists each digest once, and nothing without a signature', async () => {
   const one = sha256('one');
   const app = { reference: 'x', digest: one, platforms: { 'linux/amd64': { manifest: one, config: one } } };
   const engine = engineOf('linux/amd64');
-  expect(await expectOptions({ ...proof, images: { app }, files: {} }, engine)).toEqual([
-    '--expect',
-    `app=${one}`,
+  const expected = { ...proof, images: { app }, files: {} };
+  expect(await destinationOptions({ to: 'v1.5.0', proof: expected }, engine)).toEqual([
+    ...['--target', 'v1.5.0', '--expect', `app=${one}`],
   ]);
-  expect(await expectOptions(undefined, engine)).toEqual([]);
+  expect(await destinationOptions({ to: 'v1.5.0-canary.3' }, engine)).toEqual(['--target', 'canary']);
 });
