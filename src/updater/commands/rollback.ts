@@ -56,20 +56,19 @@ export async function rollback(
   if (pending !== null && isHalfDone(pending) && !yes) {
     throw pendingError(pending);
   }
-  if (!yes) return showRollback(context, await findTarget(context, instance, soFar, true), discardCurrent);
+  if (!yes) return showRollback(context, await planRollback(context, instance, soFar, true), discardCurrent);
   const lock = await takeLock(context, instance.own, mountedAt);
   soFar.lock = lock;
   const earlier = await settleEarlier(context, { instance, lock }, soFar);
   if (earlier.kind === 'ended') return earlier.ending;
   if (earlier.kind === 'resume') throw pendingError(earlier.run.journal.data);
-  const found = await findTarget(context, instance, soFar, !discardCurrent);
+  const found = await planRollback(context, instance, soFar, !discardCurrent);
   const journal = new Journal(lock, {
     ...emptyJournal,
     run: runStamp(context.startedAt),
     containerId: instance.own.id,
     attempt: 1,
     project: found.installation.project,
-    target: null,
     services: found.back.services,
     from: found.from,
     tags: [],
@@ -80,7 +79,8 @@ export async function rollback(
   return rollBackTo(context, journal, found, discardCurrent);
 }
 
-interface Target {
+/** What a rollback would do. */
+interface RollbackPlan {
   installation: Installation;
   /** `v1.5.0` */
   from: string;
@@ -98,12 +98,12 @@ interface Target {
  * @param checksData also whether its data can be restored; without saving the current data, the rollback checks that
  * Refusals: no-restore-point, modified-since, restore-point-damaged, restore-point-unreadable, no-space, data-unsupported.
  */
-async function findTarget(
+async function planRollback(
   context: RunContext,
   instance: FoundInstance,
   soFar: RunSoFar,
   checksData: boolean,
-): Promise<Target> {
+): Promise<RollbackPlan> {
   const { engine, log, options } = context;
   const { own, paths, place: at } = instance;
   if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not supported on Podman');
@@ -179,7 +179,7 @@ async function noPoint(directory: string, project: PointOwner): Promise<UpdateEr
 /** To which version and time, and how long services are unavailable for it. */
 function showRollback(
   { log, options }: RunContext,
-  { record, from }: Target,
+  { record, from }: RollbackPlan,
   discardCurrent: boolean,
 ): Ending {
   const { at, version, excluded, mounts, services, bytes, downtimeSeconds } = record.point;
@@ -206,7 +206,7 @@ function showRollback(
 async function saveBefore(
   context: RunContext,
   journal: Journal,
-  found: Target,
+  found: RollbackPlan,
   soFar: RunSoFar,
 ): Promise<void> {
   try {
@@ -222,7 +222,7 @@ async function saveBefore(
 async function rollBackTo(
   context: RunContext,
   journal: Journal,
-  found: Target,
+  found: RollbackPlan,
   discardCurrent: boolean,
 ): Promise<Ending> {
   const { log, cancellation, beganAt } = context;

@@ -56,7 +56,7 @@ export async function showPlan(
     log.info(`image of ${service}: ${to}${pull ? '' : ' (local image, not pulled)'}`);
 
   for (const to of new Set(floatingUpdates(plan).map((update) => update.to))) {
-    log.info(`whether ${to} points to ${plan.targetName} can only be determined after the image is pulled`);
+    log.info(`whether ${to} points to ${plan.to} can only be determined after the image is pulled`);
   }
   const references = [...new Set(updates.map(({ to }) => to))];
   const images = await localImages(engine, references);

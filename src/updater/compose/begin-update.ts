@@ -3,6 +3,7 @@ import type { Model } from '../../engine/cli/compose.ts';
 import type { Container } from '../../engine/container.ts';
 import { databaseHosts } from '../data/outside-databases.ts';
 import { expectationsOf } from '../run/expectations.ts';
+import { requestOf } from '../run/options.ts';
 import { recallsOf } from '../run/recalls.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { startEarly } from '../run/start-early.ts';
@@ -111,8 +112,7 @@ async function beginJournal(
     containerId: own.id,
     ...(isAgain ? countStart(earlier) : { attempt: 1 }),
     project: installation.project,
-    target: options.target?.tag ?? null,
-    services: [options.app, ...options.workers],
+    ...requestOf(options),
     from,
     tags: await tagsBefore(
       engine,

@@ -33,14 +33,14 @@ export async function checkPublished(plan: ReleasePlan, lookUp: TagLookup): Prom
 
 /** @param published the tags of the target that the registry has */
 function unpublished(
-  { targetName, updates }: ReleasePlan,
+  { to, updates }: ReleasePlan,
   { pin, tag }: ServiceUpdate,
   published: readonly string[],
 ): UpdateError {
   // A tag with fewer numbers than the pin may point to another release.
   const own = published.find((each) => numbersIn(each) >= numbersIn(pin.tag.text));
   const pins = updates.flatMap((update) => (update.tag === update.pin.tag.text ? [] : [update.pin]));
-  const others = own ? `; ${targetName} is published as ${and(published)}` : '';
+  const others = own ? `; ${to} is published as ${and(published)}` : '';
   const advice = own
     ? `Set the tag ${own} manually (${placesOf(pins)}), ${applyAdvice(pin)}.`
     : 'Check that the release is published, then run {command} again.';
@@ -54,7 +54,7 @@ function numbersIn(text: string): number {
 }
 
 function unclear(
-  { targetName }: ReleasePlan,
+  { to }: ReleasePlan,
   { pin }: ServiceUpdate,
   version: string,
   published: readonly string[],
@@ -66,8 +66,8 @@ function unclear(
   const example =
     whole?.kind === 'release'
       ? `${whole.prefix}${whole.version}`
-      : `${targetName}${'.0'.repeat(Math.max(1, 3 - countOf(version)))}`;
-  const message = `${targetName} does not identify a single release for ${pin.service}, which is pinned to ${pin.tag.text} (${pin.place.description})${found}`;
+      : `${to}${'.0'.repeat(Math.max(1, 3 - countOf(version)))}`;
+  const message = `${to} does not identify a single release for ${pin.service}, which is pinned to ${pin.tag.text} (${pin.place.description})${found}`;
   const advice = `Specify the full version, such as --target ${example}.`;
   return new UpdateError('pin-unsupported', message, { advice });
 }

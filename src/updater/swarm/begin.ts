@@ -1,6 +1,7 @@
 import { removeConfig } from '../../engine/api/swarm.ts';
 import { type Ending, endWell } from '../run/log/ending.ts';
 import { seconds } from '../run/log/wording.ts';
+import { requestOf } from '../run/options.ts';
 import { runStamp } from '../run/state/kept-runs.ts';
 import { checkServices } from './choose-stack.ts';
 import { planStack } from './plan.ts';
@@ -22,7 +23,7 @@ export async function beginStack(
   checkServices(chosen, found, { isOurs: inherits === 'halfway' });
   log.enter('plan');
   const plan = planMoves(chosen, found.tasks, options);
-  const { from, targetName: to } = plan;
+  const { from, to } = plan;
   soFar.facts = { ...soFar.facts, version: from };
   const planned = await planStack(found, ended, { plan, inherits });
   const { stopFirst, moves, files } = planned;
@@ -36,13 +37,11 @@ export async function beginStack(
   }
   const data: RecordData = {
     format: 2,
-    ...{
-      run: runStamp(context.startedAt),
-      stack: chosen.name,
-      target: options.target?.tag ?? null,
-      from,
-      to,
-    },
+    run: runStamp(context.startedAt),
+    stack: chosen.name,
+    target: requestOf(options).target,
+    from,
+    to,
     stopFirst,
     moves,
     tasks: found.tasks.map(({ id }) => id),

@@ -146,7 +146,7 @@ export async function draftStackFiles(
     return draftOf(project);
   const [pinned] = [...wanted.values()].filter((to) => to.includes('@'));
   const digest = pinned?.replace(/^.*@/, '') ?? null;
-  const request = { target: plan.target, services: [...wanted.keys()], digest };
+  const request = { to: plan.target, services: [...wanted.keys()], digest };
   const { draft } = await planBump(project, engine, request, log);
   const after = await imagesOf(engine, files, draft.files);
   const wrong = [...after].filter(([name, image]) => (wanted.get(name) ?? before.get(name)) !== image);

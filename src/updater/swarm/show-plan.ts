@@ -28,9 +28,9 @@ export async function showStackPlan(given: FirstContext): Promise<number> {
   const step = planEarlierStack(earlier, own, context.options);
   const inherits = 'inherits' in step ? step.inherits : 'nothing';
   const plan = planMoves(chosen, found.tasks, context.options);
-  const { from, targetName } = plan;
+  const { from, to } = plan;
   const { stopFirst, moves, files, warnings } = await planStack(found, earlier, { plan, inherits });
-  log.info(`${from} → ${targetName}`);
+  log.info(`${from} → ${to}`);
   for (const move of moves) {
     log.info(describeMove(chosen.name, move));
     const aside = putAside(move.wanted);

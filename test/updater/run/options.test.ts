@@ -209,7 +209,7 @@ describe('the options of a command line', () => {
     'accepts %s as a target',
     (tag) => {
       expect(read(['--target', tag], {})).toMatchObject({ target: { tag } });
-      expect(read(['bump', '--service', 'a', '--to', tag], {})).toMatchObject({ target: { tag } });
+      expect(read(['bump', '--service', 'a', '--to', tag], {})).toMatchObject({ to: { tag } });
     },
   );
 

@@ -27,7 +27,7 @@ export async function runPreflight({ engine, log }: RunContext, plan: PreparedPl
   if (image === undefined || command === null || (isInstalled && changes.length === 0)) return;
   const container = preflightContainer(plan, image, command);
   log.addMaskRules(() => ({ secrets: secretsOfBody(container.config) }));
-  log.info(`running the preflight command of ${plan.targetName}`);
+  log.info(`running the preflight command of ${plan.to}`);
   const end = await withHeartbeat(log, 'waiting for the preflight command', run());
   const shown = (text: string) => writtenOut(log.masked(text)).slice(0, longestText);
   const { rows, failure } = judgePreflight(end);

@@ -40,5 +40,5 @@ export async function endUnchanged(context: JournaledContext, plan: PreparedPlan
   const took = seconds(performance.now() - beganAt);
   const left = down.length === 0 ? '' : `, ${and(down)} ${down.length > 1 ? 'are' : 'is'} stopped`;
   const message = `unchanged: ${runs} already${left}; nothing to do (${took})`;
-  return endWell(log, 'unchanged', message, { to: plan.targetName });
+  return endWell(log, 'unchanged', message, { to: plan.to });
 }

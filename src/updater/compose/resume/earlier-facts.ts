@@ -6,7 +6,7 @@ import { listProject } from '../../../engine/api/project-containers.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
 import { pointsDirectory } from '../../data/point.ts';
 import { maskRulesOfSent } from '../../run/log/mask-rules.ts';
-import type { UpdateOptions } from '../../run/options.ts';
+import { isSameRequest } from '../../run/options.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { newHasStarted } from '../../run/state/changeover.ts';
 import { countStart, type JournalData } from '../../run/state/journal.ts';
@@ -75,23 +75,13 @@ export async function gatherEarlierFacts(
     facts: {
       isOwn,
       attempt: isCounted ? attempt : 1,
-      sameRequest: isSameRequest(data, options, place.name),
+      sameRequest: isNamed && isSameRequest(data, options),
       newHasStarted: isNewThere,
       laterChange,
       mayRollBack: !options.noRollback,
     },
   };
 }
-
-/** Two projects may have one directory, and so one journal. */
-const isSameRequest = (
-  data: JournalData,
-  { target, app, workers }: UpdateOptions,
-  project: string,
-): boolean =>
-  project === data.project.name &&
-  (target?.tag ?? null) === data.target &&
-  [app, ...workers].join() === data.services.join();
 
 /**
  * The directory may be mounted at another place than in the run that wrote it. What lies beside a file, and where backups
