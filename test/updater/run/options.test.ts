@@ -236,6 +236,12 @@ describe('the options of a command line', () => {
     ]);
   });
 
+  // Every object has members of these names.
+  it.each(['constructor', 'toString', '__proto__'])('does not know the option --%s', (name) => {
+    expect(mistakes([`--${name}`])).toEqual([`unknown option --${name}`]);
+    expect(mistakes(['explain', `--${name}=1`])).toEqual([`unknown option --${name}`]);
+  });
+
   it.each([
     [['explain'], null],
     [['explain', 'downgrade'], 'downgrade'],
