@@ -24,6 +24,7 @@ import { type PointRecord, usableRecord } from '../data/point-record.ts';
 import type { PlannedPoint } from '../data/survey-point.ts';
 import type { CommandLine } from '../run/command-line.ts';
 import { drive, goBack } from '../run/drive.ts';
+import { logPlanned } from '../run/last-lines.ts';
 import { type Ending, endWell } from '../run/log/ending.ts';
 import { maskRulesOfSent } from '../run/log/mask-rules.ts';
 import { and, seconds } from '../run/log/wording.ts';
@@ -196,10 +197,8 @@ function showRollback(
     log.warn(`the rollback replaces everything in ${JSON.stringify(path)} of the host`);
   log.info(`${names} will be unavailable for about ${about} s`);
   if (excluded.length > 0) log.info(`not in the restore point and therefore not changed: ${and(excluded)}`);
-  log.enter('done');
-  const message = 'planned: nothing was changed; to roll back, run the same command with --yes';
-  log.info(message, { rollback: { from, to: version, at, downtimeSeconds: about, bytes } });
-  return { outcome: 'unchanged', exitCode: 0, message };
+  const rollback = { from, to: version, at, downtimeSeconds: about, bytes };
+  return logPlanned(log, 'to roll back, run the same command with --yes', { rollback });
 }
 
 /** The current data is saved for manual recovery; until it is, the rollback can be cancelled and changes nothing. */

@@ -1,6 +1,6 @@
 import { removeConfig } from '../../engine/api/swarm.ts';
-import { type Ending, endWell } from '../run/log/ending.ts';
-import { seconds } from '../run/log/wording.ts';
+import { logUnchanged } from '../run/last-lines.ts';
+import type { Ending } from '../run/log/ending.ts';
 import { requestOf } from '../run/options.ts';
 import { runStamp } from '../run/state/kept-runs.ts';
 import { checkServices } from './choose-stack.ts';
@@ -31,9 +31,7 @@ export async function beginStack(
   if (await isWellNow(found, planned)) {
     // What a killed run has left of itself before it touched anything.
     if (ended !== null && ended.labels.state.at !== 'ended') await removeConfig(engine, ended.config);
-    const took = seconds(performance.now() - context.beganAt);
-    const runs = versionsSentence({ stack: chosen.name, to, moves });
-    return endWell(log, 'unchanged', `unchanged: ${runs}; nothing to do (${took})`, { to });
+    return logUnchanged(context, versionsSentence({ stack: chosen.name, to, moves }), to);
   }
   const data: RecordData = {
     format: 2,

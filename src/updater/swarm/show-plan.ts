@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import { exitCodes } from '../../core/progress/outcome.ts';
+import { logPlannedUpdate } from '../run/last-lines.ts';
 import { difference } from '../run/log/difference.ts';
 import { and } from '../run/log/wording.ts';
 import type { FirstContext } from '../run/run-context.ts';
@@ -55,7 +55,5 @@ export async function showStackPlan(given: FirstContext): Promise<number> {
     if (draft.changes.length === 0) log.info('no file changes');
   }
   for (const warning of warnings) log.warn(warning);
-  log.enter('done');
-  log.info('planned: nothing was changed; to update, run the same command without "plan"');
-  return exitCodes.unchanged;
+  return logPlannedUpdate(log).exitCode;
 }
