@@ -34,7 +34,7 @@ export interface ServiceUpdate {
 }
 
 /** The installed release of a compose project or a stack. */
-export interface InstalledRelease {
+interface InstalledRelease {
   product: Product;
   /** `1.4.2`, the newest running version; null if unknown. */
   runningVersion: string | null;
@@ -61,7 +61,7 @@ export interface ReleasePlan {
 }
 
 /** The updated services, the app first. */
-export interface PinnedServices {
+interface PinnedServices {
   services: readonly Pick<ServiceUpdate, 'pin' | 'pull' | 'trustsLabel'>[];
   /** The running version as shown in messages. */
   from: string;

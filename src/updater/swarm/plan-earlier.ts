@@ -6,7 +6,7 @@ import { type FoundRecord, type RecordData, rollingBack } from './record.ts';
 import { imageSideOf, isSame, type ServiceMove } from './specs.ts';
 
 /** What to do about the run before (docs/contract.md 11.4). */
-export type EarlierStackStep =
+type EarlierStackStep =
   /** There is none, or it has ended: its record is replaced. */
   | { kind: 'none' }
   /** This very updater has ended it. */

@@ -28,7 +28,7 @@ import { isUnchanged } from './unchanged.ts';
 const freshMs = 500;
 
 /** What an update has found and made before it replaces anything. A run that goes on after a kill has only the journal. */
-export interface UpdateBegun {
+interface UpdateBegun {
   plan: Plan;
   /** The model by the files as they will be. */
   early: Promise<Model | null>;
