@@ -7,8 +7,7 @@ import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import { secretsOfBody } from '../../run/log/mask-rules.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { PreparedPlan } from '../plan/plan.ts';
-import { preflightContainer } from '../plan/preflight-container.ts';
-import { judgePreflight } from '../plan/preflight-results.ts';
+import { judgePreflight, preflightContainer } from '../plan/preflight.ts';
 import { releaseCommand } from '../plan/release-label.ts';
 
 const limitMs = 60_000;
