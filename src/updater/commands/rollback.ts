@@ -1,4 +1,4 @@
-import { hashAt, stateOf } from '../../core/files/file-record.ts';
+import { hashAt, statesOf } from '../../core/files/file-record.ts';
 import { disk } from '../../core/files/file-system.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
@@ -132,7 +132,7 @@ async function planRollback(
   const ids = [...new Set(back.blueprints.map(({ imageId }) => imageId))];
   const images = await engine.inspectImages(ids);
   const reasons = judgeRollback(back, point.services, {
-    files: await Promise.all(files.map(async (each) => ({ path: each.path, state: await stateOf(each) }))),
+    files: await statesOf(files),
     edited: await editedOf(point.fileHashes),
     containers,
     images: new Set(ids.filter((_, index) => images[index] !== null)),

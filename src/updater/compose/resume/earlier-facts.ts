@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { type FileRecord, stateOf, temporaryOf } from '../../../core/files/file-record.ts';
+import { type FileRecord, statesOf, temporaryOf } from '../../../core/files/file-record.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
@@ -57,10 +57,9 @@ export async function gatherEarlierFacts(
     },
   );
   const files = await Promise.all(data.files.map((record) => asMountedHere(record, data)));
-  const states = files.map(async (record) => ({ path: record.path, state: await stateOf(record) }));
   const wanted = (changeover?.moved ?? []).flatMap(({ image }) => (image ? [image.reference] : []));
   const images = await localImages(engine, wanted);
-  const laterChange = findLaterChange(data, { files: await Promise.all(states), containers, images });
+  const laterChange = findLaterChange(data, { files: await statesOf(files), containers, images });
   const isOwn = data.containerId === own.id;
   if (laterChange === null && files.length > 0) {
     checkFiles(data, await pathsOfProject(project, paths), place.mountedAt);
