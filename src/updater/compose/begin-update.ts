@@ -2,6 +2,7 @@ import type { ProjectContainers } from '../../engine/api/project-containers.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import type { Container } from '../../engine/container.ts';
 import { databaseHosts } from '../data/outside-databases.ts';
+import { changesTag } from '../plan/release-plan.ts';
 import { expectationsOf } from '../run/expectations.ts';
 import { requestOf } from '../run/options.ts';
 import { recallsOf } from '../run/recalls.ts';
@@ -42,7 +43,7 @@ export async function beginUpdate(
         "the updater's container has no restart policy: if the updater crashes while services are stopped, the services stay stopped until the next run. Start the updater with --restart on-failure:3 and without --rm",
       );
     // A run that may have nothing to do stops nothing.
-    if (plan.updates.some(({ pin, tag }) => tag !== pin.tag.text)) await checked;
+    if (plan.updates.some(changesTag)) await checked;
     const journal = await beginJournal(context, { instance, lock }, plan, before);
     soFar.journal = journal;
     const preparation = { plan, early, checked, earlyPull, earlier, debris: found.debris };

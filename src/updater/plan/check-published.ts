@@ -4,7 +4,7 @@ import { countOf } from '../../core/release/order.ts';
 import { isNumbered, parsePinTag, suffixOf } from '../../core/release/pin-tag.ts';
 import { formsOf } from '../../core/release/retag.ts';
 import { and } from '../run/log/wording.ts';
-import type { ReleasePlan, ServiceUpdate } from './release-plan.ts';
+import { changesTag, type ReleasePlan, type ServiceUpdate } from './release-plan.ts';
 import type { TagLookup } from './tag-lookup.ts';
 
 /**
@@ -22,7 +22,7 @@ export async function checkPublished(plan: ReleasePlan, lookUp: TagLookup): Prom
     const { repository } = pin.reference;
     // Other tags are checked by the pull, which also decides if the registry does not answer.
     const mayBeMissing = parsePinTag(tag).kind === 'part' || /\d/.test(suffixOf(pin.tag));
-    const isChecked = tag !== pin.tag.text && mayBeMissing && pull;
+    const isChecked = changesTag(update) && mayBeMissing && pull;
     if (!isShort && (!isChecked || (await lookUp(repository, tag)) !== 'none')) continue;
     const forms = formsOf(pin.tag, release).filter((each) => each !== pin.tag.text);
     const digests = await Promise.all(forms.map((each) => lookUp(repository, each)));
@@ -39,7 +39,7 @@ function unpublished(
 ): UpdateError {
   // A tag with fewer numbers than the pin may point to another release.
   const own = published.find((each) => numbersIn(each) >= numbersIn(pin.tag.text));
-  const pins = updates.flatMap((update) => (update.tag === update.pin.tag.text ? [] : [update.pin]));
+  const pins = updates.filter(changesTag).map((update) => update.pin);
   const others = own ? `; ${to} is published as ${and(published)}` : '';
   const advice = own
     ? `Set the tag ${own} manually (${placesOf(pins)}), ${applyAdvice(pin)}.`

@@ -170,6 +170,9 @@ function keptTagWarning(
 export const isOfProduct = ({ reference }: Pick<Pin, 'reference'>, { name }: Product): boolean =>
   reference.repository.split('/').at(-1) === name;
 
+/** Whether the service gets another tag, and not only a new image of a floating one. */
+export const changesTag = ({ pin, tag }: ServiceUpdate): boolean => tag !== pin.tag.text;
+
 /** The version that the label of a pulled image specifies; null if there is none, or if it is not trusted. */
 export const labelledVersion = ({ trustsLabel }: ServiceUpdate, image: Image | undefined): string | null =>
   trustsLabel ? versionOfLabel(image?.labels[versionLabel]) : null;

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { isNumbered } from '../../../core/release/pin-tag.ts';
 import { serviceOf } from '../../../engine/container.ts';
-import type { ServiceUpdate } from '../../plan/release-plan.ts';
+import { changesTag, type ServiceUpdate } from '../../plan/release-plan.ts';
 import type { Log } from '../../run/log/log.ts';
 import { and } from '../../run/log/wording.ts';
 import { replacedServices } from '../inspect/installation.ts';
@@ -12,7 +12,7 @@ import type { Plan } from './plan.ts';
 /** Logs the plan in one line. */
 export function describePlan(plan: Plan, log: Log): void {
   const { installation } = plan;
-  const bumps = plan.updates.filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
+  const bumps = plan.updates.filter(changesTag);
   const places = [...new Set(bumps.map((update) => describeBump(update, installation.files.newEnvFile)))];
   const migrations = migrationsOf(installation);
   const all = replacedServices(installation).map(({ name }) => name);
