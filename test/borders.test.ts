@@ -96,7 +96,7 @@ const doors = ['updater/compose/drift', 'updater/swarm'];
 
 /** What decides, from facts that it is given: it asks nobody, and so has nothing to wait for. */
 const deciders = [
-  /^updater\/plan\/(?:release-plan|plan-release|check-required-release)\.ts$/,
+  /^updater\/plan\/(?:release-plan|check-required-release)\.ts$/,
   /^updater\/compose\/plan\//,
   /^updater\/compose\/drift\/(?!facts|index)/,
   /^updater\/compose\/inspect\/services\//,

@@ -78,6 +78,9 @@ export async function stateOf(record: FileRecord, fs: FileSystem = disk): Promis
   return found === record.after ? 'after' : 'other';
 }
 
+export const statesOf = (records: readonly FileRecord[]): Promise<{ path: string; state: FileState }[]> =>
+  Promise.all(records.map(async (record) => ({ path: record.path, state: await stateOf(record) })));
+
 /** The directories that hold the files, each once. */
 export const recordDirectories = (records: readonly FileRecord[]): string[] => [
   ...new Set(records.map(({ real }) => dirname(real))),

@@ -77,7 +77,7 @@ export async function bump(
     for (const edit of edits) log.info(describeEdit(draft.files, edit));
     log.enter('done');
     const next = `to apply the change, run ${nextCommands(options, project)}`;
-    log.info(`updated to ${options.target.tag}; ${next}`, { outcome: 'updated' });
+    log.info(`updated to ${options.to.tag}; ${next}`, { outcome: 'updated' });
     return 'updated';
   } finally {
     await rm(config, { recursive: true, force: true });

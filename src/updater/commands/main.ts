@@ -1,4 +1,4 @@
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exitCodes } from '../../core/progress/outcome.ts';
@@ -17,7 +17,6 @@ import { Log, stdoutSink } from '../run/log/log.ts';
 import type { Command } from '../run/option-table.ts';
 import { logFormatOf, updateOptionsOf } from '../run/options.ts';
 import type { FirstContext, ReportCrash } from '../run/run-context.ts';
-import { chooseTemporaryDirectory } from '../run/temporary-directory.ts';
 import { usageOf } from '../run/usage.ts';
 import { versionLine } from '../run/versions.ts';
 import { showStackPlan, updateStack } from '../swarm/index.ts';
@@ -98,6 +97,16 @@ async function withLog(
     });
   } catch (error) {
     return reportError(error);
+  }
+}
+
+/** On a read-only root (`docker run --read-only`) temporary files go to /dev/shm, which every container has. */
+async function chooseTemporaryDirectory(): Promise<void> {
+  try {
+    await rm(await mkdtemp(join(tmpdir(), 'svc-updater-')), { recursive: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EROFS') throw error;
+    process.env.TMPDIR = '/dev/shm';
   }
 }
 

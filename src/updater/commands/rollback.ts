@@ -1,4 +1,4 @@
-import { hashAt, stateOf } from '../../core/files/file-record.ts';
+import { hashAt, statesOf } from '../../core/files/file-record.ts';
 import { disk } from '../../core/files/file-system.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
@@ -24,6 +24,7 @@ import { type PointRecord, usableRecord } from '../data/point-record.ts';
 import type { PlannedPoint } from '../data/survey-point.ts';
 import type { CommandLine } from '../run/command-line.ts';
 import { drive, goBack } from '../run/drive.ts';
+import { logPlanned } from '../run/last-lines.ts';
 import { type Ending, endWell } from '../run/log/ending.ts';
 import { maskRulesOfSent } from '../run/log/mask-rules.ts';
 import { and, seconds } from '../run/log/wording.ts';
@@ -56,20 +57,19 @@ export async function rollback(
   if (pending !== null && isHalfDone(pending) && !yes) {
     throw pendingError(pending);
   }
-  if (!yes) return showRollback(context, await findTarget(context, instance, soFar, true), discardCurrent);
+  if (!yes) return showRollback(context, await planRollback(context, instance, soFar, true), discardCurrent);
   const lock = await takeLock(context, instance.own, mountedAt);
   soFar.lock = lock;
   const earlier = await settleEarlier(context, { instance, lock }, soFar);
   if (earlier.kind === 'ended') return earlier.ending;
   if (earlier.kind === 'resume') throw pendingError(earlier.run.journal.data);
-  const found = await findTarget(context, instance, soFar, !discardCurrent);
+  const found = await planRollback(context, instance, soFar, !discardCurrent);
   const journal = new Journal(lock, {
     ...emptyJournal,
     run: runStamp(context.startedAt),
     containerId: instance.own.id,
     attempt: 1,
     project: found.installation.project,
-    target: null,
     services: found.back.services,
     from: found.from,
     tags: [],
@@ -80,7 +80,8 @@ export async function rollback(
   return rollBackTo(context, journal, found, discardCurrent);
 }
 
-interface Target {
+/** What a rollback would do. */
+interface RollbackPlan {
   installation: Installation;
   /** `v1.5.0` */
   from: string;
@@ -98,12 +99,12 @@ interface Target {
  * @param checksData also whether its data can be restored; without saving the current data, the rollback checks that
  * Refusals: no-restore-point, modified-since, restore-point-damaged, restore-point-unreadable, no-space, data-unsupported.
  */
-async function findTarget(
+async function planRollback(
   context: RunContext,
   instance: FoundInstance,
   soFar: RunSoFar,
   checksData: boolean,
-): Promise<Target> {
+): Promise<RollbackPlan> {
   const { engine, log, options } = context;
   const { own, paths, place: at } = instance;
   if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not supported on Podman');
@@ -131,7 +132,7 @@ async function findTarget(
   const ids = [...new Set(back.blueprints.map(({ imageId }) => imageId))];
   const images = await engine.inspectImages(ids);
   const reasons = judgeRollback(back, point.services, {
-    files: await Promise.all(files.map(async (each) => ({ path: each.path, state: await stateOf(each) }))),
+    files: await statesOf(files),
     edited: await editedOf(point.fileHashes),
     containers,
     images: new Set(ids.filter((_, index) => images[index] !== null)),
@@ -179,7 +180,7 @@ async function noPoint(directory: string, project: PointOwner): Promise<UpdateEr
 /** To which version and time, and how long services are unavailable for it. */
 function showRollback(
   { log, options }: RunContext,
-  { record, from }: Target,
+  { record, from }: RollbackPlan,
   discardCurrent: boolean,
 ): Ending {
   const { at, version, excluded, mounts, services, bytes, downtimeSeconds } = record.point;
@@ -196,17 +197,15 @@ function showRollback(
     log.warn(`the rollback replaces everything in ${JSON.stringify(path)} of the host`);
   log.info(`${names} will be unavailable for about ${about} s`);
   if (excluded.length > 0) log.info(`not in the restore point and therefore not changed: ${and(excluded)}`);
-  log.enter('done');
-  const message = 'planned: nothing was changed; to roll back, run the same command with --yes';
-  log.info(message, { rollback: { from, to: version, at, downtimeSeconds: about, bytes } });
-  return { outcome: 'unchanged', exitCode: 0, message };
+  const rollback = { from, to: version, at, downtimeSeconds: about, bytes };
+  return logPlanned(log, 'to roll back, run the same command with --yes', { rollback });
 }
 
 /** The current data is saved for manual recovery; until it is, the rollback can be cancelled and changes nothing. */
 async function saveBefore(
   context: RunContext,
   journal: Journal,
-  found: Target,
+  found: RollbackPlan,
   soFar: RunSoFar,
 ): Promise<void> {
   try {
@@ -222,7 +221,7 @@ async function saveBefore(
 async function rollBackTo(
   context: RunContext,
   journal: Journal,
-  found: Target,
+  found: RollbackPlan,
   discardCurrent: boolean,
 ): Promise<Ending> {
   const { log, cancellation, beganAt } = context;

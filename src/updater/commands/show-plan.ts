@@ -1,6 +1,5 @@
 import { relative } from 'node:path';
 import { parseReference } from '../../core/compose/reference.ts';
-import { exitCodes } from '../../core/progress/outcome.ts';
 import { settingsName, stateName } from '../../core/progress/state-name.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
@@ -22,9 +21,9 @@ import { judgeData, proposalLine } from '../data/declare.ts';
 import { floatingUpdates } from '../plan/check-stale-tags.ts';
 import type { ServiceUpdate } from '../plan/release-plan.ts';
 import type { CommandLine } from '../run/command-line.ts';
+import { logPlannedUpdate } from '../run/last-lines.ts';
 import { difference } from '../run/log/difference.ts';
 import type { Ending } from '../run/log/ending.ts';
-import type { Log } from '../run/log/log.ts';
 import { and } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { pendingJournal, pendingSentence } from '../run/state/journal.ts';
@@ -56,7 +55,7 @@ export async function showPlan(
     log.info(`image of ${service}: ${to}${pull ? '' : ' (local image, not pulled)'}`);
 
   for (const to of new Set(floatingUpdates(plan).map((update) => update.to))) {
-    log.info(`whether ${to} points to ${plan.targetName} can only be determined after the image is pulled`);
+    log.info(`whether ${to} points to ${plan.to} can only be determined after the image is pulled`);
   }
   const references = [...new Set(updates.map(({ to }) => to))];
   const images = await localImages(engine, references);
@@ -67,7 +66,7 @@ export async function showPlan(
       `images that are not on this machine yet: ${missing.join(', ')}. Checks that need a missing image are skipped, such as the check for required intermediate releases`,
     );
     if (context.options.proof.archive === null) await refuseUnpublished(engine, absent);
-    if (needsImages(plan)) return finish(log);
+    if (needsImages(plan)) return logPlannedUpdate(log);
   }
   const prepared = await prepareFiles(engine, plan, {
     images,
@@ -97,7 +96,7 @@ export async function showPlan(
     log.info(`new services in this release that the update will not start: ${newServices.join(', ')}`);
   await checkVolumes(engine, prepared);
   await runPreflight(context, prepared);
-  return finish(log);
+  return logPlannedUpdate(log);
 }
 
 /** @throws UpdateError pull-unknown if a registry reports that it does not have an image that the update would pull */
@@ -145,11 +144,4 @@ async function runningHolder(engine: Engine, directory: string): Promise<Holder 
   if (holder === null) return null;
   const [container] = await engine.inspectContainers([holder.containerId]);
   return container && isUp(container) ? holder : null;
-}
-
-function finish(log: Log): Ending {
-  log.enter('done');
-  const message = 'planned: nothing was changed; to update, run the same command without "plan"';
-  log.info(message);
-  return { outcome: 'unchanged', exitCode: exitCodes.unchanged, message };
 }

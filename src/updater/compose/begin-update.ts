@@ -2,7 +2,9 @@ import type { ProjectContainers } from '../../engine/api/project-containers.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import type { Container } from '../../engine/container.ts';
 import { databaseHosts } from '../data/outside-databases.ts';
+import { changesTag } from '../plan/release-plan.ts';
 import { expectationsOf } from '../run/expectations.ts';
+import { requestOf } from '../run/options.ts';
 import { recallsOf } from '../run/recalls.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { startEarly } from '../run/start-early.ts';
@@ -32,22 +34,22 @@ export async function beginUpdate(
   earlier: JournalData | null,
 ): Promise<ComposeRun> {
   const found = await awaitQuiet(context, instance.place.name, earlier);
-  const begun = new EarlyPull(context);
+  const earlyPull = new EarlyPull(context);
   try {
-    const before = { ...found, earlier, begun };
+    const before = { ...found, earlier, earlyPull };
     const { plan, early, checked } = await planRun(context, instance, soFar, before);
     if (plan.point !== null && instance.own.restartPolicy === 'no')
       context.log.warn(
         "the updater's container has no restart policy: if the updater crashes while services are stopped, the services stay stopped until the next run. Start the updater with --restart on-failure:3 and without --rm",
       );
     // A run that may have nothing to do stops nothing.
-    if (plan.updates.some(({ pin, tag }) => tag !== pin.tag.text)) await checked;
+    if (plan.updates.some(changesTag)) await checked;
     const journal = await beginJournal(context, { instance, lock }, plan, before);
     soFar.journal = journal;
-    const preparation = { plan, early, checked, begun, earlier, debris: found.debris };
+    const preparation = { plan, early, checked, earlyPull, earlier, debris: found.debris };
     return new ComposeRun(context, journal, { preparation, facts: () => endingFacts(soFar) });
   } catch (error) {
-    await begun.end();
+    await earlyPull.end();
     throw error;
   }
 }
@@ -55,7 +57,7 @@ export async function beginUpdate(
 /** What there is before anything is planned, and the pull that may begin during the planning. */
 interface LookBefore extends ProjectContainers {
   earlier: JournalData | null;
-  begun?: EarlyPull;
+  earlyPull?: EarlyPull;
 }
 
 /**
@@ -66,7 +68,7 @@ export async function planRun(
   context: RunContext,
   instance: FoundInstance,
   soFar: RunSoFar,
-  { containers, leftovers, earlier, begun }: LookBefore,
+  { containers, leftovers, earlier, earlyPull }: LookBefore,
 ): Promise<{ plan: Plan; early: Promise<Model | null>; checked: Promise<void> }> {
   refuseForeignContainers(containers, instance, context.options, earlier);
   const expected = await expectationsOf(context.options, instance.platform);
@@ -78,7 +80,7 @@ export async function planRun(
     onRead: (read) => {
       const updates = updatesOf(read, context.options);
       fits = startEarly(checkSpace(context, read, updates, expected));
-      begun?.begin(read, updates, fits);
+      earlyPull?.begin(read, updates, fits);
     },
   });
   soFar.installation = installation;
@@ -99,11 +101,11 @@ async function beginJournal(
   { engine, options, startedAt }: RunContext,
   { instance: { own }, lock }: Locked,
   { installation, updates, from }: Plan,
-  before: { earlier: JournalData | null; leftovers: readonly Container[]; begun: EarlyPull },
+  before: { earlier: JournalData | null; leftovers: readonly Container[]; earlyPull: EarlyPull },
 ): Promise<Journal> {
-  const { earlier, leftovers, begun } = before;
+  const { earlier, leftovers, earlyPull } = before;
   const interrupted = wasInterrupted(earlier, leftovers);
-  const isNew = await begun.references();
+  const isNew = await earlyPull.references();
   const isAgain = earlier !== null && isPending(earlier) && earlier.containerId === own.id;
   const journal = new Journal(lock, {
     ...emptyJournal,
@@ -111,8 +113,7 @@ async function beginJournal(
     containerId: own.id,
     ...(isAgain ? countStart(earlier) : { attempt: 1 }),
     project: installation.project,
-    target: options.target?.tag ?? null,
-    services: [options.app, ...options.workers],
+    ...requestOf(options),
     from,
     tags: await tagsBefore(
       engine,

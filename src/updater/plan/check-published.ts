@@ -4,7 +4,7 @@ import { countOf } from '../../core/release/order.ts';
 import { isNumbered, parsePinTag, suffixOf } from '../../core/release/pin-tag.ts';
 import { formsOf } from '../../core/release/retag.ts';
 import { and } from '../run/log/wording.ts';
-import type { ReleasePlan, ServiceUpdate } from './release-plan.ts';
+import { changesTag, type ReleasePlan, type ServiceUpdate } from './release-plan.ts';
 import type { TagLookup } from './tag-lookup.ts';
 
 /**
@@ -22,7 +22,7 @@ export async function checkPublished(plan: ReleasePlan, lookUp: TagLookup): Prom
     const { repository } = pin.reference;
     // Other tags are checked by the pull, which also decides if the registry does not answer.
     const mayBeMissing = parsePinTag(tag).kind === 'part' || /\d/.test(suffixOf(pin.tag));
-    const isChecked = tag !== pin.tag.text && mayBeMissing && pull;
+    const isChecked = changesTag(update) && mayBeMissing && pull;
     if (!isShort && (!isChecked || (await lookUp(repository, tag)) !== 'none')) continue;
     const forms = formsOf(pin.tag, release).filter((each) => each !== pin.tag.text);
     const digests = await Promise.all(forms.map((each) => lookUp(repository, each)));
@@ -33,14 +33,14 @@ export async function checkPublished(plan: ReleasePlan, lookUp: TagLookup): Prom
 
 /** @param published the tags of the target that the registry has */
 function unpublished(
-  { targetName, updates }: ReleasePlan,
+  { to, updates }: ReleasePlan,
   { pin, tag }: ServiceUpdate,
   published: readonly string[],
 ): UpdateError {
   // A tag with fewer numbers than the pin may point to another release.
   const own = published.find((each) => numbersIn(each) >= numbersIn(pin.tag.text));
-  const pins = updates.flatMap((update) => (update.tag === update.pin.tag.text ? [] : [update.pin]));
-  const others = own ? `; ${targetName} is published as ${and(published)}` : '';
+  const pins = updates.filter(changesTag).map((update) => update.pin);
+  const others = own ? `; ${to} is published as ${and(published)}` : '';
   const advice = own
     ? `Set the tag ${own} manually (${placesOf(pins)}), ${applyAdvice(pin)}.`
     : 'Check that the release is published, then run {command} again.';
@@ -54,7 +54,7 @@ function numbersIn(text: string): number {
 }
 
 function unclear(
-  { targetName }: ReleasePlan,
+  { to }: ReleasePlan,
   { pin }: ServiceUpdate,
   version: string,
   published: readonly string[],
@@ -66,8 +66,8 @@ function unclear(
   const example =
     whole?.kind === 'release'
       ? `${whole.prefix}${whole.version}`
-      : `${targetName}${'.0'.repeat(Math.max(1, 3 - countOf(version)))}`;
-  const message = `${targetName} does not identify a single release for ${pin.service}, which is pinned to ${pin.tag.text} (${pin.place.description})${found}`;
+      : `${to}${'.0'.repeat(Math.max(1, 3 - countOf(version)))}`;
+  const message = `${to} does not identify a single release for ${pin.service}, which is pinned to ${pin.tag.text} (${pin.place.description})${found}`;
   const advice = `Specify the full version, such as --target ${example}.`;
   return new UpdateError('pin-unsupported', message, { advice });
 }

@@ -62,13 +62,9 @@ export function checkRequiredRelease(
 }
 
 /** The commands for the required release and then for the target. */
-function adviceTo(
-  { app: { pin }, updates, target, targetName }: ReleasePlan,
-  step: string,
-  next: NextTag,
-): string {
+function adviceTo({ app: { pin }, updates, target, to }: ReleasePlan, step: string, next: NextTag): string {
   const pins = updates.map((update) => update.pin).filter(({ tag }) => tag.text === pin.tag.text);
-  const again = target === null ? 'without --target' : `with --target ${targetName}`;
+  const again = target === null ? 'without --target' : `with --target ${to}`;
   if (next.kind === 'moved' && parsePinTag(next.tag).kind === 'release') {
     return `Run the update with --target ${step} first, then run it again ${again}.`;
   }

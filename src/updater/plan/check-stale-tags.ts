@@ -43,7 +43,6 @@ export async function checkStaleTags(
   images: ReadonlyMap<string, Image>,
   lookUp: TagLookup,
 ): Promise<string[]> {
-  const { targetName } = plan;
   const updates = floatingUpdates(plan);
   // App and worker often come from one image.
   const byReference = new Map(updates.map((update) => [update.to, update]));
@@ -53,30 +52,31 @@ export async function checkStaleTags(
   const [first, ...others] = findings.flatMap((found) => (found?.isStale ? [found.sentence] : []));
   if (first === undefined) return findings.flatMap((found) => found?.sentence ?? []);
   const places = placesOf(updates.map(({ pin }) => pin));
-  const advice = `Run {command} again when the tag points to ${targetName}, or run it without --target to install the image that the tag points to now. If ${targetName} has its own tag, you can also set that tag manually (${places}).`;
+  const advice = `Run {command} again when the tag points to ${plan.to}, or run it without --target to install the image that the tag points to now. If ${plan.to} has its own tag, you can also set that tag manually (${places}).`;
   throw new UpdateError('tag-lags', first, { detail: others, advice });
 }
 
 /** A stale tag, or a warning; null if the tag points to the target. */
 async function compareWithTarget(
-  { release, targetName, prefix }: ReleasePlan,
+  plan: ReleasePlan,
   update: ServiceUpdate,
   image: Image | undefined,
   lookUp: TagLookup,
 ): Promise<{ isStale: boolean; sentence: string } | null> {
+  const { release, prefix } = plan;
   const { to, tag, pin } = update;
   const version = labelledVersion(update, image);
   if (image === undefined || release === null) return null;
   // A newer version only causes a warning at the end of the run.
   if (version !== null && compareTold(version, release.version) >= 0) return null;
   // The label may be inherited from the base image: then the registry has this image as the target.
-  const older = version && `${to} points to ${prefix}${version}, not to ${targetName}`;
+  const older = version && `${to} points to ${prefix}${version}, not to ${plan.to}`;
   const stale = (otherwise: string) => ({ isStale: true, sentence: older || otherwise });
   const { repository } = pin.reference;
   // The first of these tags that the registry has is the target.
   for (const name of wholeForms(pin.tag, release)) {
     const published = await lookUp(repository, name);
-    const unknown = `${to} does not specify its version, so it is unknown whether ${tag} points to ${targetName}`;
+    const unknown = `${to} does not specify its version, so it is unknown whether ${tag} points to ${plan.to}`;
     if (published === null) return { isStale: older !== null, sentence: older ?? unknown };
     if (published === 'none') continue;
     const { digest } = published;
@@ -84,6 +84,6 @@ async function compareWithTarget(
     return isTarget ? null : stale(`${to} and ${repository}:${name} point to different images`);
   }
   return stale(
-    `${repository} has no tag for ${targetName}, and the image that ${tag} points to does not specify its version`,
+    `${repository} has no tag for ${plan.to}, and the image that ${tag} points to does not specify its version`,
   );
 }

@@ -1,6 +1,8 @@
 import { statfs } from 'node:fs/promises';
 import { release } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { archiveEnd, archiveEntry } from '../../core/files/archive-header.ts';
 import { readTextFile } from '../../core/files/text-file.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { Compose } from '../../engine/cli/compose.ts';
@@ -72,6 +74,12 @@ export const reportParts: Readonly<Record<string, Part>> = {
     return (await Promise.all(lines)).join('\n');
   },
 };
+
+/** A compressed tar archive of these texts by their names. The same texts give the same bytes. */
+export function reportArchive(texts: ReadonlyMap<string, string>): Buffer {
+  const parts = [...texts].flatMap(([name, text]) => archiveEntry(name, Buffer.from(text)));
+  return gzipSync(Buffer.concat([...parts, archiveEnd]));
+}
 
 /** What can be found out without an instance. */
 export async function reportVersions({ engine, options }: RunContext): Promise<string> {

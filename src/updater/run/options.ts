@@ -77,6 +77,24 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
   };
 }
 
+/** What a plan needs of the options. */
+export type ReleaseRequest = Pick<UpdateOptions, 'target'>;
+
+/** What a journal stores of the options, so that a later run can tell whether it has the same request. */
+export const requestOf = ({ target, app, workers }: UpdateOptions) => ({
+  target: target?.tag ?? null,
+  services: [app, ...workers],
+});
+
+/** @param stored a journal, or the record of a stack, which has no services */
+export function isSameRequest(
+  stored: { target: string | null; services?: readonly string[] },
+  options: UpdateOptions,
+): boolean {
+  const { target, services } = requestOf(options);
+  return stored.target === target && (stored.services ?? services).join() === services.join();
+}
+
 /** Of `NAME=VALUE` or `NAME`. */
 export const nameAndValue = (text: string) => text.split(/=(.*)/s, 2) as [string, string | undefined];
 
@@ -111,7 +129,7 @@ export function bumpOptionsOf({ values }: CommandLine) {
     dir: one('dir'),
     files: all('file'),
     envFiles: all('env-file'),
-    target: parseTarget(one('to') ?? '') as Target,
+    to: parseTarget(one('to') ?? '') as Target,
     services: all('service'),
     digest: one('digest'),
     dryRun: isOn('dry-run'),

@@ -107,6 +107,7 @@ function refuseNotUpdated({ name, app, workers, services }: ChosenStack, { exclu
 
 /** Further facts from the managers. */
 export interface SwarmFacts {
+  /** The tasks of the updated services. */
   tasks: readonly SwarmTask[];
   nodes: readonly SwarmNode[];
 }

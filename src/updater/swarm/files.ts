@@ -17,7 +17,7 @@ import { readBumpProject } from '../compose/bump/find-files.ts';
 import { planBump } from '../compose/bump/plan-bump.ts';
 import { hasComposeHere } from '../compose/inspect/host-look.ts';
 import { castShadow } from '../compose/proof/shadow.ts';
-import type { ReleasePlan } from '../plan/release-plan.ts';
+import { changesTag, type ReleasePlan } from '../plan/release-plan.ts';
 import { and } from '../run/log/wording.ts';
 import type { UpdateOptions } from '../run/options.ts';
 import type { RunContext } from '../run/run-context.ts';
@@ -146,7 +146,7 @@ export async function draftStackFiles(
     return draftOf(project);
   const [pinned] = [...wanted.values()].filter((to) => to.includes('@'));
   const digest = pinned?.replace(/^.*@/, '') ?? null;
-  const request = { target: plan.target, services: [...wanted.keys()], digest };
+  const request = { to: plan.target, services: [...wanted.keys()], digest };
   const { draft } = await planBump(project, engine, request, log);
   const after = await imagesOf(engine, files, draft.files);
   const wrong = [...after].filter(([name, image]) => (wanted.get(name) ?? before.get(name)) !== image);
@@ -222,10 +222,4 @@ export function deployCommand(stack: string, { project, paths, withEnv, reader }
 
 /** What in the files, or in the head of their owner, still names the old version where no directory is mounted. */
 export const textToChange = ({ updates }: ReleasePlan): string =>
-  and([
-    ...new Set(
-      updates
-        .filter(({ pin, tag }) => pin.tag.text !== tag)
-        .map(({ pin, to }) => `${pin.referenceText} → ${to}`),
-    ),
-  ]);
+  and([...new Set(updates.filter(changesTag).map(({ pin, to }) => `${pin.referenceText} → ${to}`))]);

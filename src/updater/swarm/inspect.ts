@@ -3,7 +3,7 @@ import { UpdateError } from '../../core/progress/update-error.ts';
 import { listNodes, listServices, listTasks, type SwarmPlace, swarmPlace } from '../../engine/api/swarm.ts';
 import type { Container } from '../../engine/container.ts';
 import { swarmLabels } from '../../engine/labels.ts';
-import type { SwarmNode, SwarmTask } from '../../engine/swarm.ts';
+import type { SwarmNode } from '../../engine/swarm.ts';
 import { requireOwnContainer } from '../compose/inspect/find-instance.ts';
 import { and } from '../run/log/wording.ts';
 import { updateOptionsOf } from '../run/options.ts';
@@ -11,19 +11,16 @@ import { requireEngine } from '../run/require-engine.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
 import { withSettings } from '../run/settings-file.ts';
 import { programsOf, version } from '../run/versions.ts';
-import { type ChosenStack, chooseStack, shortName } from './choose-stack.ts';
+import { type ChosenStack, chooseStack, type SwarmFacts, shortName } from './choose-stack.ts';
 import { stackDirectory } from './files.ts';
 import { maskRulesOfServices } from './reading.ts';
 import type { RecordHolder } from './record.ts';
 
 /** What is known of a stack before anything is decided. */
-export interface FoundStack {
+export interface FoundStack extends SwarmFacts {
   /** With what the settings file of the directory says. */
   context: RunContext;
   chosen: ChosenStack;
-  /** Of the services that move. */
-  tasks: readonly SwarmTask[];
-  nodes: readonly SwarmNode[];
   place: SwarmPlace;
   own: Container;
   paths: HostPaths;
@@ -97,9 +94,7 @@ export function refuseUnfit({ options, log }: RunContext): void {
  * The services, their tasks and the nodes as they are now. Looked at once more when the record of the run before has ended,
  * or is this run's: what was seen before that may be of its middle.
  */
-export async function lookAtStack(
-  context: RunContext,
-): Promise<Pick<FoundStack, 'chosen' | 'tasks' | 'nodes'>> {
+export async function lookAtStack(context: RunContext): Promise<SwarmFacts & Pick<FoundStack, 'chosen'>> {
   const { engine, log, options } = context;
   const services = await listServices(engine, { label: [swarmLabels.stack] });
   const chosen = chooseStack(services, options);

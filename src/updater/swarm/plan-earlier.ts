@@ -1,12 +1,12 @@
 import type { SwarmService } from '../../engine/swarm.ts';
 import type { Ending } from '../run/log/ending.ts';
-import type { UpdateOptions } from '../run/options.ts';
+import { isSameRequest, type UpdateOptions } from '../run/options.ts';
 import { endingOfState, type OpenState, openOf, wayBackOf } from '../run/state/run-state.ts';
 import { type FoundRecord, type RecordData, rollingBack } from './record.ts';
 import { imageSideOf, isSame, type ServiceMove } from './specs.ts';
 
 /** What to do about the run before (docs/contract.md 11.4). */
-export type EarlierStackStep =
+type EarlierStackStep =
   /** There is none, or it has ended: its record is replaced. */
   | { kind: 'none' }
   /** This very updater has ended it. */
@@ -28,11 +28,11 @@ export type EarlierStackStep =
  */
 export type Inheritance = 'nothing' | 'wanted' | 'halfway';
 
-/** @param holder this updater; @param services of the stack, as they are; @param request of this run */
+/** @param holder this updater; @param services of the stack, as they are; @param options of this run */
 export function planEarlierStack(
   earlier: FoundRecord | null,
   { holder, services }: { holder: string; services: readonly SwarmService[] },
-  request: Pick<UpdateOptions, 'target'>,
+  options: UpdateOptions,
 ): EarlierStackStep {
   if (earlier === null) return { kind: 'none' };
   const { data, labels } = earlier;
@@ -49,7 +49,7 @@ export function planEarlierStack(
   const succeed = { kind: 'succeed', inherits: 'halfway' } as const;
   if (open === null) return succeed;
   if (wayBackOf(open) !== null && !started) return { kind: 'back', state: open };
-  if (data.target === (request.target?.tag ?? null)) return { kind: 'go-on', state: { at: 'replacing' } };
+  if (isSameRequest(data, options)) return { kind: 'go-on', state: { at: 'replacing' } };
   return started ? succeed : { kind: 'back', state: rollingBack };
 }
 

@@ -7,9 +7,8 @@ import { isNumbered, type PinTag, parsePinTag } from '../../core/release/pin-tag
 import { retag } from '../../core/release/retag.ts';
 import type { PlannedTarget } from '../../core/release/target.ts';
 import { imageOf, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
-import { isOfProduct, planRelease } from '../plan/plan-release.ts';
-import type { ReleasePlan } from '../plan/release-plan.ts';
-import type { UpdateOptions } from '../run/options.ts';
+import { isOfProduct, planRelease, type ReleasePlan } from '../plan/release-plan.ts';
+import type { ReleaseRequest, UpdateOptions } from '../run/options.ts';
 import { type ChosenStack, shortName, writtenImage } from './choose-stack.ts';
 import { isAlive } from './tasks.ts';
 
@@ -20,8 +19,9 @@ import { isAlive } from './tasks.ts';
 export function planMoves(
   { app, workers }: Pick<ChosenStack, 'app' | 'workers'>,
   tasks: readonly SwarmTask[],
-  { target, product }: Pick<UpdateOptions, 'target' | 'product'>,
+  request: ReleaseRequest & Pick<UpdateOptions, 'product'>,
 ): ReleasePlan {
+  const { product } = request;
   const pin = pinOf(app);
   const pins = [pin, ...workers.map(pinOf)];
   const images = [
@@ -36,14 +36,14 @@ export function planMoves(
     pin: each,
     pull: true,
     // A release tag has the version.
-    trustsLabel: each.tag.kind !== 'release' || target?.kind === 'canary',
+    trustsLabel: each.tag.kind !== 'release' || request.target?.kind === 'canary',
   }));
   const nextTag = ({ tag }: Pin, to: PlannedTarget | null) =>
     to === null ? ({ kind: 'stays' } as const) : retag(tag, to);
   const own = tagOf(imageOf(app.spec));
   const from = isNumbered(own) ? `${prefix ?? ''}${own.version}` : own.text;
   const pinned = { services, from, defaultTarget: null, nextTag };
-  return planRelease({ product, runningVersion, prefix }, pinned, target);
+  return planRelease({ product, runningVersion, prefix }, pinned, request);
 }
 
 /** The tag of an image, with a digest or without. */

@@ -58,7 +58,7 @@ const recordLabelsSchema = z.strictObject({
   beat: labelNumber,
   state: jsonText(runStateSchema),
 });
-export interface RecordLabels extends z.infer<typeof recordLabelsSchema> {}
+interface RecordLabels extends z.infer<typeof recordLabelsSchema> {}
 
 const prefix = 'svc-updater.';
 const beatMs = 10_000;

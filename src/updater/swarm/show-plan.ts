@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import { exitCodes } from '../../core/progress/outcome.ts';
+import { logPlannedUpdate } from '../run/last-lines.ts';
 import { difference } from '../run/log/difference.ts';
 import { and } from '../run/log/wording.ts';
 import type { FirstContext } from '../run/run-context.ts';
@@ -28,9 +28,9 @@ export async function showStackPlan(given: FirstContext): Promise<number> {
   const step = planEarlierStack(earlier, own, context.options);
   const inherits = 'inherits' in step ? step.inherits : 'nothing';
   const plan = planMoves(chosen, found.tasks, context.options);
-  const { from, targetName } = plan;
+  const { from, to } = plan;
   const { stopFirst, moves, files, warnings } = await planStack(found, earlier, { plan, inherits });
-  log.info(`${from} → ${targetName}`);
+  log.info(`${from} → ${to}`);
   for (const move of moves) {
     log.info(describeMove(chosen.name, move));
     const aside = putAside(move.wanted);
@@ -55,7 +55,5 @@ export async function showStackPlan(given: FirstContext): Promise<number> {
     if (draft.changes.length === 0) log.info('no file changes');
   }
   for (const warning of warnings) log.warn(warning);
-  log.enter('done');
-  log.info('planned: nothing was changed; to update, run the same command without "plan"');
-  return exitCodes.unchanged;
+  return logPlannedUpdate(log).exitCode;
 }

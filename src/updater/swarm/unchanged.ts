@@ -2,6 +2,7 @@ import { UpdateError } from '../../core/progress/update-error.ts';
 import { waitUntil } from '../../core/progress/wait.ts';
 import { listNodes, listTasks } from '../../engine/api/swarm.ts';
 import { imageOf, type SwarmTask } from '../../engine/swarm.ts';
+import type { SwarmFacts } from './choose-stack.ts';
 import type { FoundStack } from './inspect.ts';
 import type { PlannedStack } from './plan.ts';
 import { amountsOf, isSame, specOf } from './specs.ts';
@@ -11,7 +12,7 @@ const lookMs = 250;
 
 /** Whether there is nothing to do. @throws UpdateError unhealthy where all is done, and does not run */
 export async function isWellNow(
-  found: Pick<FoundStack, 'context' | 'tasks' | 'nodes'>,
+  found: SwarmFacts & Pick<FoundStack, 'context'>,
   { moves, files }: Pick<PlannedStack, 'moves' | 'files'>,
 ): Promise<boolean> {
   const isDone = moves.every(
@@ -31,7 +32,7 @@ export async function isWellNow(
     tasks: await listTasks(engine, ids),
     nodes: await listNodes(engine),
   });
-  const evaluate = ({ tasks, nodes }: Pick<FoundStack, 'tasks' | 'nodes'>, isLate: boolean) => {
+  const evaluate = ({ tasks, nodes }: SwarmFacts, isLate: boolean) => {
     const crashed = tasks.filter((task) => running.has(task.id) && hasEnded(task));
     const ill = moves.find(
       (move) => !isWell(move, tasks, nodes) || crashed.some(({ service }) => service === move.id),

@@ -1,6 +1,7 @@
 import { replicasOf } from '../../engine/swarm.ts';
-import { type Ending, endWell } from '../run/log/ending.ts';
-import { and, seconds } from '../run/log/wording.ts';
+import { logUpdated } from '../run/last-lines.ts';
+import type { Ending } from '../run/log/ending.ts';
+import { and } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { shortName } from './choose-stack.ts';
 import { deployCommand, textToChange } from './files.ts';
@@ -9,7 +10,7 @@ import type { RecordData } from './record.ts';
 
 /** Logs the last line of an update. @param planned null for a run that has gone on with another */
 export function endUpdatedStack(
-  { log, beganAt }: RunContext,
+  context: RunContext,
   data: Pick<RecordData, 'stack' | 'from' | 'to' | 'moves' | 'files'>,
   planned: PlannedStack | null,
 ): Ending {
@@ -21,13 +22,9 @@ export function endUpdatedStack(
       : files || data.files.length > 0
         ? `to check it, run docker stack services ${stack}`
         : `the stack file still specifies ${from}: before the next deployment, change ${planned ? textToChange(planned) : 'the images'} in that file, or ${from} will start on migrated data`;
-  const took = seconds(performance.now() - beganAt);
-  const message = `updated ${from} → ${to} in ${took}: ${versionsSentence({ stack, to, moves })}; ${next}`;
-  return endWell(log, 'updated', message, {
-    from,
-    to,
-    images: [...new Set(moves.map(({ image }) => image))],
-  });
+  const images = moves.map(({ image }) => image);
+  const runs = versionsSentence({ stack, to, moves });
+  return logUpdated(context, { from, to, images }, { reached: to, next: `: ${runs}; ${next}` });
 }
 
 /** The version that each service runs. A service with 0 replicas is omitted. */

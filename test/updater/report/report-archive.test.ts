@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { reportArchive } from '../../../src/updater/report/report-archive.ts';
+import { reportArchive } from '../../../src/updater/report/report-parts.ts';
 
 it('writes an archive that tar reads, the same for the same files', () => {
   const files = new Map([

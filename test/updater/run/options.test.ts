@@ -209,7 +209,7 @@ describe('the options of a command line', () => {
     'accepts %s as a target',
     (tag) => {
       expect(read(['--target', tag], {})).toMatchObject({ target: { tag } });
-      expect(read(['bump', '--service', 'a', '--to', tag], {})).toMatchObject({ target: { tag } });
+      expect(read(['bump', '--service', 'a', '--to', tag], {})).toMatchObject({ to: { tag } });
     },
   );
 
@@ -234,6 +234,12 @@ describe('the options of a command line', () => {
       'SVC_UPDATER_PULL_TIMEOUT must be a whole number of seconds from 1 to 999999, not "soon"',
       'SVC_UPDATER_LOG must be line or json, not "xml"',
     ]);
+  });
+
+  // Every object has members of these names.
+  it.each(['constructor', 'toString', '__proto__'])('does not know the option --%s', (name) => {
+    expect(mistakes([`--${name}`])).toEqual([`unknown option --${name}`]);
+    expect(mistakes(['explain', `--${name}=1`])).toEqual([`unknown option --${name}`]);
   });
 
   it.each([

@@ -8,7 +8,7 @@ import { planMoves } from '../../../src/updater/swarm/plan-moves.ts';
 import { type FoundRecord, rollingBack } from '../../../src/updater/swarm/record.ts';
 import { type ServiceMove, specOf } from '../../../src/updater/swarm/specs.ts';
 import { ending } from '../../build.ts';
-import { engineWith, runContext, target as targetOf } from '../../build-plan.ts';
+import { engineWith, runContext, target as targetOf, updateOptions } from '../../build-plan.ts';
 import { moveOf, serviceWith, specWith } from '../../build-stack.ts';
 
 const plain = [moveOf('app'), moveOf('worker')];
@@ -69,7 +69,11 @@ const stepAfter = (given: Given) => {
     serviceWith(app),
     ...(gone ? [] : moves.slice(1).map(({ before }) => serviceWith(before))),
   ];
-  return planEarlierStack(earlier(given), { holder: 'this', services }, { target: targetOf(target) });
+  return planEarlierStack(
+    earlier(given),
+    { holder: 'this', services },
+    { ...updateOptions(), target: targetOf(target) },
+  );
 };
 
 const words = (given: Given): string => {
@@ -82,7 +86,7 @@ const moving = specOf(moveOf('app'), 'moving', { replicas: 2, forced: 0, held: 0
 
 describe('planEarlier', () => {
   it('does nothing if there was no earlier run', () => {
-    expect(planEarlierStack(null, { holder: 'this', services: [] }, { target: null })).toEqual({
+    expect(planEarlierStack(null, { holder: 'this', services: [] }, updateOptions())).toEqual({
       kind: 'none',
     });
   });

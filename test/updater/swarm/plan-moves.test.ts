@@ -29,9 +29,9 @@ const short = (text: string): string => text.replaceAll(/(@sha256:\w)\w+/g, '$1'
 /** `v1.4.2 → v1.5.0: acme/svc:v1.4.2 → acme/svc:v1.5.0`, or how it is refused. */
 function words(given: Given): string {
   try {
-    const { from, targetName, updates } = plan(given);
+    const { from, to: version, updates } = plan(given);
     return short(
-      `${from} → ${targetName}: ${updates.map(({ pin, to }) => `${pin.referenceText} → ${to}`).join(', ')}`,
+      `${from} → ${version}: ${updates.map(({ pin, to }) => `${pin.referenceText} → ${to}`).join(', ')}`,
     );
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;

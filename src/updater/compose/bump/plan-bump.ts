@@ -22,7 +22,7 @@ import type { BumpOptions } from '../../run/options.ts';
 import { modelWith, type StandIns } from '../proof/proposed-model.ts';
 import { type Expectation, prove, refuseUnproven, substitutionsOf, variablePlaces } from '../proof/prove.ts';
 
-type BumpRequest = Pick<BumpOptions, 'services' | 'target' | 'digest'>;
+type BumpRequest = Pick<BumpOptions, 'services' | 'to' | 'digest'>;
 
 /** Plans and checks all file changes without writing them. */
 export async function planBump(project: ProjectFiles, engine: Engine, options: BumpRequest, log: Log) {
@@ -127,7 +127,7 @@ async function proposeEdits(
 }
 
 function bumpMoves(pins: readonly Pin[], options: BumpRequest, log: Log): PinMove[] {
-  const { target, digest } = options;
+  const { to: target, digest } = options;
   const moves = pins.flatMap((pin): PinMove[] => {
     const tag = bumpedTag(pin, target);
     if (tag === null) {

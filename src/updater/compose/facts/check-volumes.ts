@@ -11,7 +11,7 @@ import type { PreparedPlan } from '../plan/plan.ts';
  * @throws UpdateError volume-moved, engine-unavailable
  */
 export async function checkVolumes(engine: Engine, plan: PreparedPlan): Promise<void> {
-  const { installation, model, references, images, changes, targetName } = plan;
+  const { installation, model, references, images, changes, to } = plan;
   const [left, sentences, existing]: [LeftData[], string[], Set<string>] = [[], [], new Set()];
   for (const name of new Set([...references.keys(), ...installation.followers.map((each) => each.name)])) {
     const own = installation.containers.filter((each) => serviceOf(each) === name);
@@ -32,6 +32,6 @@ export async function checkVolumes(engine: Engine, plan: PreparedPlan): Promise<
   if (first === undefined) return;
   throw new UpdateError('volume-moved', first, {
     detail: [...others, ...linesFor(left, existing, model)],
-    advice: `Add the lines above to the compose file. If updates replace that file, add them to compose.override.yaml and run docker compose up -d. The lines mount the data at its old path and at each new path. If the release notes of ${targetName} describe how to move the data, follow them. Then run {command} again.`,
+    advice: `Add the lines above to the compose file. If updates replace that file, add them to compose.override.yaml and run docker compose up -d. The lines mount the data at its old path and at each new path. If the release notes of ${to} describe how to move the data, follow them. Then run {command} again.`,
   });
 }

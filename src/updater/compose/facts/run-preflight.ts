@@ -7,8 +7,7 @@ import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import { secretsOfBody } from '../../run/log/mask-rules.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { PreparedPlan } from '../plan/plan.ts';
-import { preflightContainer } from '../plan/preflight-container.ts';
-import { judgePreflight } from '../plan/preflight-results.ts';
+import { judgePreflight, preflightContainer } from '../plan/preflight.ts';
 import { releaseCommand } from '../plan/release-label.ts';
 
 const limitMs = 60_000;
@@ -27,7 +26,7 @@ export async function runPreflight({ engine, log }: RunContext, plan: PreparedPl
   if (image === undefined || command === null || (isInstalled && changes.length === 0)) return;
   const container = preflightContainer(plan, image, command);
   log.addMaskRules(() => ({ secrets: secretsOfBody(container.config) }));
-  log.info(`running the preflight command of ${plan.targetName}`);
+  log.info(`running the preflight command of ${plan.to}`);
   const end = await withHeartbeat(log, 'waiting for the preflight command', run());
   const shown = (text: string) => writtenOut(log.masked(text)).slice(0, longestText);
   const { rows, failure } = judgePreflight(end);

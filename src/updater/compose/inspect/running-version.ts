@@ -5,8 +5,7 @@ import { compareVersions } from '../../../core/release/order.ts';
 import { isNumbered, type PinTag, parsePinTag, versionOfLabel } from '../../../core/release/pin-tag.ts';
 import type { Container } from '../../../engine/container.ts';
 import { versionLabel } from '../../../engine/labels.ts';
-import { isOfProduct } from '../../plan/plan-release.ts';
-import { hasInheritedVersion } from '../../plan/release-plan.ts';
+import { hasInheritedVersion, isOfProduct } from '../../plan/release-plan.ts';
 
 /** The versions that containers run, `1.4.2`, the oldest first: by a release tag of the image, else by its label. */
 export function runningVersions(containers: readonly Container[]): string[] {

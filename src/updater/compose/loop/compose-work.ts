@@ -28,13 +28,13 @@ import { isUnchanged } from './unchanged.ts';
 const freshMs = 500;
 
 /** What an update has found and made before it replaces anything. A run that goes on after a kill has only the journal. */
-export interface UpdateBegun {
+interface UpdatePreparation {
   plan: Plan;
   /** The model by the files as they will be. */
   early: Promise<Model | null>;
   /** The check of the host, which must succeed before a container is stopped. */
   checked: Promise<void>;
-  begun: EarlyPull;
+  earlyPull: EarlyPull;
   /** The journal of the run before. */
   earlier: JournalData | null;
   /** What a killed compose call had left when the run began. */
@@ -46,7 +46,7 @@ export interface UpdateBegun {
 }
 
 export interface WorkOptions {
-  preparation?: UpdateBegun;
+  preparation?: UpdatePreparation;
   /** For the last line of a run that ends before it replaces anything. */
   facts?: () => EndingFacts;
   /** The run before was killed. */
@@ -62,7 +62,7 @@ export class ComposeWork {
   /** No signal ends what works with it: half of the containers would be of one version, half of the other. */
   readonly lasting: JournaledContext;
   readonly journal: Journal;
-  readonly #preparation: UpdateBegun | null;
+  readonly #preparation: UpdatePreparation | null;
   readonly facts: () => EndingFacts;
   /** The restore point that this process has made. */
   record: PointRecord | null = null;
@@ -152,7 +152,7 @@ export class ComposeWork {
     return this.memory.done.has('leave-new-version');
   }
 
-  get preparation(): UpdateBegun {
+  get preparation(): UpdatePreparation {
     return present(this.#preparation, 'a plan');
   }
 

@@ -38,37 +38,37 @@ type Executors = {
 const rounds = 3;
 
 const executors: Executors = {
-  pull: async (_, { context, journal, preparation: begun }) => {
-    const pulling = pullAndPrepare(context, begun.plan, { ...begun, journal });
-    begun.prepared = await pulling.catch(async (error) => {
-      await begun.begun.end();
+  pull: async (_, { context, journal, preparation }) => {
+    const pulling = pullAndPrepare(context, preparation.plan, { ...preparation, journal });
+    preparation.prepared = await pulling.catch(async (error) => {
+      await preparation.earlyPull.end();
       throw error;
     });
     // A run that may have nothing to do stops nothing.
-    if (isUnchanged(begun.prepared)) return;
-    await begun.checked;
-    context.notifier.start(fromWord(begun.plan.installation), nameReached(begun.prepared));
+    if (isUnchanged(preparation.prepared)) return;
+    await preparation.checked;
+    context.notifier.start(fromWord(preparation.plan.installation), nameReached(preparation.prepared));
   },
   'copy-warm': async (_, { context, preparation: { plan } }) => {
     if (plan.point !== null) await saveWarm(context, plan.point);
   },
   'record-containers': async (_, work) => {
-    const { context, preparation: begun } = work;
-    const { installation } = begun.plan;
+    const { context, preparation } = work;
+    const { installation } = preparation.plan;
     const replaced = replacedServices(installation);
-    const same = await sameContainers(context, installation.project.name, replaced, begun);
-    begun.changeover = planChangeover(work.prepared(), same.containers);
-    begun.look = same.look;
+    const same = await sameContainers(context, installation.project.name, replaced, preparation);
+    preparation.changeover = planChangeover(work.prepared(), same.containers);
+    preparation.look = same.look;
   },
   'copy-cold': async (_, work) => {
-    const { context, preparation: begun } = work;
-    const { point, installation } = begun.plan;
+    const { context, preparation } = work;
+    const { point, installation } = preparation.plan;
     const changeover = work.planned();
-    begun.saved = point && (await saveCold(context, { point, changeover, installation }));
+    preparation.saved = point && (await saveCold(context, { point, changeover, installation }));
   },
   write: async (_, work) => {
-    const { context, journal, preparation: begun } = work;
-    const { saved = null, look, earlier } = begun;
+    const { context, journal, preparation } = work;
+    const { saved = null, look, earlier } = preparation;
     const changeover = work.planned();
     await writeUpdate(context, work.prepared(), { changeover, saved });
     saved?.endWatch();

@@ -1,7 +1,8 @@
 import { isUp } from '../../../engine/container.ts';
 import { keepsContainer } from '../../../engine/same-image.ts';
-import { type Ending, endWell } from '../../run/log/ending.ts';
-import { and, seconds } from '../../run/log/wording.ts';
+import { logUnchanged } from '../../run/last-lines.ts';
+import type { Ending } from '../../run/log/ending.ts';
+import { and } from '../../run/log/wording.ts';
 import { movedServices } from '../inspect/installation.ts';
 import type { PreparedPlan } from '../plan/plan.ts';
 import { releaseCommand } from '../plan/release-label.ts';
@@ -24,7 +25,7 @@ export function isUnchanged({ installation, changes, references, images }: Prepa
 
 /** Ends a run that has nothing to do, if the services are healthy. @throws UpdateError unhealthy */
 export async function endUnchanged(context: JournaledContext, plan: PreparedPlan): Promise<Ending> {
-  const { log, beganAt } = context;
+  const { log } = context;
   const services = movedServices(plan.installation);
   const ready = releaseCommand(plan, plan.images.get(plan.app.to), 'ready');
   await verifyUnchanged(context, services, ready);
@@ -37,8 +38,6 @@ export async function endUnchanged(context: JournaledContext, plan: PreparedPlan
     .flatMap(({ containers }) => containers.filter((each) => !isUp(each)).map(({ name }) => name));
   const down = [...stopped, ...alone];
   const runs = whatRuns(plan, stopped);
-  const took = seconds(performance.now() - beganAt);
   const left = down.length === 0 ? '' : `, ${and(down)} ${down.length > 1 ? 'are' : 'is'} stopped`;
-  const message = `unchanged: ${runs} already${left}; nothing to do (${took})`;
-  return endWell(log, 'unchanged', message, { to: plan.targetName });
+  return logUnchanged(context, `${runs} already${left}`, plan.to);
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { isNumbered } from '../../../core/release/pin-tag.ts';
+import { changesTag } from '../../plan/release-plan.ts';
 import { releaseFileNames } from '../inspect/installation.ts';
 import type { Plan } from './plan.ts';
 
@@ -7,8 +8,9 @@ import type { Plan } from './plan.ts';
 export function candidateFiles({ installation, updates }: Plan): string[] {
   const { files, kind, project } = installation;
   const candidates = new Set<string>();
-  for (const { pin, tag } of updates) {
-    if (pin.reference.digest === null && tag === (pin.reference.tag ?? 'latest')) continue;
+  for (const update of updates) {
+    const { pin } = update;
+    if (pin.reference.digest === null && !changesTag(update)) continue;
     const setsVariable = pin.place.kind === 'default' && !isNumbered(pin.tag);
     candidates.add(setsVariable ? (files.envFiles.at(-1)?.path ?? files.newEnvFile) : pin.place.file);
   }

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { isNumbered } from '../../../core/release/pin-tag.ts';
 import { serviceOf } from '../../../engine/container.ts';
-import type { ServiceUpdate } from '../../plan/release-plan.ts';
+import { changesTag, type ServiceUpdate } from '../../plan/release-plan.ts';
 import type { Log } from '../../run/log/log.ts';
 import { and } from '../../run/log/wording.ts';
 import { replacedServices } from '../inspect/installation.ts';
@@ -12,7 +12,7 @@ import type { Plan } from './plan.ts';
 /** Logs the plan in one line. */
 export function describePlan(plan: Plan, log: Log): void {
   const { installation } = plan;
-  const bumps = plan.updates.filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
+  const bumps = plan.updates.filter(changesTag);
   const places = [...new Set(bumps.map((update) => describeBump(update, installation.files.newEnvFile)))];
   const migrations = migrationsOf(installation);
   const all = replacedServices(installation).map(({ name }) => name);
@@ -30,12 +30,12 @@ export function describePlan(plan: Plan, log: Log): void {
     what.length > 0
       ? [...what, ...run, `recreate ${and(moved)}`]
       : ['pull the image again', ...run, `recreate ${and(moved)} if the image has changed`];
-  const { from, targetName } = plan;
-  log.addMaskRules(() => ({ shown: [targetName] }));
-  const way = from === targetName ? from : `${from} → ${targetName}`;
+  const { from, to } = plan;
+  log.addMaskRules(() => ({ shown: [to] }));
+  const way = from === to ? from : `${from} → ${to}`;
   log.info(
     `${way}: ${steps.join(', ')}${stay.length > 0 ? `; ${and(stay)} ${stay.length > 1 ? 'are' : 'is'} not updated` : ''}`,
-    { from, to: targetName },
+    { from, to },
   );
   for (const warning of plan.warnings) log.warn(warning);
 }
@@ -45,15 +45,15 @@ export function describePlan(plan: Plan, log: Log): void {
  * Only logged if services are specified, which is how third-party products are updated.
  */
 export function recallFiles(
-  { installation, from, targetName }: Pick<Plan, 'installation' | 'from' | 'targetName'>,
+  { installation, from, to }: Pick<Plan, 'installation' | 'from' | 'to'>,
   { servicesNamed, exclude }: { servicesNamed: boolean; exclude: readonly string[] },
   log: Log,
 ): void {
-  const [before, after] = [from, targetName].map((word) => /\d+(?:\.\d+)?/.exec(word)?.[0]);
+  const [before, after] = [from, to].map((word) => /\d+(?:\.\d+)?/.exec(word)?.[0]);
   if (!servicesNamed || exclude.includes(excludeAll) || installation.kind === 'generated') return;
   if (before === undefined || after === undefined || before === after) return;
   log.info(
-    `if ${targetName} comes with a new compose file, compare it with yours: the update changes only the versions in your file`,
+    `if ${to} comes with a new compose file, compare it with yours: the update changes only the versions in your file`,
   );
 }
 

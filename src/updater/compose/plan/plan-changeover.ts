@@ -55,7 +55,7 @@ export function planChangeover(plan: PreparedPlan, containers: readonly Containe
     ...(ready !== null && { ready }),
     words: {
       from: nameFrom(plan),
-      goal: plan.targetName,
+      goal: plan.to,
       reached: nameReached(plan),
       runs: whatRuns(plan, stoppedWorkers),
       warnings: [...versionWarnings(plan), ...affectedBy(plan)],

@@ -1,4 +1,3 @@
-import type { ProjectDraft } from '../../../core/compose/draft.ts';
 import { servicesReading } from '../../../core/compose/layers.ts';
 import { versionOfLabel } from '../../../core/release/pin-tag.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
@@ -12,22 +11,20 @@ import {
 } from '../inspect/installation.ts';
 import { findMajorChanges } from '../inspect/services/major-changes.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
-import { type Expectation, prove, refuseUnproven } from '../proof/prove.ts';
+import { prove, refuseUnproven } from '../proof/prove.ts';
+import type { draftFiles } from './draft-files.ts';
 import { checkGenerated, type NewDefinitions, stayingServices } from './generated.ts';
 import { missingServices } from './new-services.ts';
 import type { Plan, PreparedPlan } from './plan.ts';
 import { majorWarnings } from './plan-update.ts';
 
 /** The new files, and compose's model of them. */
-interface Proposal extends NewDefinitions {
-  draft: ProjectDraft;
-  expected: Expectation;
+interface Proposal
+  extends NewDefinitions,
+    ReturnType<typeof draftFiles>,
+    Pick<PreparedPlan, 'images' | 'version'> {
   /** The model without the new settings, if it is another. */
   unset?: Model | null;
-  /** Local images by the references of the plan. */
-  images: ReadonlyMap<string, Image>;
-  /** The result of `pulledVersion`. */
-  version: string | null;
 }
 
 /**

@@ -8,9 +8,8 @@ import type { Image } from '../../../engine/container.ts';
 import { versionLabel } from '../../../engine/labels.ts';
 import { runsImage } from '../../../engine/same-image.ts';
 import type { RunningApp } from '../../plan/check-required-release.ts';
-import { planRelease } from '../../plan/plan-release.ts';
-import type { ReleasePlan, ServiceUpdate } from '../../plan/release-plan.ts';
-import type { UpdateOptions } from '../../run/options.ts';
+import { planRelease, type ReleasePlan, type ServiceUpdate } from '../../plan/release-plan.ts';
+import type { ReleaseRequest } from '../../run/options.ts';
 import { fromWord } from '../inspect/describe.ts';
 import { type InspectedProject, movedServices, releaseFileNames } from '../inspect/installation.ts';
 import { hasOtherLabel, runningVersions } from '../inspect/running-version.ts';
@@ -21,7 +20,7 @@ import { hasOtherLabel, runningVersions } from '../inspect/running-version.ts';
  */
 export function planUpdate<I extends InspectedProject>(
   project: I,
-  { target }: Pick<UpdateOptions, 'target'>,
+  request: ReleaseRequest,
 ): ReleasePlan & { installation: I } {
   const { runningVersion, model, kind } = project;
   const services = movedServices(project).map(({ pin, containers }) => ({
@@ -36,16 +35,13 @@ export function planUpdate<I extends InspectedProject>(
     return nextTagOf(project, pin, to);
   };
   const pinned = { services, from: fromWord(project), defaultTarget, nextTag };
-  const plan = planRelease(project, pinned, target);
+  const plan = planRelease(project, pinned, request);
   const major = majorWarnings(plan.prefix, runningVersion, plan.release?.version ?? null);
   return { ...plan, warnings: [...untrustedLabels(project), ...plan.warnings, ...major] };
 }
 
 /** The planned update of each service, before the plan is made; none if the plan refuses the update. */
-export function updatesOf(
-  project: InspectedProject,
-  request: Pick<UpdateOptions, 'target'>,
-): readonly ServiceUpdate[] {
+export function updatesOf(project: InspectedProject, request: ReleaseRequest): readonly ServiceUpdate[] {
   try {
     return planUpdate(project, request).updates;
   } catch {

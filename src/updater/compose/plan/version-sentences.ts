@@ -26,8 +26,8 @@ function isInherited({ app, installation, images, version }: PreparedPlan): bool
 export const nameReached = (plan: PreparedPlan): string => reachedBy(plan, plan.app, plan.version);
 
 function reachedBy(plan: PreparedPlan, update: ServiceUpdate, version: string | null): string {
-  const { targetName, prefix } = plan;
-  if (parsePinTag(update.tag).kind === 'release') return targetName;
+  const { to, prefix } = plan;
+  if (parsePinTag(update.tag).kind === 'release') return to;
   const isWrong =
     version === null || isDisproved(plan, update, version) || (update === plan.app && isInherited(plan));
   return !isWrong ? `${update.tag} (${prefix}${version})` : update.tag;
@@ -42,7 +42,7 @@ export function whatRuns(plan: PreparedPlan, stopped: readonly string[] = []): s
 
 /** Warnings if a tag or label differs from the target, once for each image. */
 export function versionWarnings(plan: PreparedPlan): string[] {
-  const { release, targetName, prefix } = plan;
+  const { release, to, prefix } = plan;
   if (release === null) return [];
   const isOther = (update: ServiceUpdate) => {
     const version = versionOf(update, plan);
@@ -52,8 +52,8 @@ export function versionWarnings(plan: PreparedPlan): string[] {
     const found = versionOf(update, plan) ?? '';
     const version = `${prefix}${found}`;
     return floats(update) && !isDisproved(plan, update, found)
-      ? `${update.tag}, which is now ${version}, not ${targetName}`
-      : `${update.to}, whose label specifies ${version}, not ${targetName}`;
+      ? `${update.tag}, which is now ${version}, not ${to}`
+      : `${update.to}, whose label specifies ${version}, not ${to}`;
   };
   return [...Map.groupBy(plan.updates.filter(isOther), warning)].map(runs);
 }

@@ -1,5 +1,5 @@
 import { Cancelled } from '../../../core/progress/stops.ts';
-import type { ServiceUpdate } from '../../plan/release-plan.ts';
+import { changesTag, type ServiceUpdate } from '../../plan/release-plan.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import type { InspectedProject } from '../inspect/installation.ts';
@@ -75,7 +75,7 @@ export class EarlyPull {
 /** Empty where a tag stays, is left to what is local, or may not be one at all; where room has to be left for a restore point; and out of an archive. */
 function wantedOf(updates: readonly ServiceUpdate[], { options }: RunContext): References {
   if (options.data.restorePoint || options.proof.archive !== null) return new Map();
-  const isNew = updates.every(({ pin, tag, pull }) => pull && tag !== pin.tag.text);
+  const isNew = updates.every((update) => update.pull && changesTag(update));
   return new Map(isNew ? updates.map(({ service, to }) => [service, to]) : []);
 }
 

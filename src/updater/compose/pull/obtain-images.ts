@@ -32,7 +32,7 @@ interface Obtaining {
   journal: TagNotes | null;
   /** No tag that names an image here moves yet: such an image is pulled by its digest. */
   keepTags: boolean;
-  begun?: EarlyPull | undefined;
+  earlyPull?: EarlyPull | undefined;
 }
 
 const referencesOf = (updates: readonly ServiceUpdate[]): ReadonlyMap<string, string> =>
@@ -88,13 +88,13 @@ async function obtain(
     named,
     percent,
   }: { wanted: ReadonlyMap<string, string>; named: ReadonlyMap<string, string>; percent: boolean },
-  { deadline, journal, keepTags, begun }: Obtaining,
+  { deadline, journal, keepTags, earlyPull }: Obtaining,
 ): Promise<Map<string, Image>> {
   const { engine, log, options } = context;
   const isLoaded = options.proof.archive !== null;
   const forms = keepTags && !isLoaded ? await formsFor(context, wanted.values()) : new Map<string, string>();
   if (isLoaded) await loadAll(context, wanted, { expected, platform, deadline });
-  else if (wanted.size > 0 && !(await begun?.has(wanted, log)))
+  else if (wanted.size > 0 && !(await earlyPull?.has(wanted, log)))
     await pullImages(context, compose, inForms(wanted, forms), { deadline, platform, model, percent });
   const images = await requireLocal(engine, [...named.values(), ...wanted.values()], forms);
   try {

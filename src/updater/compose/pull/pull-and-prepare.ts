@@ -20,14 +20,14 @@ interface BeforePull {
   early: Promise<Model | null>;
   /** Null where images are fetched ahead of an update: then no tag that names an image here moves. */
   journal: TagNotes | null;
-  begun?: EarlyPull;
+  earlyPull?: EarlyPull;
 }
 
 /** The phase `pull`: every image is here, and what is to be written is proven. Nothing in the compose directory changes. */
 export async function pullAndPrepare(
   context: RunContext,
   plan: Plan,
-  { early, journal, begun }: BeforePull,
+  { early, journal, earlyPull }: BeforePull,
 ): Promise<PreparedPlan> {
   const { installation, updates, expected } = plan;
   const { engine, options, log } = context;
@@ -35,7 +35,7 @@ export async function pullAndPrepare(
   const deadline = performance.now() + options.limits.pullTimeoutMs;
   // Until all data is saved, nothing on the machine names the new version.
   const keepTags = journal === null || options.data.restorePoint;
-  const pulled = await pullUpdates(context, plan, { deadline, journal, keepTags, begun });
+  const pulled = await pullUpdates(context, plan, { deadline, journal, keepTags, earlyPull });
   const backup = journal === null ? `${stateName}/backup` : `${stateName}/backup/${journal.data.run}`;
   const prepared = await prepareFiles(engine, plan, {
     images: pulled,

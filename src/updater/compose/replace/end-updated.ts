@@ -4,10 +4,11 @@ import { requireUpdateError } from '../../../core/progress/update-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { discardPoints } from '../../data/discard-point.ts';
 import type { PointRecord } from '../../data/point-record.ts';
-import { type Ending, endWell } from '../../run/log/ending.ts';
+import { logUpdated } from '../../run/last-lines.ts';
+import type { Ending } from '../../run/log/ending.ts';
 import { editedSince } from '../../run/log/ending-facts.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
-import { and, seconds } from '../../run/log/wording.ts';
+import { and } from '../../run/log/wording.ts';
 import { type Changeover, recordsOf } from '../../run/state/changeover.ts';
 import { dataDoors } from './data-services.ts';
 import { findSaved } from './find-saved.ts';
@@ -21,7 +22,7 @@ export async function endUpdated(
   freeing: Promise<Freeable | null>,
   record: PointRecord | null,
 ): Promise<Ending> {
-  const { engine, log, options, beganAt, journal, changeover } = replacement;
+  const { engine, log, options, journal, changeover } = replacement;
   const { words, moved } = changeover;
   const { project } = journal.data;
   const [saved, freed] = await Promise.all([
@@ -70,13 +71,9 @@ export async function endUpdated(
       : journal.data.point
         ? `to restore ${words.from} and its data, run the updater with rollback --yes`
         : `to check it, run docker compose -p ${project.name} ps`;
-  const images = new Set(moved.flatMap(({ image }) => (image ? [image.reference] : [])));
-  const took = seconds(performance.now() - beganAt);
-  return endWell(log, 'updated', `updated ${words.from} → ${words.reached} in ${took}; ${next}`, {
-    from: words.from,
-    to: words.goal,
-    images: [...images],
-  });
+  const images = moved.flatMap(({ image }) => (image ? [image.reference] : []));
+  const { from, goal: to, reached } = words;
+  return logUpdated(replacement, { from, to, images }, { reached, next: `; ${next}` });
 }
 
 /** A restore point without hashes is of no use for a rollback. */

@@ -1,4 +1,4 @@
-import { stateOf } from '../../../core/files/file-record.ts';
+import { statesOf } from '../../../core/files/file-record.ts';
 import { Interrupted } from '../../../core/progress/stops.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
@@ -11,9 +11,7 @@ import type { JournalData } from '../../run/state/journal.ts';
  */
 export async function findSaved(engine: Engine, data: JournalData): Promise<LeftAlone | null> {
   const { files, changeover } = data;
-  const states = await Promise.all(
-    files.map(async (record) => ({ path: record.path, state: await stateOf(record) })),
-  );
+  const states = await statesOf(files);
   const paths = states.filter(({ state }) => state !== 'after').map(({ path }) => path);
   if (paths.length === 0) return null;
   const next = await nextImages(engine, data);

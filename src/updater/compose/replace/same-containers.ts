@@ -3,9 +3,8 @@ import { waitUntil } from '../../../core/progress/wait.ts';
 import type { ProjectContainers } from '../../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import type { Changeover } from '../../run/state/changeover.ts';
+import { type Changeover, mayBeCrashing, recordOf } from '../../run/state/changeover.ts';
 import type { JournalData } from '../../run/state/journal.ts';
-import { recordContainers } from '../../run/state/record-containers.ts';
 import { wasInterrupted, wasLeftDown } from '../../run/state/was-interrupted.ts';
 import { awaitOthers } from './await-others.ts';
 
@@ -64,5 +63,7 @@ export async function sameContainers(
     );
   }
   const interrupted = wasInterrupted(earlier, leftovers);
-  return { containers: await recordContainers(context.engine, containers, interrupted), look: { found, at } };
+  const time = containers.some(mayBeCrashing) ? (await context.engine.getInfo()).SystemTime : null;
+  const records = containers.map((each) => recordOf(each, interrupted, Date.parse(String(time))));
+  return { containers: records, look: { found, at } };
 }

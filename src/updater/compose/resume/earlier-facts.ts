@@ -1,12 +1,12 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { type FileRecord, stateOf, temporaryOf } from '../../../core/files/file-record.ts';
+import { type FileRecord, statesOf, temporaryOf } from '../../../core/files/file-record.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
 import { pointsDirectory } from '../../data/point.ts';
 import { maskRulesOfSent } from '../../run/log/mask-rules.ts';
-import type { UpdateOptions } from '../../run/options.ts';
+import { isSameRequest } from '../../run/options.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { newHasStarted } from '../../run/state/changeover.ts';
 import { countStart, type JournalData } from '../../run/state/journal.ts';
@@ -57,10 +57,9 @@ export async function gatherEarlierFacts(
     },
   );
   const files = await Promise.all(data.files.map((record) => asMountedHere(record, data)));
-  const states = files.map(async (record) => ({ path: record.path, state: await stateOf(record) }));
   const wanted = (changeover?.moved ?? []).flatMap(({ image }) => (image ? [image.reference] : []));
   const images = await localImages(engine, wanted);
-  const laterChange = findLaterChange(data, { files: await Promise.all(states), containers, images });
+  const laterChange = findLaterChange(data, { files: await statesOf(files), containers, images });
   const isOwn = data.containerId === own.id;
   if (laterChange === null && files.length > 0) {
     checkFiles(data, await pathsOfProject(project, paths), place.mountedAt);
@@ -75,23 +74,13 @@ export async function gatherEarlierFacts(
     facts: {
       isOwn,
       attempt: isCounted ? attempt : 1,
-      sameRequest: isSameRequest(data, options, place.name),
+      sameRequest: isNamed && isSameRequest(data, options),
       newHasStarted: isNewThere,
       laterChange,
       mayRollBack: !options.noRollback,
     },
   };
 }
-
-/** Two projects may have one directory, and so one journal. */
-const isSameRequest = (
-  data: JournalData,
-  { target, app, workers }: UpdateOptions,
-  project: string,
-): boolean =>
-  project === data.project.name &&
-  (target?.tag ?? null) === data.target &&
-  [app, ...workers].join() === data.services.join();
 
 /**
  * The directory may be mounted at another place than in the run that wrote it. What lies beside a file, and where backups

@@ -29,6 +29,7 @@ export type { JournalData } from './journal-shape.ts';
 
 export const emptyJournal = {
   format: 2,
+  target: null,
   state: { at: 'pulling' },
   files: [],
   changeover: null,

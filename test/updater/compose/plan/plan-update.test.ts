@@ -130,9 +130,7 @@ describe('versions in the form of the product', () => {
   });
 
   it('pulls a word and its variants again, but not a release', () => {
-    expect(planTo('release', product('release', null, { worker: 'release-cuda' })).targetName).toBe(
-      'release',
-    );
+    expect(planTo('release', product('release', null, { worker: 'release-cuda' })).to).toBe('release');
     expect(() => planTo('release', product('release', null, { worker: 'v2.1.0' }))).toThrow(
       expect.objectContaining({ code: 'no-target' }),
     );

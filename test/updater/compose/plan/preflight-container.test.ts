@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelService } from '../../../../src/engine/cli/compose.ts';
 import type { Container, StorageMount } from '../../../../src/engine/container.ts';
-import { preflightContainer } from '../../../../src/updater/compose/plan/preflight-container.ts';
+import { preflightContainer } from '../../../../src/updater/compose/plan/preflight.ts';
 import { container, image } from '../../../build.ts';
 import { installed, modelOf, planTo, preparedPlan, projectFiles } from '../../../build-plan.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judgePreflight } from '../../../../src/updater/compose/plan/preflight-results.ts';
+import { judgePreflight } from '../../../../src/updater/compose/plan/preflight.ts';
 
 const line = (level: string, check: string, more = {}) =>
   JSON.stringify({ level, check, message: `${check} is so`, ...more });

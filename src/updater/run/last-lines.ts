@@ -1,0 +1,45 @@
+import { exitCodes } from '../../core/progress/outcome.ts';
+import { type Ending, endWell } from './log/ending.ts';
+import type { Fields, Log } from './log/log.ts';
+import { seconds } from './log/wording.ts';
+import type { RunContext } from './run-context.ts';
+
+// The last lines of successful runs, for a project and a stack.
+
+type TimedLog = Pick<RunContext, 'log' | 'beganAt'>;
+
+/** @param runs the running version, as a sentence: `app runs v1.5.0 already` @param to the version of the plan */
+export function logUnchanged({ log, beganAt }: TimedLog, runs: string, to: string): Ending {
+  const took = seconds(performance.now() - beganAt);
+  return endWell(log, 'unchanged', `unchanged: ${runs}; nothing to do (${took})`, { to });
+}
+
+/**
+ * @param facts for programs
+ * @param reached the new version; for a floating tag, with the version of its image
+ * @param next the version of each service if it is part of the line, and what to do next
+ */
+export function logUpdated(
+  { log, beganAt }: TimedLog,
+  facts: { from: string; to: string; images: readonly string[] },
+  { reached, next }: { reached: string; next: string },
+): Ending {
+  const took = seconds(performance.now() - beganAt);
+  const images = [...new Set(facts.images)];
+  return endWell(log, 'updated', `updated ${facts.from} → ${reached} in ${took}${next}`, {
+    ...facts,
+    images,
+  });
+}
+
+/** The end of a dry run. */
+export function logPlanned(log: Log, next: string, fields?: Fields): Ending {
+  log.enter('done');
+  const message = `planned: nothing was changed; ${next}`;
+  log.info(message, fields);
+  return { outcome: 'unchanged', exitCode: exitCodes.unchanged, message };
+}
+
+/** The dry run of an update. */
+export const logPlannedUpdate = (log: Log): Ending =>
+  logPlanned(log, 'to update, run the same command without "plan"');
