@@ -34,8 +34,8 @@ function quickest(run: () => void): number {
  * How much longer ten times the text takes: about 10 where it is linear, 100 where it is quadratic; what takes no time
  * is not told apart. What looks like more than linear is measured again: the collector and the compiler work in between.
  */
-function growth(read: (text: string) => unknown, piece: string): number {
-  const [short = '', long = ''] = [10_000, 100_000].map((size) =>
+function growth(read: (text: string) => unknown, piece: string, shortSize: number): number {
+  const [short = '', long = ''] = [shortSize, 10 * shortSize].map((size) =>
     piece.repeat(Math.ceil(size / piece.length)),
   );
   let least = Number.POSITIVE_INFINITY;
@@ -64,7 +64,7 @@ const maskOfThousands = createMask({
 });
 
 describe('what other people write is read in a time that grows as it does', () => {
-  it.each<[string, (text: string) => unknown, string[]]>([
+  it.each<[string, (text: string) => unknown, string[], number?]>([
     ['keyedSecrets', keyedSecrets, ['0a', '--a ', 'PASS=', 'a="', ' \n']],
     ['keyedSecrets, an option and blank lines', (text) => keyedSecrets(`--pass${text}x`), ['\n', ' \n']],
     ['requiredIn', (text) => requiredIn(text, () => null), ['${a:?', '${']],
@@ -100,13 +100,16 @@ describe('what other people write is read in a time that grows as it does', () =
       'the mask of a value that grows, too',
       (text) => createMask({ secrets: [{ key: 'A', value: text.slice(text.length / 2) }] })(text),
       ['a', '\\"', 'ab'],
+      // The tables of a longer value do not fit into a processor's cache, which other programs share.
+      3_000,
     ],
     [
       'the mask within escapes',
       (text) => mask(text.slice(0, 60_000)),
       ['\\', '\\u0041', '\\303\\274', '%C3', `'\\''`, `\\\\%5c&amp;''$$`],
     ],
-  ])('%s', { timeout: 120_000 }, (_, read, pieces) => {
-    for (const piece of pieces) expect(growth(read, piece), JSON.stringify(piece)).toBeLessThan(30);
+  ])('%s', { timeout: 120_000 }, (_, read, pieces, shortSize = 10_000) => {
+    for (const piece of pieces)
+      expect(growth(read, piece, shortSize), JSON.stringify(piece)).toBeLessThan(30);
   });
 });
