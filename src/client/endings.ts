@@ -15,7 +15,7 @@ export function exitCodeOf(outcome: string | null): number {
   return known(exitCodes, outcome ?? '') ?? 1;
 }
 
-/** The result of a followed run: the lines to print and the exit code. */
+/** How a command ends: the lines to print and the exit code. */
 export interface EndReport {
   lines: string[];
   exitCode: number;

@@ -15,8 +15,8 @@ export interface Stay extends EndReport {
 }
 
 /**
- * Decides on the target, by default the offered version. The request contains the version that the status has shown, so that a release published in the
- * meantime is not installed by surprise.
+ * Decides on the target, by default the offered version. The request contains the version that the status has shown, so that
+ * a release published in the meantime is not installed by surprise.
  */
 export function decideStart(
   status: Status,

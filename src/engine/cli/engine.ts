@@ -198,7 +198,7 @@ export class Engine extends EngineApi {
     return stream;
   }
 
-  /** After an outage, the lines are read again: the log may explain why an update failed. */
+  /** If no line came because of an outage, the log is read again: it may explain why an update failed. */
   override async readLastLines(...asked: Parameters<EngineApi['readLastLines']>): Promise<string[]> {
     for (let attempt = 1; ; attempt += 1) {
       try {

@@ -133,7 +133,8 @@ export class CurrentOffer {
   }
 
   /**
-   * The facts at one moment and the offer by them, with what the publisher's channel file adds to it in the status.
+   * The facts at one moment, and the offer that they lead to. The offer also has the status fields about the feed and the
+   * publisher's channel file.
    * @param last the last run, if the caller has read it already
    */
   async now(last?: Run | null) {

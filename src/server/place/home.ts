@@ -9,8 +9,8 @@ import { manualCommands } from './manual-commands.ts';
 
 /** Where the server lives: its compose project, and the host's paths of what an updater needs. */
 export interface Home {
-  /** The server's own container, as the engine reported it when it was found: its id and its image do not change. */
-  container: Container;
+  /** The server's own container: these fields never change. The others may, and the environment has secrets. */
+  container: Pick<Container, 'id' | 'imageId' | 'imageManifest' | 'imageReference'>;
   project: string;
   /** The compose directory on the host, as compose was started with it. */
   directory: string;
@@ -40,6 +40,7 @@ export function readHome(own: Container, settings: Settings, realSocket: string)
     composeLabels.service,
   ].map((label) => own.labels[label] ?? '');
   if (!project || !directory || !service) throw new HomeNotFound('not-compose', noCompose);
+  const { id, imageId, imageManifest, imageReference } = own;
   const manual = manualCommands(own);
   // A volume is a directory of the host, too.
   const paths = new HostPaths(
@@ -52,7 +53,7 @@ export function readHome(own: Container, settings: Settings, realSocket: string)
   );
   const { registryCredentials } = settings;
   return {
-    container: own,
+    container: { id, imageId, imageManifest, imageReference },
     project,
     directory,
     claim: claimOf(own),
