@@ -4,12 +4,13 @@ import { waitAfter } from './wait-after.ts';
 
 const second = 1000;
 
-/** In milliseconds. */
+/** Default deadline in milliseconds. */
 const usualDeadline = 10 * second;
 
 /**
- * Reads one response within its deadline, including redirects and body. The connection is closed afterwards.
- * @throws FeedError, or whatever fetch and `read` throw
+ * Requests an address and reads the response within the deadline, including redirects and body. The connection is
+ * closed afterwards.
+ * @throws FeedError, or any error of fetch and `read`
  */
 export async function askFeed<T>(
   url: URL,
@@ -31,7 +32,7 @@ export async function askFeed<T>(
   }
 }
 
-/** @throws FeedError where it is no 200 */
+/** Checks that the status is 200. @throws FeedError if it is not */
 export function expectFound(response: Response): void {
   const { status } = response;
   if (status !== 200)

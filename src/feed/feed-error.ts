@@ -1,9 +1,9 @@
-/** Why a check failed. The message contains nothing of the request, which may include a token. */
+/** Error of a failed check. The message contains no part of the request, which may include a token. */
 export class FeedError extends Error {
   override readonly name: string = 'FeedError';
-  /** Milliseconds during which the server allows no requests; null if not specified. */
+  /** Milliseconds during which the server allows no requests; null if unknown. */
   readonly wait: number | null;
-  /** Status of an unexpected response. */
+  /** HTTP status of an unexpected response. */
   readonly status: number | null;
 
   constructor(message: string, facts: { wait?: number | null; status?: number } = {}) {
@@ -13,16 +13,16 @@ export class FeedError extends Error {
   }
 }
 
-/** A page that is too large. A smaller page size may help. */
+/** Error for a page that is too large. A smaller page size may help. */
 export class PageTooLarge extends FeedError {
   override readonly name = 'PageTooLarge';
 }
 
-/** The message of an error. For errors of fetch, the innermost cause has the useful message. */
+/** Returns the message of an error. For errors of fetch, the innermost cause has the useful message. */
 export function reasonOf(error: unknown): string {
   let inner = error;
   for (let depth = 0; depth < 8 && inner instanceof Error; depth++) {
-    // There is one error for each address that was tried; the first says enough.
+    // There is one error for each address that was tried; the first is sufficient.
     const next: unknown = inner instanceof AggregateError ? inner.errors[0] : inner.cause;
     if (!(next instanceof Error)) break;
     inner = next;

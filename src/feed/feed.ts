@@ -9,62 +9,68 @@ const minute = 60_000;
 const interval = 10 * minute;
 const longestPause = 240 * minute;
 
-/** The published releases, read every ten minutes and cached (docs/contract.md 8.9). */
+/** Published releases, read every ten minutes and cached (docs/contract.md 8.9). */
 export interface Feed {
-  /** The releases that were read last; empty at first. */
+  /** Releases from the last successful check; empty at first. */
   readonly releases: readonly Release[];
-  /** When a check last succeeded, even if nothing had changed. */
+  /** Time of the last successful check, even if nothing had changed. */
   readonly checkedAt: Date | null;
-  /** First check at once, then every ten minutes, with jitter. */
+  /** Starts the first check immediately, then a check every ten minutes, with jitter. */
   start(): void;
-  /** ISO 8601: when the next check is. */
+  /** Time of the next check in ISO 8601. */
   readonly nextCheckAt: string;
-  /** Why the last check failed or which files are not accepted, and the time of the next check; null without problems. */
+  /**
+   * Reason why the last check failed or files were not accepted, and the time of the next check; null if there is no
+   * problem.
+   */
   readonly failure: FeedFailure | null;
   /** Checks now, or joins a running check. Does nothing during a rate limit. Never rejects. */
   check(): Promise<void>;
-  /** Checks now if no release of the channel is known, because further pages may not have been read. */
+  /**
+   * Checks now if releases of the channel may be missing or unverified, for example because further pages were not
+   * read.
+   */
   lookFor(channel: Channel): void;
   /** Stops the timer and a running check. */
   close(): void;
 }
 
-/** A problem with the feed, as shown to users. */
+/** Problem with the feed, as shown to users. */
 interface FeedFailure {
-  /** Without a final period. */
+  /** Message without a final period. */
   message: string;
-  /** ISO 8601. */
+  /** Time of the next check in ISO 8601. */
   nextCheckAt: string;
 }
 
-/** A log entry. */
+/** Entry of the log. */
 export interface LogEntry {
   level: 'info' | 'warn' | 'error';
   message: string;
-  /** The error, if any. */
+  /** Error that caused the entry, if any. */
   cause?: unknown;
 }
 
-/** The releases that may be offered. */
+/** Releases that may be offered as updates. */
 export interface Judgement {
   releases: readonly Release[];
-  /** Which of the published files are not accepted, and why; null without problems. */
+  /** Published files that are not accepted, and the reasons; null if there is no problem. */
   problem: string | null;
 }
 
 /** Callbacks of a feed. */
 interface FeedHost {
-  /** Called after each check that succeeded. */
+  /** Called after each successful check. */
   onCheck?: () => void;
-  /** The channel that releases are offered from. Default `stable`. */
+  /** Returns the channel of the available updates. Default: `stable`. */
   channel?: () => Channel;
-  /** Selects the releases that may be offered. Default: all. */
+  /** Selects the releases that may be offered as updates. Default: all releases. */
   judge?: ((releases: readonly Release[], signal: AbortSignal) => Promise<Judgement>) | undefined;
-  /** Milliseconds of a monotonic clock, by which all waiting goes. */
+  /** Returns the milliseconds of a monotonic clock, which is used for all waiting times. */
   clock?: () => number;
 }
 
-/** Logs the first failure of a series and the recovery. */
+/** Creates a feed that logs the first failure of a series and the recovery. */
 export function createFeed(
   options: FeedOptions,
   log: (entry: LogEntry) => void,
@@ -77,9 +83,9 @@ export function createFeed(
   let checkedAt: Date | null = null;
   let failures = 0;
   let failure: string | null = null;
-  /** By the clock, as is `due`. */
+  /** End of the rate limit in milliseconds of `clock`. */
   let forbiddenUntil = Number.NEGATIVE_INFINITY;
-  /** When the next check is. */
+  /** Time of the next check in milliseconds of `clock`. */
   let due: number | null = null;
   let underWay: Promise<void> | null = null;
   let started = false;
@@ -145,7 +151,7 @@ export function createFeed(
     if (!started || closing.signal.aborted) return;
     const pause =
       Math.min(interval * 2 ** Math.max(failures - 1, 0), longestPause) * (0.9 + 0.2 * Math.random());
-    // The check comes a little later than the forge allows, so that not all instances ask in the same second.
+    // The check is a little later than the forge allows, so that not all instances send requests in the same second.
     const allowed = forbiddenFor() + minute * Math.random();
     const delay = Math.max(pause, allowed);
     due = clock() + delay;

@@ -1,31 +1,32 @@
 import { FeedError } from './feed-error.ts';
 import { type HostLookup, isInner } from './inner-host.ts';
 
-/** The address of a release feed. */
+/** Address of a release feed, with headers. */
 export interface FeedOptions {
-  /** The list of releases of GitHub, Gitea, Forgejo or GitLab, or a static JSON file. */
+  /** Release list of GitHub, Gitea, Forgejo or GitLab, or a static JSON file. */
   url: string;
   /** Request headers, for example a token. Default: none. */
   headers?: Record<string, string>;
 }
 
-/** How an address is asked that a feed has named. */
+/** Options for requesting an address that a feed contains. */
 export interface FeedRequest {
   feed: FeedOptions;
-  /** Sent to every origin; those of the feed go before them. */
+  /** Headers for every origin; headers of the feed override them. */
   headers: Readonly<Record<string, string>>;
   signal: AbortSignal;
-  /** Default the system's. */
+  /** Name resolver; default: the resolver of the system. */
   lookup?: HostLookup | undefined;
 }
 
 const mostRedirects = 5;
 
 /**
- * An answer that is no redirect, and the address that gave it. Redirects are followed by hand, as fetch takes only
- * Authorization away from another origin, and a token may be in any of the headers. No redirect leads from https to
- * http: anybody on the way could answer there. A feed out in the world leads nobody to this machine or its neighbours.
- * @throws FeedError, or whatever fetch throws
+ * Follows redirects and returns the final response with its address. fetch must not follow them, because it removes
+ * only the Authorization header for another origin, and any header may contain a token. Redirects from https to http
+ * are rejected, because an attacker in the network could respond. A public feed must not redirect to this machine or to
+ * a private network.
+ * @throws FeedError, or any error of fetch
  */
 export async function follow(
   url: URL,
@@ -55,14 +56,14 @@ export async function follow(
 }
 
 /**
- * Looked at before it is asked, as Node's fetch takes no resolver: a name whose addresses change in this very moment gets
- * through (SECURITY.md).
+ * Rejects private addresses before the request, because fetch of Node accepts no resolver. A name whose addresses
+ * change between check and request is not detected (SECURITY.md).
  */
 async function expectOutside(address: URL, { feed, signal, lookup }: FeedRequest): Promise<void> {
   signal.throwIfAborted();
   const home = new URL(feed.url);
   if (address.hostname === home.hostname) return;
-  // A resolver may take longer than whoever asks has time.
+  // A resolver may take longer than the deadline of the request.
   const ended = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
@@ -71,7 +72,9 @@ async function expectOutside(address: URL, { feed, signal, lookup }: FeedRequest
     throw new FeedError(`it refers to ${address.host}, which is in a private network`);
 }
 
-/** Its own origin alone gets the login that the feed's address or its options hold. */
+/**
+ * Returns the headers of a request. Credentials in the feed's address or options are sent only to the feed's origin.
+ */
 function headersFor(address: URL, { feed, headers: given }: FeedRequest): Headers {
   const headers = new Headers({ 'user-agent': 'svc-updater', ...given });
   const { origin, username, password } = new URL(feed.url);
@@ -80,7 +83,7 @@ function headersFor(address: URL, { feed, headers: given }: FeedRequest): Header
     if (username || password) headers.set('authorization', basic(username, password));
     for (const [name, value] of Object.entries(feed.headers ?? {})) headers.set(name, value);
   } catch {
-    // The thrown error quotes the value, which may be a token: it is not passed on.
+    // The error quotes the value, which may be a token, so the error is not passed on.
     throw new FeedError('the configured headers or login contain invalid characters');
   }
   return headers;
@@ -89,7 +92,10 @@ function headersFor(address: URL, { feed, headers: given }: FeedRequest): Header
 const basic = (...login: readonly string[]): string =>
   `Basic ${Buffer.from(login.map(decodeURIComponent).join(':')).toString('base64')}`;
 
-/** fetch takes no login in an address, and quotes the whole of it when it says so. */
+/**
+ * Removes the credentials from an address. fetch rejects credentials in an address and quotes the whole address in the
+ * error.
+ */
 function withoutLogin(url: URL): URL {
   const bare = new URL(url);
   bare.username = '';

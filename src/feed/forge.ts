@@ -1,36 +1,37 @@
-/** How the API of a forge is asked for releases (docs/contract.md 8.16). */
+/** Release API of a forge (docs/contract.md 8.16). */
 interface Forge {
-  /** The parameter for how many releases a page has. */
+  /** Query parameter for the number of releases on a page. */
   size: string;
-  /** As many as the forge gives at most. */
+  /** Maximum number of releases on a page. */
   most: number;
-  /** Where, below the list, the newest release is that is no pre-release. */
+  /** Path, relative to the list, of the newest release that is not a pre-release. */
   latest: string;
 }
 
-/** By the end of the list's path, as a forge may be below a path of its own. */
+/** Forges by the end of the list's path, because a forge may have a path prefix. */
 const forges: readonly (readonly [path: RegExp, forge: Forge])[] = [
-  // https://docs.gitlab.com/api/rest/#pagination and https://docs.gitlab.com/api/releases
+  // GitLab: https://docs.gitlab.com/api/rest/#pagination and https://docs.gitlab.com/api/releases
   [/\/api\/v4\/projects\/[^/]+\/releases\/?$/, { size: 'per_page', most: 100, latest: 'permalink/latest' }],
-  // Gitea and Forgejo give 50 unless their operator has set MAX_RESPONSE_ITEMS, and take a larger number for it.
+  // Gitea and Forgejo return at most 50, unless the operator has set MAX_RESPONSE_ITEMS. They reduce larger numbers to
+  // the maximum.
   [/\/api\/v1\/repos\/[^/]+\/[^/]+\/releases\/?$/, { size: 'limit', most: 50, latest: 'latest' }],
-  // https://docs.github.com/en/rest/releases/releases, and GitHub Enterprise below /api/v3.
+  // GitHub: https://docs.github.com/en/rest/releases/releases, and GitHub Enterprise below /api/v3.
   [/\/repos\/[^/]+\/[^/]+\/releases\/?$/, { size: 'per_page', most: 100, latest: 'latest' }],
 ];
 
 const forgeOf = ({ pathname }: URL): Forge | null =>
   forges.find(([path]) => path.test(pathname))?.[1] ?? null;
 
-/** How many releases a page is asked for first; null for a list that has no such parameter, such as a file. */
+/** Returns the first page size to request; null for a list without this parameter, such as a file. */
 export function pageSizeFor(list: URL): number | null {
   const forge = forgeOf(list);
   if (!forge) return null;
   const named = list.searchParams.get(forge.size) ?? '';
-  // A size that the address names is its author's wish.
+  // A page size in the configured address takes precedence.
   return /^[1-9]\d{0,3}$/.test(named) ? Number(named) : forge.most;
 }
 
-/** The first page of the list, with so many releases. */
+/** Returns the address of the first page of the list with this page size. */
 export function firstPage(list: URL, size: number | null): URL {
   const forge = forgeOf(list);
   const page = new URL(list);
@@ -38,24 +39,24 @@ export function firstPage(list: URL, size: number | null): URL {
   return page;
 }
 
-/** Where the newest release that is no pre-release is asked for by itself; null where that cannot be asked. */
+/** Returns the address of the newest release that is not a pre-release; null if the list has no such address. */
 export function latestRelease(list: URL): URL | null {
   const forge = forgeOf(list);
   if (!forge) return null;
   const latest = new URL(list);
-  // What stands behind the `?` stays: it may be a token.
+  // The query string is preserved, because it may contain a token.
   latest.pathname = `${latest.pathname.replace(/\/$/, '')}/${forge.latest}`;
   return latest;
 }
 
 /**
- * The page after the one that was asked for, by the headers of its answer; null for the last one. It is on the origin
- * that has answered: anything else is no page of this feed.
+ * Returns the address of the next page from the headers of the response; null for the last page. Other origins than
+ * that of the response are ignored, because their pages do not belong to this feed.
  */
 export function nextPage(headers: Headers, { asked, answered }: { asked: URL; answered: URL }): URL | null {
   const next = linkToNext(headers.get('link'), answered);
   if (next?.origin === answered.origin) return next;
-  // Gitea and GitLab write the address that their operator has set, which need not be the one that they were asked at.
+  // Gitea and GitLab use the address that the operator has configured, which may differ from the requested address.
   const number = next ? next.searchParams.get('page') : headers.get('x-next-page');
   if (!forgeOf(asked) || !/^[1-9]\d{0,8}$/.test(number ?? '')) return null;
   const page = new URL(asked);
@@ -63,7 +64,7 @@ export function nextPage(headers: Headers, { asked, answered }: { asked: URL; an
   return page;
 }
 
-/** The `rel="next"` of a Link header (RFC 8288). */
+/** Returns the `rel="next"` target of a Link header (RFC 8288). */
 function linkToNext(link: string | null, page: URL): URL | null {
   for (const [, target = '', parameters = ''] of (link ?? '').matchAll(/<([^<>]*)>([^<]*)/g)) {
     const [, quoted, bare = ''] = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/i.exec(parameters) ?? [];

@@ -1,12 +1,12 @@
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 
-/** The addresses of a name, as the system resolves it. */
+/** Returns the addresses of a host name, as resolved by the system. */
 export type HostLookup = (name: string) => Promise<readonly { address: string }[]>;
 
-/** This machine and the networks around it: what answers there may trust whoever can ask. */
+/** Addresses of this machine and of private networks. Services there may trust every client that can reach them. */
 const inner = new BlockList();
-// https://www.iana.org/assignments/iana-ipv4-special-registry, and multicast.
+// Special addresses of https://www.iana.org/assignments/iana-ipv4-special-registry, and multicast.
 for (const [network, bits] of [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -19,7 +19,7 @@ for (const [network, bits] of [
   ['198.18.0.0', 15],
   ['224.0.0.0', 3],
 ] as const) {
-  // What is mapped into IPv6 (::ffff:0:0/96) is found by this, too; what NAT64 translates is not.
+  // These entries also match IPv4 addresses mapped into IPv6 (::ffff:0:0/96), but not addresses translated by NAT64.
   inner.addSubnet(network, bits, 'ipv4');
   inner.addSubnet(`64:ff9b::${network}`, 96 + bits, 'ipv6');
 }
@@ -34,8 +34,8 @@ for (const [network, bits] of [
   inner.addSubnet(network, bits, 'ipv6');
 
 /**
- * Whether a host is on this machine or in a network around it, by its address, or by any of those that its name has. A name
- * that cannot be resolved is in neither: connecting to it will fail, and say why.
+ * Checks whether a host is this machine or in a private network, by its address or by any address of its name. The
+ * result is false for a name that cannot be resolved: the connection will fail and report the reason.
  */
 export async function isInner(
   { hostname }: URL,
@@ -48,7 +48,7 @@ export async function isInner(
 }
 
 function isInnerAddress(address: string): boolean {
-  // Behind it stands the interface of a link-local one.
+  // The `%` of a link-local address is followed by the interface.
   const [bare = ''] = address.split('%');
   return inner.check(bare, isIP(bare) === 6 ? 'ipv6' : 'ipv4');
 }

@@ -4,20 +4,21 @@ import type { FeedOptions } from './follow.ts';
 import { pageSizeFor } from './forge.ts';
 import { type ProofAsking, readAsset } from './read-proof.ts';
 
-/** The channel file and its signature. */
+/** Names of the channel file and its signature. */
 const names = ['channel.json', 'channel.json.sigstore.json'] as const;
-/** The newest releases of a forge that may have the channel file attached. */
+/** Number of newest releases of a forge in which the channel file is searched for. */
 const mostCopies = 3;
 
-/** Where a copy of the channel file may be, and its signature if there is one. */
+/** Location of a copy of the channel file and of its signature, if there is one. */
 export interface ChannelPlace {
   feed: FeedOptions;
   files: readonly [file: Asset, bundle: Asset | undefined];
 }
 
 /**
- * Where the channel file may be: at the configured address, beside a static feed, or attached to the newest releases.
- * @param releases those of one channel
+ * Returns the possible locations of the channel file: the configured address, next to a static feed, or attached to the
+ * newest releases.
+ * @param releases of one channel
  */
 export function channelPlaces(
   feed: FeedOptions & { channelUrl?: string },
@@ -48,12 +49,12 @@ export function channelPlaces(
   ];
 }
 
-/** Null for a file that does not exist. @throws BadAsset, FeedError, or whatever fetch throws */
+/** Reads a file; null if the file does not exist. @throws BadAsset, FeedError, or any error of fetch */
 export async function readIfFound(asset: Asset, asking: ProofAsking): Promise<Uint8Array | null> {
   try {
     return await readAsset(asset, asking);
   } catch (error) {
-    // Object stores answer 403 for a missing file.
+    // Object stores respond with 403 for a missing file.
     if (error instanceof FeedError && error.wait === null && [403, 404, 410].includes(error.status ?? 0))
       return null;
     throw error;

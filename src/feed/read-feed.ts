@@ -12,47 +12,46 @@ import { firstPage, latestRelease, pageSizeFor } from './forge.ts';
 import { type Page, readPage } from './read-page.ts';
 import { mostEntries, releasesOf, tooMany } from './shapes.ts';
 
-/** After the first. */
+/** Maximum number of pages after the first page. */
 const mostFurtherPages = 5;
-/** Of each channel: notes are long, and only the newest are shown. */
+/** Number of releases of each channel with notes. Notes are long, and only the newest are shown. */
 const mostNotes = 5;
 
-/** A page as it was read last, to be asked for again only where it has changed. */
+/** Cached page, which the server sends again only if it has changed. */
 interface KnownPage extends Omit<Page, 'content'> {
   releases: readonly Release[];
 }
 
-/** What a check has read. */
+/** Result of a check. */
 export interface FeedAnswer {
-  /** Of each channel the newest first. The same list as before where nothing has changed. */
+  /** Releases of each channel, newest first. If nothing has changed, this is the array of the previous check. */
   releases: readonly Release[];
-  /** By their addresses, that of the newest stable release among them. */
+  /** Pages by address, including the page of the newest stable release. */
   pages: ReadonlyMap<string, KnownPage>;
-  /** With how many releases the forge gives pages that are not too large; null where that cannot be asked for. */
+  /** Page size for which the pages of the forge are not too large; null if the page size cannot be set. */
   size: number | null;
 }
 
-/** What a check goes by. */
+/** Input of a check. */
 interface CheckFacts {
-  /** Of the check before. */
+  /** Result of the previous check. */
   known: FeedAnswer | null;
-  /** Further pages are read only while none of its releases was found. */
+  /** Channel to read: further pages are read only until a release of the channel is found. */
   channel: Channel;
-  /** What is attached to the releases is read, too. */
+  /** Also reads the files attached to the releases. */
   withAssets?: boolean;
   signal: AbortSignal;
 }
 
 /**
- * Reads the first page of a feed, what the forge calls its latest release, and further pages as far as they are needed.
- * What has not changed since the last check is not sent again. Nothing is handed out of an answer that could not be
- * read to its end.
- * @throws FeedError, or whatever fetch throws
+ * Reads the first page of a feed, the latest release of the forge, and further pages if necessary. Unchanged pages are
+ * not sent again. Responses that could not be read completely are never used.
+ * @throws FeedError, or any error of fetch
  */
 export async function readFeed(feed: FeedOptions, facts: CheckFacts): Promise<FeedAnswer> {
   const list = new URL(feed.url);
   const check = new Check(feed, facts);
-  // A size that was too large once is not tried again: each try costs all that is read until it is known.
+  // A page size that was too large is not tried again, because each attempt transfers data up to the limit.
   let size = facts.known?.size ?? pageSizeFor(list);
   for (;;) {
     try {
@@ -60,16 +59,15 @@ export async function readFeed(feed: FeedOptions, facts: CheckFacts): Promise<Fe
       return { releases: check.merge(pages), pages, size };
     } catch (error) {
       if (!(error instanceof PageTooLarge) || size === null || size === 1) throw error;
-      // From the first page on: what the pages of the old size held need not be what as many of the new one hold.
+      // Starts with the first page again, because pages of another size do not begin at the same releases.
       size = Math.floor(size / 2);
     }
   }
 }
 
 /**
- * The newest release of a channel with what is attached to it; null where the channel has none. Asked once, for a program
- * that does not go on.
- * @throws FeedError, or whatever fetch throws
+ * Reads the newest release of a channel with its attached files, once; null if the channel has no release.
+ * @throws FeedError, or any error of fetch
  */
 export async function readNewestRelease(
   url: string,
@@ -80,7 +78,7 @@ export async function readNewestRelease(
   return newestOn(channel, releases);
 }
 
-/** One check: what it has read in one size need not be asked for again in another. */
+/** Single check of a feed. The latest release is not requested again if the page size changes. */
 class Check {
   readonly #feed: FeedOptions;
   readonly #facts: CheckFacts;
@@ -91,7 +89,7 @@ class Check {
     this.#facts = facts;
   }
 
-  /** One after the other, as forges ask for it. */
+  /** Reads the pages one after another, as forges require. */
   async pages(list: URL, size: number | null): Promise<Map<string, KnownPage>> {
     const pages = new Map<string, KnownPage>();
     let url: URL | null = firstPage(list, size);
@@ -109,7 +107,7 @@ class Check {
     return pages;
   }
 
-  /** The releases of all pages, each once. */
+  /** Returns the releases of all pages, each once. */
   merge(pages: ReadonlyMap<string, KnownPage>): readonly Release[] {
     const { known } = this.#facts;
     const isKnown = ([url, page]: [string, KnownPage]) => known?.pages.get(url) === page;
@@ -121,7 +119,7 @@ class Check {
     return newestFirst([...releases.values()]);
   }
 
-  /** The page as it was before where it has not changed. */
+  /** Reads a page, or returns the cached page if it has not changed. */
   async #read(url: URL, what: 'list' | 'release'): Promise<KnownPage> {
     const known = this.#facts.known?.pages.get(url.href);
     const page = await readPage(url, this.#feed, known?.validators ?? null, this.#facts.signal);
@@ -133,8 +131,8 @@ class Check {
   }
 
   /**
-   * What the forge calls its latest release: the newest of them by date, so that it need not be the greatest. Null where
-   * there is none, or where it is not told: GitLab shows guests the list alone.
+   * Reads the latest release of the forge: the newest by date, which need not be the highest version. Null if there is
+   * none or if access is denied: GitLab shows only the list to guests.
    */
   async #readLatest(url: URL): Promise<KnownPage | null> {
     try {
@@ -142,7 +140,7 @@ class Check {
     } catch (error) {
       const { status, wait } = error instanceof FeedError ? error : { status: null, wait: null };
       if (status !== null && status >= 400 && status < 500 && wait === null) return null;
-      // Fewer releases to a page make this answer no smaller.
+      // A smaller page size would not make this response smaller.
       throw error instanceof PageTooLarge ? new FeedError('its latest release is larger than 8 MiB') : error;
     }
   }

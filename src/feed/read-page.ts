@@ -4,19 +4,19 @@ import { FeedError, PageTooLarge } from './feed-error.ts';
 import type { FeedOptions } from './follow.ts';
 import { nextPage } from './forge.ts';
 
-/** A page of a feed as it was sent. */
+/** Page of a feed as received. */
 export interface Page {
   /** Parsed JSON. */
   content: unknown;
-  /** What its next request is made conditional with (RFC 9110, 13.1), as headers of that request. */
+  /** Headers that make the next request for the page conditional (RFC 9110, 13.1). */
   validators: Readonly<Record<string, string>>;
-  /** The page after it, on the same origin; null for the last one. */
+  /** Address of the next page on the same origin; null for the last page. */
   next: URL | null;
 }
 
 /**
- * Reads one page; null where it has not changed since it had the validators.
- * @throws PageTooLarge, another FeedError, or whatever fetch throws
+ * Reads one page; null if the page has not changed since the validators were received.
+ * @throws PageTooLarge, another FeedError, or any error of fetch
  */
 export async function readPage(
   url: URL,

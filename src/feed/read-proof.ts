@@ -3,18 +3,18 @@ import { readBytes } from '../wire/read-text.ts';
 import { askFeed, expectFound } from './ask.ts';
 import type { FeedOptions } from './follow.ts';
 
-/** What a release says of itself, and what proves it, as they are attached to it. */
+/** Files attached to a release: its description and the signature of the description. */
 const proofFiles = ['release.json', 'release.json.sigstore.json'] as const;
 
-/** Of each of them, in bytes. */
+/** Size limit of each file in bytes. */
 const limit = 256 * 1024;
 
-/** What is attached to a release is none that anybody could have meant: it is not asked for again. */
+/** Error for an attached file that is missing or not valid. Such a file is not requested again. */
 export class BadAsset extends Error {
   override readonly name = 'BadAsset';
 }
 
-/** The two files of a release. @throws BadAsset */
+/** Finds `release.json` and its signature among the attached files. @throws BadAsset if one of them is missing */
 export const proofAssets = ({ assets = [] }: Release): Asset[] =>
   proofFiles.map((name) => {
     const asset = assets.find((one) => one.name === name);
@@ -22,17 +22,17 @@ export const proofAssets = ({ assets = [] }: Release): Asset[] =>
     return asset;
   });
 
-/** What a proof is asked for by. */
+/** Options for requesting signed files. */
 export interface ProofAsking {
   feed: FeedOptions;
   signal: AbortSignal;
-  /** Of each file, in milliseconds. */
+  /** Deadline for each file, in milliseconds. */
   deadline?: number | undefined;
 }
 
 /**
- * The bytes of the two files.
- * @throws BadAsset, FeedError, or whatever fetch throws
+ * Reads `release.json` and its signature.
+ * @throws BadAsset, FeedError, or any error of fetch
  */
 export async function readProof(release: Release, asking: ProofAsking): Promise<Uint8Array[]> {
   const files: Uint8Array[] = [];
@@ -40,12 +40,12 @@ export async function readProof(release: Release, asking: ProofAsking): Promise<
   return files;
 }
 
-/** @throws BadAsset, FeedError, or whatever fetch throws */
+/** Reads an attached file. @throws BadAsset, FeedError, or any error of fetch */
 export function readAsset(
   { name, url: address }: Asset,
   { feed, signal, deadline }: ProofAsking,
 ): Promise<Uint8Array> {
-  // A static file may name what lies beside it.
+  // A static feed may contain relative addresses.
   const url = URL.parse(address, feed.url);
   if (!url || !/^https?:$/.test(url.protocol))
     throw new BadAsset(`the address of ${name} is neither http nor https`);

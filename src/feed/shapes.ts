@@ -2,17 +2,17 @@ import * as z from 'zod/mini';
 import { type Asset, channelOf, type Release } from '../core/release/channel.ts';
 import { FeedError } from './feed-error.ts';
 
-/** UTF-16 code units. */
+/** Limit in UTF-16 code units. */
 const longestNotes = 64 * 1024;
 const longestUrl = 2048;
 
-/** More than this is no feed: reading it would keep the server from its work. */
+/** Limit for the number of entries. Reading a longer list would block the server. */
 export const mostEntries = 5000;
 
 const text = z.nullish(z.string());
 const assets = z.optional(z.unknown());
 
-/** https://docs.github.com/en/rest/releases/releases; Gitea and Forgejo have the same shape. */
+/** Release of https://docs.github.com/en/rest/releases/releases; Gitea and Forgejo use the same format. */
 const gitHubRelease = z.pipe(
   z.object({
     tag_name: z.string(),
@@ -33,7 +33,7 @@ const gitHubRelease = z.pipe(
   })),
 );
 
-/** https://docs.gitlab.com/api/releases */
+/** Release of https://docs.gitlab.com/api/releases */
 const gitLabRelease = z.pipe(
   z.object({
     tag_name: z.string(),
@@ -59,28 +59,27 @@ const staticRelease = z.pipe(
   z.transform((entry) => ({ ...entry, offered: true })),
 );
 
-// Entries are validated one by one, and not before they are counted.
+// Entries are counted before they are validated one by one.
 const list = z.custom<unknown[]>(Array.isArray);
 const staticPage = z.object({ releases: list });
 const gitLabAssets = z.object({ links: list });
 
 const asset = z.union([
-  // https://docs.github.com/en/rest/releases/assets; Gitea and Forgejo have the same shape.
+  // Asset of https://docs.github.com/en/rest/releases/assets; Gitea and Forgejo use the same format.
   z.pipe(
     z.object({ name: z.string(), browser_download_url: z.string() }),
     z.transform(({ name, browser_download_url }) => ({ name, url: browser_download_url })),
   ),
-  // A link of https://docs.gitlab.com/api/releases/links, and what a static file says.
+  // Link of https://docs.gitlab.com/api/releases/links, or asset in a static file.
   z.object({ name: z.string(), url: z.string() }),
 ]);
 
 const time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 
 /**
- * The releases that a page of a feed (parsed JSON) offers, each tag once. What does not parse is left out, and so
- * are drafts, upcoming releases, tags of another shape, and stable tags that their publisher calls a pre-release.
- * What is attached to them is read where it is asked for.
- * @throws FeedError where it is no list of releases
+ * Returns the releases on a page of a feed (parsed JSON), each tag once. Invalid entries, drafts, upcoming releases,
+ * other tags, and stable tags marked as pre-releases are omitted. Attached files are only listed on request.
+ * @throws FeedError if the page is not a list of releases
  */
 export function releasesOf(page: unknown, { withAssets = false } = {}): Release[] {
   const forge = list.safeParse(page).data;
@@ -100,7 +99,7 @@ export function releasesOf(page: unknown, { withAssets = false } = {}): Release[
       url: webAddress(url),
       notes: shortened(notes),
       publishedAt: timeInUtc(publishedAt),
-      // Of another shape, it says nothing; the updater asks the image itself.
+      // A value in another format is ignored, because the updater reads the requirement from the image.
       ...(requires && channelOf(requires) !== null ? { requires } : {}),
       ...(withAssets ? { assets: assetsOf(assets) } : {}),
     });
@@ -111,26 +110,28 @@ export function releasesOf(page: unknown, { withAssets = false } = {}): Release[
 export const tooMany = () => new FeedError(`it lists more than ${mostEntries} releases`);
 const noList = () => new FeedError('the response is not a list of releases');
 
-/** The files that an entry of a feed says are attached to its release; what does not parse is left out. */
+/** Returns the attached files in an entry of a feed. Invalid files are omitted. */
 export function assetsOf(value: unknown): Asset[] {
   const entries = gitLabAssets.safeParse(value).data?.links ?? list.safeParse(value).data ?? [];
   return entries.flatMap((entry) => asset.safeParse(entry).data ?? []);
 }
 
-/** It becomes a link on the dashboard: `javascript:` has no business there. */
+/**
+ * Accepts only http and https, because the address becomes a link on the dashboard: `javascript:` must not be allowed.
+ */
 function webAddress(value: string | null | undefined): string | null {
   const url = value && value.length <= longestUrl ? URL.parse(value) : null;
   return url && /^https?:$/.test(url.protocol) ? url.href : null;
 }
 
 function shortened(notes: string | null | undefined): string | null {
-  // The cut must not fall into the middle of a surrogate pair.
+  // The text must not be cut in the middle of a surrogate pair.
   return notes?.slice(0, longestNotes).replace(/[\uD800-\uDBFF]$/, '') || null;
 }
 
 function timeInUtc(value: string | null | undefined): string | null {
   const date = new Date(time.safeParse(value).data ?? Number.NaN);
   const iso = Number.isNaN(date.getTime()) ? '' : date.toISOString();
-  // An offset can move a time out of the years that have four digits.
+  // A time zone offset can move the time to a year without four digits.
   return /^\d{4}-/.test(iso) ? iso : null;
 }

@@ -1,12 +1,12 @@
 const second = 1000;
 const longestWait = 24 * 60 * 60 * second;
-/** GitHub's advice where a 429 names no time. */
+/** Waiting time recommended by GitHub if a 429 response specifies no time. */
 const unnamedWait = 60 * second;
 
 /**
- * For how many milliseconds an answer forbids further requests, at most a day; null where it does not.
- * Retry-After is RFC 9110's; the others are as GitHub, Gitea and GitLab send them. A moment that is named is reckoned
- * from the answer's own Date: the clock of this machine may be wrong, and nothing is waited for by it.
+ * Returns the milliseconds during which a response forbids further requests, at most a day; null if it does not forbid
+ * any. Retry-After follows RFC 9110; the other headers are those of GitHub, Gitea and GitLab. Absolute times are
+ * compared with the Date of the response, because the clock of this machine may be wrong.
  */
 export function waitAfter({ status, headers }: Pick<Response, 'status' | 'headers'>): number | null {
   if (status !== 403 && status !== 429 && status !== 503) return null;

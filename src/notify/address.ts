@@ -1,9 +1,9 @@
 import { unescape as unescaped } from 'node:querystring';
 
-/** An address that notifications are posted to: a secret, of which only the host may be printed. */
+/** Address for notifications. It is a secret, so only the host may be printed. */
 export interface NotifyAddress {
   style: 'plain' | 'ntfy' | 'slack';
-  /** Of ntfy. */
+  /** Topic of an ntfy address. */
   topic: string;
   url: URL;
   headers: Record<string, string>;
@@ -12,7 +12,7 @@ export interface NotifyAddress {
 export const mostAddresses = 8;
 export const addressForm = 'an http or https address, ntfy+https://HOST/TOPIC or slack+https://HOST/PATH';
 
-/** Null if the text is not an address. */
+/** Parses an address; null if the text is not an address. */
 export function readAddress(text: string): NotifyAddress | null {
   const form = /^(?:(ntfy|slack)\+)?(https?:\/\/[^\s\p{Cc}]{1,2000})$/u;
   const [, style = 'plain', address = ''] = form.exec(text) ?? [];

@@ -9,12 +9,12 @@ const titles = {
   finished: 'update finished',
 } as const;
 
-/** An event, as it is posted in the plain format. */
+/** Event in the plain format. */
 export interface Notification {
   event: keyof typeof titles;
   /** Name of the product. */
   product: string;
-  /** The version that is offered, recalled or installed. */
+  /** Version that is available, recalled or installed. */
   version: string | null;
   from: string | null;
   outcome: string | null;
@@ -25,10 +25,10 @@ export interface Notification {
 
 const good: readonly (string | null)[] = [null, 'updated', 'unchanged', 'cancelled'];
 
-/** A message of ntfy has at most 4,096 bytes. */
+/** Limit in characters, because a message of ntfy has at most 4,096 bytes. */
 const mostCharacters = 1000;
 
-/** The body of a request in the format of its address. */
+/** Returns the body of a request in the format of the address. */
 export function requestBody(given: Notification, { style, topic }: NotifyAddress): object {
   const message = [...writtenOut(given.message)].slice(0, mostCharacters).join('');
   if (style === 'plain') return { ...given, message };
@@ -40,6 +40,6 @@ export function requestBody(given: Notification, { style, topic }: NotifyAddress
   return { topic, title, message, ...looks, ...(url !== null && { click: url }) };
 }
 
-/** Slack reads these characters as links and mentions. */
+/** Escapes the characters that Slack interprets as links and mentions. */
 const slackText = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

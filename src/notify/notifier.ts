@@ -8,7 +8,7 @@ const nothing = { version: null, from: null, outcome: null, code: null, url: nul
 
 /** Posts notifications in the background (docs/contract.md 6.12). No method throws or rejects. */
 export class Notifier {
-  /** The addresses of later notifications. */
+  /** Addresses for all notifications from now on. */
   addresses: readonly string[] = [];
   readonly #product: string;
   readonly #warn: (message: string) => void;
@@ -26,20 +26,20 @@ export class Notifier {
     for (const address of this.addresses.map(readAddress)) {
       if (address === null) continue;
       const post: Promise<void> = this.#post(address, { product: this.#product, ...nothing, ...facts })
-        // The log of the host application may throw.
+        // The log function of the application may throw.
         .catch(() => {})
         .finally(() => this.#posts.delete(post));
       this.#posts.add(post);
     }
   }
 
-  /** A run is about to change the instance. */
+  /** Sends the notification that a run is about to change the instance. */
   start(from: string, version: string): void {
     const message = `changing the version from ${from} to ${version}`;
     this.send({ event: 'started', from, version, message });
   }
 
-  /** Cancels all posts that are not done after this time. Returns whether there were none. */
+  /** Waits for the posts, and cancels all that are unfinished after this time. Returns whether all were finished. */
   async close(graceMs: number): Promise<boolean> {
     const all = Promise.all(this.#posts).then(() => true);
     const { signal } = this.#over;
@@ -64,7 +64,10 @@ export class Notifier {
   }
 }
 
-/** Why the post failed; null if it succeeded. The message of an error is not used: it may contain the address. */
+/**
+ * Returns the reason why a post failed; null if it succeeded. Error messages are not used, because they may contain the
+ * address.
+ */
 async function postOnce({ url, headers }: NotifyAddress, body: string, over: AbortSignal) {
   const signal = AbortSignal.any([over, AbortSignal.timeout(deadlineMs)]);
   try {
@@ -74,7 +77,7 @@ async function postOnce({ url, headers }: NotifyAddress, body: string, over: Abo
   } catch (error) {
     if (signal.aborted) return 'no answer in time';
     const { code, message = '' } = Object((error as Error).cause);
-    // A text of another form may contain the address.
+    // Any other text may contain the address.
     return /^(?:\w+|[a-z ]+)$/.exec(code ?? message)?.[0] ?? 'the request failed';
   }
 }

@@ -26,26 +26,26 @@ const late = { message: `must be after issuedAt, by at most ${longestDays} days`
 export const channelFileSchema = z
   .object({
     format: z.literal(1),
-    /** `svc`, or the name of another product. */
+    /** Name of the product: `svc`, or another product. */
     product: nameWord,
     channel: z.enum(channels),
     issuedAt: z.iso.datetime(),
     expires: z.iso.datetime(),
-    /** Instances that run a version older than `below` should be updated at once. */
+    /** Instances that run a version older than `below` should be updated immediately. */
     urgent: z.nullable(z.object({ below: version, why })),
     /** Versions that must not be installed. */
     recalled: z.array(z.object({ version, why, url: z.optional(url) })),
-    /** The share of the instances that are offered a version. */
+    /** Percentage of instances for which a version is available. */
     rollout: z.nullable(z.object({ version, percent: z.number().check(z.gte(0), z.lte(100)) })),
   })
   .check(z.refine(isInTime, late));
 
-/** The content of `channel.json`: what the publisher says about the releases of a channel. */
+/** Content of `channel.json`: information from the publisher about the releases of a channel. */
 export type ChannelFile = z.infer<typeof channelFileSchema>;
 export type Recall = ChannelFile['recalled'][number];
 type Recalls = { recalled: readonly Recall[] };
 
-/** @throws Error if the file is not valid */
+/** Parses `channel.json`. @throws Error if the file is not valid */
 export const readChannelFile = (bytes: Uint8Array): ChannelFile =>
   readJsonFile(bytes, channelFileSchema, mostChannelBytes);
 
@@ -64,7 +64,10 @@ export async function proveChannel(
   return { ...readChannelFileOf(file, wanted.product), signer };
 }
 
-/** Reads a channel file without checking its signature. @throws Unproven if it is not valid, or of another product */
+/**
+ * Reads a channel file without checking its signature. @throws Unproven if the file is not valid or is for another
+ * product
+ */
 export function readChannelFileOf(file: Uint8Array, product: string): ChannelFile {
   const told = attempt(() => readChannelFile(file), 'channel.json cannot be read');
   if (told.product !== product)
@@ -76,7 +79,7 @@ export function readChannelFileOf(file: Uint8Array, product: string): ChannelFil
 export const isExpired = ({ expires }: Pick<ChannelFile, 'expires'>, now: number): boolean =>
   Date.parse(expires) <= now;
 
-/** The recall of a version, with `v` or without; null if it is not recalled. */
+/** Returns the recall of a version, with or without `v`; null if the version is not recalled. */
 export const recallOf = ({ recalled }: Recalls, version: string): Recall | null =>
   recalled.find((recall) => bare(recall.version) === bare(version)) ?? null;
 
@@ -85,11 +88,14 @@ export const recallSentence = ({ version, why }: Recall): string =>
 
 export const isRecalled = (file: Recalls, version: string): boolean => recallOf(file, version) !== null;
 
-/** Whether an instance that runs this version needs a security update. */
+/** Checks whether an instance with this running version needs a security update. */
 export const isUrgentFor = ({ urgent }: Pick<ChannelFile, 'urgent'>, version: string): boolean =>
   urgent !== null && isAhead(urgent.below, version);
 
-/** The place of an instance in the rollout of a version, from 0 to 99.99. It is in the share if this is less than the percentage. */
+/**
+ * Returns the position of an instance in the rollout of a version, from 0 to 99.99. The version is available if the
+ * position is less than the percentage.
+ */
 export const sharePercent = (instanceId: string, version: string): number =>
   (createHash('sha256').update(`${instanceId} ${version}`).digest().readUInt32BE() % 10_000) / 100;
 

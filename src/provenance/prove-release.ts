@@ -4,15 +4,15 @@ import { channelOf } from '../core/release/channel.ts';
 import { type ReleaseFile, readReleaseFile } from './release-file.ts';
 import { signersOf, type Trust } from './trust.ts';
 
-/** The release is not verified. */
+/** Error for a release or channel file that cannot be verified. */
 export class Unproven extends Error {
   override readonly name = 'Unproven';
 }
 
-/** The verified content of `release.json`, and which of the trusted signers signed it. */
+/** Verified content of `release.json`, and the trusted signer of the file. */
 export type Proven = ReleaseFile & { signer: string };
 
-/** The expected product and version. */
+/** Expected product and version. */
 export interface Wanted {
   product: string;
   /** Null accepts any version. */
@@ -43,9 +43,9 @@ export async function proveRelease(
   return { ...told, signer };
 }
 
-/** Which of the trusted signers signed the file. @throws Unproven */
+/** Verifies the signature of a file and returns the trusted signer. @throws Unproven */
 export async function verifySigner(file: Uint8Array, text: string, trust: Trust): Promise<string> {
-  // Loaded on demand, because these packages are large.
+  // These packages are loaded on demand, because they are large.
   const [{ bundleFromJSON }, { TrustedRoot }, { toSignedEntity, toTrustMaterial, Verifier }] =
     await Promise.all([
       import('@sigstore/bundle'),
@@ -104,7 +104,7 @@ const keyMaterial = (pem: string): TrustMaterial => ({
   publicKey: () => ({ publicKey: createPublicKey(pem), validFor: () => true }),
 });
 
-/** @throws Unproven instead of any other error */
+/** Calls a function and converts any error. @throws Unproven instead of any other error */
 export function attempt<T>(work: () => T, what: string): T {
   try {
     return work();

@@ -1,39 +1,39 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { archiveHeader, blockSize, mostArchiveBytes, paddingOf } from '../core/files/archive-header.ts';
 
-/** Where the bytes of an entry are. */
+/** Position of an entry's bytes in the archive. */
 interface ArchiveEntry {
   offset: number;
   size: number;
 }
 
-/** The first entries of an archive. */
+/** First two entries of an archive. */
 export interface ArchiveHead {
-  /** `release.json`, and the text of its bundle. */
+  /** Content of `release.json`. The text of its signature bundle is in `bundle`. */
   file: Buffer;
   bundle: string;
 }
 
 /** A release archive (docs/contract.md 3.22) that has not been verified. */
 export interface ReleaseArchive extends ArchiveHead {
-  /** By name, in their order: `files/compose.yaml`, `blobs/sha256/…` */
+  /** Entries by name, in the order of the archive: `files/compose.yaml`, `blobs/sha256/…` */
   entries: ReadonlyMap<string, ArchiveEntry>;
-  /** @throws Error where it is missing, or larger than `most` bytes */
+  /** Reads an entry. @throws Error if the entry is missing or larger than `most` bytes */
   read(name: string, most: number): Promise<Buffer>;
-  /** The bytes of an entry that is there. */
+  /** Reads an existing entry in chunks. */
   stream(name: string): AsyncIterable<Buffer>;
   close(): Promise<void>;
 }
 
-/** The name of a part of an image, by its digest. */
+/** Returns the entry name of a blob by its digest. */
 export const blobOf = (digest: string): string => `blobs/${digest.replace(':', '/')}`;
 
-/** Larger than any that is meant. */
+/** Size limit in bytes, larger than any valid file. */
 const mostOfHead = 256 * 1024;
 const mostEntries = 2_000;
 const chunkBytes = 1024 * 1024;
 
-/** The allowed entries in their order. Several entries of the same kind are sorted by name. */
+/** Allowed entries in their order. Several entries of the same kind are sorted by name. */
 const order = [
   /^release\.json$/,
   /^release\.json\.sigstore\.json$/,
@@ -82,7 +82,7 @@ export async function openArchive(path: string): Promise<ReleaseArchive> {
   }
 }
 
-/** The header at this place; null where the archive ends there. */
+/** Reads the header at an offset; null at the end of the archive. */
 async function headerAt(
   handle: FileHandle,
   at: number,
@@ -112,7 +112,7 @@ interface Place {
   name: string;
 }
 
-/** Entries must be in ascending order, so none can be duplicated. */
+/** Returns the position of an entry in the allowed order. Entries must be ascending, so none can be duplicated. */
 function placeAfter(last: Place, name: string): Place {
   const section = order.findIndex((form) => form.test(name));
   const shown = JSON.stringify(name);
@@ -122,7 +122,7 @@ function placeAfter(last: Place, name: string): Place {
   return { section, name };
 }
 
-/** Where the next header is. What is between is zeros. */
+/** Returns the offset of the next header. The padding before the header must be zeros. */
 async function endOf(handle: FileHandle, { offset, size }: ArchiveEntry, end: number): Promise<number> {
   const padding = paddingOf(size);
   if (offset + size + padding > end) throw new Error('it is truncated');

@@ -11,56 +11,59 @@ const nameOfImage = z
 export const nameWord = z
   .string()
   .check(z.regex(/^[\w.-]{1,128}$/, 'may contain only letters, digits, dots, hyphens and underscores'));
-/** No path: it names a file beside it, and never one elsewhere. */
+/** File name without a path, so that it cannot refer to a file in another directory. */
 const fileName = z.string().check(z.regex(/^(?!\.)[\w.-]{1,128}$/, 'must be a file name'));
 
 const releaseFileSchema = z.object({
   format: z.literal(1),
-  /** `svc`, or another product's name. */
+  /** Name of the product: `svc`, or another product. */
   product: nameWord,
-  /** Its tag. */
+  /** Tag of the release. */
   version: nameWord,
   channel: z.enum(['stable', 'canary']),
   publishedAt: z.iso.datetime(),
-  /** The oldest version that it can be updated from. */
+  /** Oldest version that can be updated to this release. */
   requires: z.optional(z.nullable(nameWord)),
-  /** By service or repository. */
+  /** Images by service or repository. */
   images: z.record(
     nameOfImage,
     z.object({
-      /** `ghcr.io/acme/svc:v1.5.0` */
+      /** Image reference: `ghcr.io/acme/svc:v1.5.0` */
       reference: z.string().check(z.minLength(1), z.maxLength(512)),
-      /** Of the index, or of the one manifest that there is. */
+      /** Digest of the index, or of the only manifest. */
       digest,
-      /** By platform, `linux/amd64`: an engine tells one of them for the image that it has. */
+      /** Digests by platform, such as `linux/amd64`. An engine reports one of these digests for its image. */
       platforms: z.record(
         z.string(),
         z.object({
           manifest: digest,
           config: digest,
-          /** Compressed bytes of each layer by its digest. */
+          /** Compressed size of each layer in bytes, by digest. */
           layers: z.optional(z.record(digest, z.int().check(z.nonnegative()))),
         }),
       ),
     }),
   ),
-  /** Of the files that are published with it. */
+  /** Digests of the files that are published with the release. */
   files: z.record(fileName, digest),
-  /** What an instance must or may set that an older release does not know. */
+  /** Required and optional settings that are new in this release. */
   settings: z.optional(releaseSettingsSchema),
 });
 
-/** The content of `release.json`. */
+/** Content of `release.json`. */
 export type ReleaseFile = z.infer<typeof releaseFileSchema>;
 
-/** More than any valid file needs. */
+/** Size limit in bytes, more than any valid file needs. */
 const mostBytes = 256 * 1024;
 
-/** @throws Error if the file is not valid */
+/** Parses `release.json`. @throws Error if the file is not valid */
 export const readReleaseFile = (bytes: Uint8Array): ReleaseFile =>
   readJsonFile(bytes, releaseFileSchema, mostBytes);
 
-/** The engine does not say which variant of its architecture it takes: `linux/arm/v7`. */
+/**
+ * Returns a check for the names of a platform. It accepts any variant (`linux/arm/v7`), because the engine does not
+ * report which variant it uses.
+ */
 export const isOfPlatform =
   (platform: string) =>
   (name: string): boolean =>

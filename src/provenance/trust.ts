@@ -1,7 +1,7 @@
 import { createHash, createPublicKey } from 'node:crypto';
 import { trustSchema } from './trust-schema.ts';
 
-/** The trusted publisher: the owner of one of the keys, or a workflow with a sigstore certificate. */
+/** Trusted publisher: the owner of one of the keys, or a workflow with a sigstore certificate. */
 export type Trust =
   | { keys: readonly string[] }
   | {
@@ -17,8 +17,9 @@ export type Trust =
     };
 
 /**
- * Reads a trust file: public keys in PEM format, or JSON with `{ identity, issuer, root }`. Also accepts the parsed object.
- * @throws Error
+ * Reads a trust file: public keys in PEM format, or JSON with `{ identity, issuer, root }`. Also accepts the parsed
+ * object.
+ * @throws Error if the file contains neither
  */
 export function readTrust(given: string | object): Trust {
   const { data, error } = trustSchema.safeParse(typeof given === 'string' ? readText(given) : given);
@@ -29,7 +30,10 @@ export function readTrust(given: string | object): Trust {
   return data;
 }
 
-/** Names of the trusted signers, each the same in every server: the fingerprints of keys, in their order, or the identity. */
+/**
+ * Returns the names of the trusted signers, which are equal on all servers: the fingerprints of the keys in their
+ * order, or the identity.
+ */
 export const signersOf = (trust: Trust): string[] =>
   'keys' in trust ? trust.keys.map(fingerprint) : [`${trust.identity} ${trust.issuer}`];
 

@@ -3,45 +3,47 @@ import type { TextFile } from '../files/text-file.ts';
 import { lineAt } from './project-files.ts';
 import { parseYaml, type YamlDocument } from './yaml-document.ts';
 
-/** A scalar as compose reads it, before variables are resolved. */
+/** Scalar as compose reads it, before variables are resolved. */
 export interface ScalarText {
   text: string;
   line: number;
-  /** Offset of the text in the file; negative if the file has another spelling (escapes, folded lines). */
+  /**
+   * Offset of the text in the file; negative if the text is written differently in the file (escapes, folded lines).
+   */
   start: number;
 }
 
 interface ExtendsLink {
   service: string;
-  /** As written; null for a service of the same file. */
+  /** Path as written; null for a service in the same file. */
   file: string | null;
   line: number;
 }
 
-/** One service in one file. */
+/** Definition of one service in one file. */
 interface ServiceEntry {
   line: number;
   image: ScalarText | null;
   hasBuild: boolean;
   extends: ExtendsLink | null;
-  /** Paths of `env_file`, as written; optional ones too. */
+  /** Paths in `env_file` as written, including optional files. */
   envFiles: Link[];
 }
 
-/** A reference to another file. */
+/** Reference to another file. */
 export interface Link {
-  /** As written, with variables. */
+  /** Path as written, with unresolved variables. */
   path: string;
   line: number;
 }
 
-/** One entry of `include`. */
+/** Entry of `include`. */
 export interface Include {
-  /** The first is the main file; the others override it. */
+  /** Main file, followed by the files that override it. */
   paths: Link[];
-  /** As written; null for the directory of the first path. */
+  /** Path as written; null means the directory of the first path. */
   projectDirectory: string | null;
-  /** As written; null for the `.env` of the project directory. */
+  /** Env files as written; null means the `.env` file in the project directory. */
   envFiles: Link[] | null;
 }
 
@@ -50,17 +52,17 @@ export interface ComposeFile {
   documents: readonly YamlDocument[];
   services: string[];
   includes: Include[];
-  /** Files in `extends` of all services. */
+  /** Files that the services refer to in `extends`. */
   extends: Link[];
   service(name: string): ServiceEntry | null;
 }
 
 const read = new WeakMap<TextFile, ComposeFile>();
-/** By path, because an edited text is read twice and parsing is slow. */
+/** Parsed files by path, because an edited text is read twice and parsing is slow. */
 const latest = new Map<string, ComposeFile>();
 
 /**
- * A compose file, parsed once for all services.
+ * Parses a compose file once and returns the cached result afterwards.
  * @throws UpdateError compose-invalid with file and line
  */
 export function readComposeFile(file: TextFile): ComposeFile {
@@ -74,7 +76,7 @@ export function readComposeFile(file: TextFile): ComposeFile {
 }
 
 export function parseComposeFile(file: TextFile): ComposeFile {
-  // Compose merges several documents in one file like several files.
+  // Compose merges several documents in a file like separate files.
   const documents = parseYaml(file);
   const sections = documents.map((yaml) => ({ yaml, services: yaml.get(yaml.contents, 'services') }));
   const names = [...new Set(sections.flatMap(({ yaml, services }) => yaml.keys(services)))];
@@ -149,7 +151,7 @@ function includesOf(yaml: YamlDocument, file: TextFile): Include[] {
   });
 }
 
-/** One path or a list. Each is a text or a mapping with `path`, which may also be a list. */
+/** Reads one path or a list of paths. Each entry is a string or a mapping with `path`, which may also be a list. */
 export function linksOf(yaml: YamlDocument, node: Node | null, file: TextFile): Link[] {
   return (isSeq(node) ? node.items : [node]).flatMap((item) => {
     const entry = yaml.follow(item);
@@ -160,7 +162,7 @@ export function linksOf(yaml: YamlDocument, node: Node | null, file: TextFile): 
   });
 }
 
-/** The text of a scalar and its position. */
+/** Returns the text of a scalar and its position in the file; null if the scalar has no value. */
 function scalarText(node: Scalar, file: TextFile): ScalarText | null {
   if (node.value === null) return null;
   const value = node.source ?? String(node.value);
@@ -168,7 +170,7 @@ function scalarText(node: Scalar, file: TextFile): ScalarText | null {
   const written = file.text.slice(from, to);
   const quoted = node.type === 'QUOTE_DOUBLE' || node.type === 'QUOTE_SINGLE';
   const isBlock = node.type === 'BLOCK_FOLDED' || node.type === 'BLOCK_LITERAL';
-  // The search starts after the block header, because a comment there may contain the same text.
+  // Searches from the end, because a comment in the block header may contain the same text.
   const inside = isBlock ? written.lastIndexOf(value) : quoted ? 1 : 0;
   const exact = inside >= 0 && written.startsWith(value, inside);
   const whole = isBlock || written.length === value.length + (quoted ? 2 : 0);

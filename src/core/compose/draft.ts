@@ -3,26 +3,26 @@ import { applyEdits, type Edit } from './edit.ts';
 import { setVariableEdit } from './env-file.ts';
 import { type FileList, fileOf, nameOf, type ProjectFiles, withFile } from './project-files.ts';
 
-/** One file as it was and as it will be. */
+/** Text of a file before and after the planned edits. */
 export interface Change {
   path: string;
-  /** Null where the file is created. */
+  /** Previous text; null if the file is created. */
   before: string | null;
   after: string;
-  /** `.env line 4: v1.4.2 → v1.5.0` */
+  /** Description for users: `.env line 4: v1.4.2 → v1.5.0` */
   description: string;
 }
 
-/** The project's files with all changes so far, which are not on disk. */
+/** Files of a project including all planned changes, which have not been written to disk. */
 export interface ProjectDraft {
   files: ProjectFiles;
   changes: readonly Change[];
 }
 
-/** A draft without changes. */
+/** Creates a draft without changes. */
 export const draftOf = (files: ProjectFiles): ProjectDraft => ({ files, changes: [] });
 
-/** The draft with the edits; a new file is an env file. */
+/** Applies edits to a draft. A new file is added to the env files. */
 export function withEdits(draft: ProjectDraft, edits: readonly Edit[]): ProjectDraft {
   return [...Map.groupBy(edits, ({ file }) => file)].reduce((before, [path, own]) => {
     const text = applyEdits(fileOf(before.files, path)?.text ?? '', own);
@@ -31,7 +31,7 @@ export function withEdits(draft: ProjectDraft, edits: readonly Edit[]): ProjectD
   }, draft);
 }
 
-/** The draft with a new text of a file; a new file is added to `list`, by default the env files. */
+/** Sets the text of a file in a draft. A new file is added to `list`, by default the env files. */
 export function withText(
   draft: ProjectDraft,
   file: TextFile,
@@ -52,13 +52,13 @@ export function withText(
   };
 }
 
-/** The draft with the variable set in its current place, or in the last env file that compose reads. */
+/** Sets a variable in its current file, or in the last env file that compose reads. */
 export function withVariable(draft: ProjectDraft, variable: string, value: string): ProjectDraft {
   const edit = setVariableEdit(draft.files, variable, value);
   return edit.before === edit.after ? draft : withEdits(draft, [edit]);
 }
 
-/** `.env line 4: v1.4.2 → v1.5.0`, `.env line 7: added SVC_VERSION=canary` */
+/** Describes an edit for users: `.env line 4: v1.4.2 → v1.5.0`, `.env line 7: added SVC_VERSION=canary` */
 export function describeEdit(files: ProjectFiles, { file, line, before, after, words }: Edit): string {
   const change = words ?? (before === '' ? `added ${after.trim()}` : `${before} → ${after}`);
   return `${nameOf(files, file)} line ${line}: ${change}`;

@@ -3,9 +3,9 @@ import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { lineAt } from './project-files.ts';
 
-/** One replacement in one file, by position. */
+/** Replacement of the text between two offsets of a file. */
 export interface Edit {
-  /** The path of the file. */
+  /** Path of the file. */
   file: string;
   line: number;
   /** Offsets in the file's text; equal for an insertion. */
@@ -13,13 +13,13 @@ export interface Edit {
   end: number;
   before: string;
   after: string;
-  /** The variable whose value changes, if any. */
+  /** Variable whose value changes, if any. */
   variable?: string | undefined;
-  /** Describes the edit instead of its texts, which may be secret. */
+  /** Description that is shown instead of the old and new text, which may be secret. */
   words?: string;
 }
 
-/** The edit of the text between two offsets of a file. */
+/** Creates an edit that replaces the text between two offsets of a file. */
 export function editOf(
   file: TextFile,
   { start, end }: Pick<Edit, 'start' | 'end'>,
@@ -31,7 +31,7 @@ export function editOf(
 }
 
 /**
- * The text with all edits. Nothing else changes. Insertions at the same position keep their order.
+ * Applies all edits to a text. Insertions at the same position keep their order.
  * @throws UpdateError file-changed if the text has changed since the edits were planned
  */
 export function applyEdits(text: string, edits: readonly Edit[]): string {

@@ -3,18 +3,18 @@ import { UpdateError } from '../progress/update-error.ts';
 import { type Edit, editOf } from './edit.ts';
 import { type ProjectFiles, placeAt } from './project-files.ts';
 
-/** One `KEY=value` of an env file. */
+/** Assignment `KEY=value` in an env file. */
 export interface Assignment {
   key: string;
-  /** Offsets of the value's own text: between the quotes, without an inline comment. */
+  /** Offsets of the value without quotes and without an inline comment. */
   start: number;
   end: number;
   quote: '' | "'" | '"';
 }
 
-// What Go calls a space within a line; only a line feed ends one.
+// Characters within a line that Go treats as spaces; only a line feed ends a line.
 const blanks = /[\t\v\f\r \u0085\u00a0]*/y;
-// What Go calls a space anywhere, which is not all that JavaScript does.
+// All characters that Go treats as spaces. JavaScript uses a different set.
 const spaces = '[\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]';
 const aSpace = new RegExp(spaces);
 const spaceOrComment = new RegExp(`${spaces}+|#[^\\n]*`, 'y');
@@ -23,9 +23,9 @@ const keyText = /[^=:\n]*/y;
 const restOfLine = /[^\n]*/y;
 
 /**
- * The assignments of an env file, read as compose reads it (compose-go, dotenv/parser.go), in order; a name alone
+ * Returns the assignments of an env file in order, parsed as compose does (compose-go, dotenv/parser.go). A name alone
  * assigns nothing.
- * @throws UpdateError compose-invalid: one bad line fails the whole file in compose too
+ * @throws UpdateError compose-invalid: one bad line invalidates the whole file, as in compose
  */
 export function findAssignments(file: TextFile): Assignment[] {
   const { text } = file;
@@ -43,7 +43,7 @@ export function findAssignments(file: TextFile): Assignment[] {
     const nameEnd = at + matched(keyText, at).length;
     const key = checkedKey(at, nameEnd);
     at = nameEnd;
-    // Compose does not look for spaces in a name that the file ends behind.
+    // Compose does not check a name for spaces if the file ends after the name.
     if (at >= text.length) return found;
     if (key.includes(' ')) throw invalid('a variable name contains a space');
     if (text[at] === '\n') continue;
@@ -92,8 +92,8 @@ export function findAssignments(file: TextFile): Assignment[] {
 }
 
 /**
- * The edit that gives a variable its value, any line of text: in the last place that assigns it, be it nothing; else in a
- * new last line of the last env file. Compose reads exactly this value.
+ * Returns the edit that sets a variable to any single line of text. The last assignment is changed, even if it is
+ * empty. If there is no assignment, a line is appended to the last env file. Compose reads exactly this value.
  */
 export function setVariableEdit(
   { envFiles, newEnvFile }: Pick<ProjectFiles, 'envFiles' | 'newEnvFile'>,
@@ -117,6 +117,6 @@ export function setVariableEdit(
   return { ...edit, line: edit.line + (isLineStart ? 0 : 1) };
 }
 
-/** In single quotes nothing is special but a backslash in front of the closing one. */
+/** Quotes a value. In single quotes, only a backslash before the closing quote is special. */
 const quoted = (value: string): string =>
   /'|\\$/.test(value) ? `"${value.replaceAll(/["\\$]/g, '\\$&')}"` : `'${value}'`;

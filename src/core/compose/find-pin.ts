@@ -17,7 +17,7 @@ import { parseReference } from './reference.ts';
 import { type Segment, segments, type TracedText, trace } from './traced.ts';
 
 /**
- * Finds the pin of a service's image.
+ * Finds the pin of a service: its image reference and the location that sets the tag.
  * @throws UpdateError pin-digest, built-from-source, pin-unsupported, compose-invalid, no-app
  */
 export function findPin(files: ProjectFiles, service: string): Pin {
@@ -30,7 +30,7 @@ export function findPin(files: ProjectFiles, service: string): Pin {
   if (!reference) {
     const unset = resolved.unset.join(' and ');
     const why = unset && `; ${unset} is not set`;
-    // A block text ends with a line feed, which must not break the sentence in two.
+    // The text of a YAML block scalar ends with a line feed, which would split the message into two lines.
     const shown = resolved.text.replaceAll('\n', '⏎');
     throw new UpdateError(
       'compose-invalid',
@@ -58,7 +58,7 @@ export function findPin(files: ProjectFiles, service: string): Pin {
   return { service, reference, referenceText: resolved.text, tag, place, resolved };
 }
 
-/** Null if the pin cannot be read or changed. */
+/** Returns the pin of a service; null if the pin cannot be read or changed. */
 export function pinOrNull(files: ProjectFiles, service: string): Pin | null {
   try {
     return findPin(files, service);
@@ -68,14 +68,14 @@ export function pinOrNull(files: ProjectFiles, service: string): Pin | null {
   }
 }
 
-/** Whether another service shares one of these pins. */
+/** Checks whether the tag of a service is written at the same position in a file as one of these pins. */
 export function sharesPin(files: ProjectFiles, service: string, pins: readonly Pin[]): boolean {
   const pin = pinOrNull(files, service);
   const own = pin && writtenAt(pin);
   return own !== null && pins.some((each) => writtenAt(each) === own);
 }
 
-/** Whether both pins are the same text or the same variable, even with different defaults. */
+/** Checks whether both pins are written at the same position or use the same variable, even with different defaults. */
 export function isOnePin(a: Pin, b: Pin): boolean {
   const { variable } = a.place;
   if (variable !== undefined && variable === b.place.variable) return true;
@@ -88,7 +88,7 @@ function writtenAt({ reference, resolved }: Pin): string | null {
   return origin && origin.offset >= 0 ? `${origin.source}\n${origin.offset}` : null;
 }
 
-/** The variables in a range, without resolving nested variables. */
+/** Returns the variables that supply a range of the resolved text, without variables nested in their values. */
 function variablesIn(
   template: TracedText,
   lookup: Lookup,
@@ -112,7 +112,10 @@ const severalVariables = (
     advice: 'Use a single variable for the tag, or change the version manually.',
   });
 
-/** The place of the main part of a tag; the image if the tag has escapes or comes from elsewhere. */
+/**
+ * Returns the location of the main part of a tag, or of the image if the tag contains escapes or comes from outside the
+ * files.
+ */
 function tagPlace(files: ProjectFiles, service: string, image: PinPlace, main: Segment): PinPlace {
   const { source, start, via, variable } = main;
   const file = fileOf(files, source);
@@ -125,7 +128,7 @@ function tagPlace(files: ProjectFiles, service: string, image: PinPlace, main: S
     : { kind: 'variable', file: source, variable, description: `${variable} in ${here}` };
 }
 
-/** The part of the tag that contains the version; a variable takes precedence over literal text. */
+/** Returns the part of the tag that contains the version. A variable takes precedence over literal text. */
 function mainPart(tag: PinTag, resolved: TracedText, start: number, where: string): Segment {
   const [from, to] = versionRange(tag);
   const carrying = segments(resolved, start + from, start + to);
@@ -149,7 +152,10 @@ function mainPart(tag: PinTag, resolved: TracedText, start: number, where: strin
   return main;
 }
 
-/** Refusal: pin-unsupported, if compose reads the files differently from the updater. */
+/**
+ * Checks that compose and the updater resolve the image to the same text.
+ * @throws UpdateError pin-unsupported if they do not
+ */
 export function checkAgainstModel(pin: Pin, image: string | undefined): void {
   if (image === undefined || image === pin.referenceText) return;
   throw new UpdateError(
@@ -158,15 +164,17 @@ export function checkAgainstModel(pin: Pin, image: string | undefined): void {
   );
 }
 
-/** The `image` that wins for a service, and the file in which it is written. */
+/** Image of a service that takes precedence, and the compose file that contains it. */
 interface EffectiveImage {
   layer: Layer;
   image: ScalarText;
 }
 
 /**
- * The image that compose uses for a service: from the last `-f` file that sets it, through `extends` and `include`.
- * @throws UpdateError built-from-source, pin-unsupported where it comes from a file that is not at hand, no-app
+ * Returns the image that compose uses for a service, from the last `-f` file that sets it, following `extends` and
+ * `include`.
+ * @throws UpdateError built-from-source, no-app; compose-invalid if a linked file is missing or the service has no
+ * image
  */
 function effectiveImage(files: ProjectFiles, service: string): EffectiveImage {
   const layers = rootLayers(files);
@@ -192,13 +200,15 @@ function effectiveImage(files: ProjectFiles, service: string): EffectiveImage {
   }
 }
 
-/** The image of a service, the error for a missing file that may contain it, or what there is without an image. */
+/**
+ * Result of a search: the image, the error for a missing file that may contain it, or the reason why there is no image.
+ */
 type Found = EffectiveImage | UpdateError | 'build' | 'no-image' | 'no-service';
 
 const isImage = (found: Found): found is EffectiveImage =>
   typeof found === 'object' && !(found instanceof UpdateError);
 
-/** The first of the two, unless the second one decides more. */
+/** Returns the first result, unless the second ranks higher. An image ranks highest, then an error, then `build`. */
 function better(first: Found, second: Found): Found {
   const rankOf = (found: Found) => {
     if (isImage(found)) return 4;
@@ -207,7 +217,7 @@ function better(first: Found, second: Found): Found {
   return rankOf(second) > rankOf(first) ? second : first;
 }
 
-/** Searches the files from the highest to the lowest precedence. */
+/** Searches the files for the image of a service, from the highest to the lowest precedence. */
 function search(
   files: ProjectFiles,
   layers: readonly Layer[],
@@ -219,8 +229,8 @@ function search(
     const entry = layer.file.service(service);
     if (entry?.image) return { layer, image: entry.image };
     if (entry) found = better(found, entry.hasBuild ? 'build' : 'no-image');
-    // Compose 5.2 and later lay what the file says over what it includes, and look at `extends` last; an older one rejects a
-    // service of both.
+    // Compose 5.2 and later merge a file over its includes and evaluate `extends` last. Older versions reject a service
+    // that is defined both in a file and in its includes.
     found = better(found, searchIncludes(files, layer, service, seen));
     if (!isImage(found) && entry?.extends) {
       const { file, line } = entry.extends;
@@ -244,7 +254,7 @@ function searchIncludes(
   seen: ReadonlySet<string>,
 ): Found {
   let found: Found = 'no-service';
-  // Where two of them have the service, compose 5.2 and later take what the first one says.
+  // If two include entries define the service, compose 5.2 and later use the first definition.
   for (const include of layer.follows ? layer.file.includes : []) {
     const from: Layer[] = [];
     for (const one of includedLayers(files, layer, include)) {

@@ -1,25 +1,25 @@
 import { UpdateError } from '../progress/update-error.ts';
 import type { Mark, Origin, TracedText } from './traced.ts';
 
-/** The value of a variable and where it comes from; null if it is not set. */
+/** Returns the value of a variable with its origin; null if the variable is not set. */
 export type Lookup = (name: string) => TracedText | null;
 
 interface Interpolation extends TracedText {
-  /** Unset variables, which are empty. */
+  /** Unset variables, which are replaced by an empty string. */
   unset: string[];
 }
 
-// Compose ignores case the way Unicode does, so the long s and the Kelvin sign are letters too.
+// Compose ignores case by Unicode rules, so the long s and the Kelvin sign are letters, too.
 const name = /[_a-zA-Z\u017f\u212a][_a-zA-Z0-9\u017f\u212a]*/y;
 const operator = /:?[-+?]/y;
 const deepest = 100;
-// The limit stops variables that each hold the one before twice: their values would fill any memory.
+// This limit stops variables that each contain the previous variable twice: their values would exhaust the memory.
 const longest = 100_000;
 
 /**
- * Resolves `$V ${V} ${V-d} ${V:-d} ${V?e} ${V:?e} ${V+a} ${V:+a}`, nested, and `$$` as compose does (compose-go,
- * template.go): a `$` before anything else stays. `where` begins the sentence of an error, which quotes the template
- * unless it must not.
+ * Resolves `$V ${V} ${V-d} ${V:-d} ${V?e} ${V:?e} ${V+a} ${V:+a}`, even nested, and `$$` like compose (compose-go,
+ * template.go). Any other `$` is not changed. Error messages begin with `where` and quote the template only if
+ * `mayQuote` is true.
  * @throws UpdateError compose-invalid for a bad substitution or a required variable without a value
  */
 export function interpolate(
@@ -65,7 +65,7 @@ export function interpolate(
     const value = lookup(variable);
     const has = isGiven(found, value?.text);
     const isTaken = sign.endsWith('-') ? !has : sign.endsWith('+') && has;
-    // A default that is not taken is not looked at, as in compose 5.0.2 and later; an older one may reject the file.
+    // An unused default is not evaluated, as in compose 5.0.2 and later. Older versions may reject the file.
     if (isTaken) expand(rest, close, sign.endsWith('-') ? { via: 'default', variable } : mark, depth + 1);
     if (sign.endsWith('?') && !has) {
       const reason = mayQuote ? source.slice(rest, close) : '';
@@ -101,24 +101,27 @@ export function interpolate(
   }
 }
 
-/** A variable as a text refers to it: `$V`, `${V}`, `${V:-rest}`. */
+/** Reference to a variable in a text: `$V`, `${V}`, `${V:-rest}`. */
 interface Substitution {
   name: string;
-  /** `-`, `:-`, `?`, `:?`, `+`, `:+`; empty for the value alone. */
+  /** Operator `-`, `:-`, `?`, `:?`, `+`, `:+`; empty if there is none. */
   sign: string;
-  /** Offsets of the `$`, of what stands behind the sign, of the closing brace, and behind the whole. */
+  /** Offsets of the `$`, of the text after the operator, of the closing brace, and of the end of the reference. */
   start: number;
   rest: number;
   close: number;
   end: number;
-  /** False for what compose rejects: `${V!}` ends behind the name, and `${V:-` with its line. */
+  /**
+   * False if compose rejects the reference: `${V!}` then ends after the name, and an unclosed `${V:-` at the end of the
+   * line.
+   */
   isValid: boolean;
 }
 
 const isEscape = (source: string, at: number, end: number): boolean =>
   source[at] === '$' && source[at + 1] === '$' && at + 1 < end;
 
-/** What begins at this offset; null where no variable does. */
+/** Parses the variable reference at this offset; null if there is none. */
 function substitutionAt(source: string, start: number, end: number): Substitution | null {
   if (source[start] !== '$') return null;
   const plain = matchAt(name, source, start + 1, end);
@@ -140,7 +143,7 @@ function substitutionAt(source: string, start: number, end: number): Substitutio
   return { ...found, close: rest, end: rest + line, isValid: false };
 }
 
-/** Whether a variable of this value has one for its sign: with a colon, an empty one is none. */
+/** Checks whether the operator counts the variable as set. With a colon, an empty value counts as unset. */
 const isGiven = ({ sign }: Substitution, value: string | null | undefined): boolean =>
   typeof value === 'string' && (sign.length < 2 || value !== '');
 
@@ -149,7 +152,10 @@ function matchAt(form: RegExp, source: string, at: number, end: number): string 
   return form.exec(source)?.[0].slice(0, end - at) ?? '';
 }
 
-/** As compose looks for it: not past a line end; with a brace too many, the last of the line has to do. */
+/**
+ * Finds the closing brace like compose: only on the same line. If an opening brace is not closed, the last closing
+ * brace of the line is used.
+ */
 function closingBrace(source: string, open: number, end: number): number {
   let depth = 0;
   let last = -1;
@@ -157,7 +163,7 @@ function closingBrace(source: string, open: number, end: number): number {
   for (let i = open; i < end && source[i] !== '\n'; i += 1) {
     const char = source[i];
     if (char === '}') last = i;
-    // Compose does not count the character behind an opening brace.
+    // Compose ignores the character after an opening brace.
     if (isSkipped) isSkipped = false;
     else if (char === '{') {
       depth += 1;
@@ -171,8 +177,8 @@ function closingBrace(source: string, open: number, end: number): number {
 }
 
 /**
- * Variables without which a text is rejected, `${V:?}`, and that have no value, also in defaults that are not taken. Goes on
- * behind what compose rejects.
+ * Returns the required variables (`${V:?}`) without a value, including those in unused defaults. The search continues
+ * after references that compose rejects.
  */
 export function requiredIn(text: string, setTo: (name: string) => string | null): string[] {
   const missing: string[] = [];

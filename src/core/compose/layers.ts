@@ -6,33 +6,35 @@ import { directoryOf, nameOf, type ProjectFiles } from './project-files.ts';
 import { trace } from './traced.ts';
 import { variablesOf } from './variables.ts';
 
-// Without this limit, two files that include each other from changing directories would never end.
+// Without this limit, two files that include each other with changing base directories would cause an endless loop.
 const mostLayers = 1000;
 
-/** A compose file in its place: what its links start from, and what its variables stand for. */
+/** Compose file with the base directory of its links and the values of its variables. */
 export interface Layer {
   file: ComposeFile;
-  /** Of the file, for people. */
+  /** File name as shown to users. */
   name: string;
-  /** The directory from which relative paths in it start. */
+  /** Base directory of relative paths in the file. */
   base: string;
   variables: Lookup;
   /** False for extended files: their `include` is ignored. */
   follows: boolean;
 }
 
-/** A linked file. */
+/** Compose or env file that another file refers to. */
 export interface LinkedFile {
   path: string;
-  /** `include`, `extends`, `env_file of include` */
+  /** Kind of link: `include`, `extends`, `env_file of include` */
   as: string;
-  /** The file and line of the link. */
+  /** File and line that contain the link. */
   where: string;
-  /** Compose does not require it. */
+  /** True if compose does not require the file. */
   optional: boolean;
 }
 
-/** The `-f` files; their links start from the project directory, wherever they lie (compose-go, loader.go). */
+/**
+ * Returns the `-f` files. Their links start from the project directory, wherever the files are (compose-go, loader.go).
+ */
 export function rootLayers(files: ProjectFiles): Layer[] {
   const given = new Map(Object.entries(files.given ?? {}));
   const variables = variablesOf(files.envFiles, (variable) => {
@@ -49,7 +51,9 @@ export function rootLayers(files: ProjectFiles): Layer[] {
   }));
 }
 
-/** The files of one `include` entry, in order: later files take precedence. Missing files are returned as errors. */
+/**
+ * Returns the files of an `include` entry in order: later files take precedence. Missing files are returned as errors.
+ */
 export function includedLayers(files: ProjectFiles, layer: Layer, include: Include): (Layer | UpdateError)[] {
   const { base, env } = includeScope(layer, include);
   const own = env.flatMap(({ path }) => files.linkedEnvFiles?.find((file) => file.path === path) ?? []);
@@ -61,14 +65,17 @@ export function includedLayers(files: ProjectFiles, layer: Layer, include: Inclu
   });
 }
 
-/** Where the links of included files start, and the env files that add to the variables (compose-go, include.go). */
+/**
+ * Returns the base directory of links in included files, and the env files with additional variables (compose-go,
+ * include.go).
+ */
 function includeScope(layer: Layer, include: Include): { base: string; env: LinkedFile[] } {
   const [main] = include.paths;
   const { projectDirectory, envFiles } = include;
   const directory =
     projectDirectory === null ? null : resolve(layer.base, resolvedText(layer, projectDirectory, 'include'));
   const base = directory ?? dirname(main ? pathIn(layer, main) : layer.base);
-  // Compose, too, takes an empty list for none.
+  // Compose also ignores an empty list.
   if (!envFiles?.length) {
     const where = placeOf(layer, main?.line ?? 1);
     return { base, env: [{ path: join(base, '.env'), as: 'env file of include', where, optional: true }] };
@@ -82,7 +89,7 @@ function includeScope(layer: Layer, include: Include): { base: string; env: Link
   return { base, env: env.filter(({ path }) => path !== '/dev/null') };
 }
 
-/** The file that a service extends. Its links are relative to its own directory. */
+/** Returns the file that a service extends. Links in the file are relative to its own directory. */
 export function extendedLayer(files: ProjectFiles, layer: Layer, link: Link): Layer | UpdateError {
   const file = linkedFile(files, layer, link, 'extends');
   if (file instanceof UpdateError) return file;
@@ -90,7 +97,7 @@ export function extendedLayer(files: ProjectFiles, layer: Layer, link: Link): La
   return { file, name: nameOf(files, path), base: dirname(path), variables: layer.variables, follows: false };
 }
 
-/** The file that a link refers to, or an error if it is missing. */
+/** Returns the file that a link refers to, or an error if the file is missing. */
 function linkedFile(files: ProjectFiles, layer: Layer, link: Link, as: string): ComposeFile | UpdateError {
   const { path, where } = targetOf(layer, link, as);
   const file = [...files.composeFiles, ...(files.linkedFiles ?? [])].find((known) => known.path === path);
@@ -102,7 +109,6 @@ export const missing = (path: string, as: string, where: string): UpdateError =>
     advice: 'Create the file, or remove the line.',
   });
 
-/** The target of a link. */
 const targetOf = (layer: Layer, link: Link, as: string): LinkedFile => ({
   path: pathIn(layer, link),
   as,
@@ -110,11 +116,11 @@ const targetOf = (layer: Layer, link: Link, as: string): LinkedFile => ({
   optional: false,
 });
 
-/** The absolute path of a link in a layer, with its variables resolved. */
+/** Returns the absolute path of a link in a layer, with its variables resolved. */
 export const pathIn = (layer: Layer, { path, line }: Link): string =>
   resolve(layer.base, resolvedText(layer, path, placeOf(layer, line)));
 
-/** A text that is written in a layer, with its variables resolved. */
+/** Resolves the variables in a text from a layer. */
 export const resolvedText = ({ file, variables }: Layer, text: string, where: string): string =>
   interpolate(trace(text, file.file.path, -1, { via: 'text' }), variables, where).text;
 
@@ -122,15 +128,18 @@ export const placeOf = ({ name }: Layer, line: number): string => `${name} line 
 
 /** All files that the `-f` files refer to. */
 interface Reach {
-  /** Each file in each place it is read in; the `-f` files first. */
+  /** Each file once for each base directory, starting with the `-f` files. */
   layers: Layer[];
-  /** Linked compose files, also missing ones, each once. */
+  /** Linked compose files, each once, including missing files. */
   composeFiles: LinkedFile[];
-  /** Env files of included files, also missing ones, each once. */
+  /** Env files of included files, each once, including missing files. */
   envFiles: LinkedFile[];
 }
 
-/** @throws UpdateError compose-invalid where the links have no end */
+/**
+ * Collects all files that the `-f` files refer to.
+ * @throws UpdateError compose-invalid if there are more than 1000 files, for example in a loop
+ */
 export function reachOf(files: ProjectFiles): Reach {
   const composeFiles = new Map<string, LinkedFile>();
   const envFiles = new Map<string, LinkedFile>();
@@ -138,7 +147,7 @@ export function reachOf(files: ProjectFiles): Reach {
   const layers: Layer[] = [];
   const queue = rootLayers(files);
   for (let layer = queue.shift(); layer; layer = queue.shift()) {
-    // The same file may be included twice, from other directories or with other variables.
+    // A file may be included twice, with different base directories or variables.
     const place = `${layer.file.file.path}\n${layer.base}`;
     if (seen.has(place)) continue;
     seen.add(place);
@@ -167,7 +176,10 @@ export function reachOf(files: ProjectFiles): Reach {
   return { layers, composeFiles: [...composeFiles.values()], envFiles: [...envFiles.values()] };
 }
 
-/** Services that have one of these files as `env_file`, also through `extends`. Compose must have accepted the files. */
+/**
+ * Returns the services that have one of these files as `env_file`, directly or through `extends`. Compose must have
+ * accepted the files.
+ */
 export function servicesReading(files: ProjectFiles, paths: readonly string[]): string[] {
   const reads = (layer: Layer, name: string): boolean => {
     const { envFiles = [], extends: base = null } = layer.file.service(name) ?? {};

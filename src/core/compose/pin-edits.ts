@@ -11,23 +11,23 @@ import { type Segment, segments } from './traced.ts';
 
 export interface PinMove {
   pin: Pin;
-  /** The new tag, whole. */
+  /** Complete new tag. */
   tag: string;
-  /** The new digest, if the pin has one. */
+  /** New digest, if the pin has a digest. */
   digest?: string;
 }
 
 /**
- * The smallest edits that move the pins. A place that several pins share is edited once; afterwards the files are read
- * again, and each pin must have the requested version.
- * @throws UpdateError pin-unsupported, pin-digest where a pin carries a digest and no new one is given
+ * Returns the smallest edits that set the new tags. A location that several pins share is edited once. The edited files
+ * are read again, and each pin must then have the requested version.
+ * @throws UpdateError pin-unsupported; pin-digest if a pin has a digest and no new digest is given
  */
 export function pinEdits(files: ProjectFiles, moves: readonly PinMove[]): Edit[] {
   const edits = moves.flatMap((move) => editsOf(files, move).map((edit) => ({ edit, move })));
   const unique = new Map<string, (typeof edits)[number]>();
   for (const candidate of edits) {
     const { edit, move } = candidate;
-    // Two variables that are appended to one file are two edits in one place.
+    // Two variables that are appended to the same file are two edits at the same offset.
     const place = `${edit.file}\n${edit.start}\n${edit.end}\n${edit.start === edit.end ? edit.variable : ''}`;
     const first = unique.get(place);
     if (first && first.edit.after !== edit.after) throw conflict(first.move.pin, move.pin);
@@ -60,15 +60,16 @@ function editsOf(files: ProjectFiles, { pin, tag, digest }: PinMove): Edit[] {
 function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, text: string): Edit {
   const parts = segments(pin.resolved, start, start + old.length);
   const written = parts.filter(({ via }) => via !== 'text');
-  // The tag may be made of several variables (a `v` or a variant in one, the digits in another): the one with the digits
-  // is edited.
+  // A tag may combine several variables, such as `v` or a variant in one and the digits in another. The variable with
+  // the digits is edited.
   const variables =
     written.length > 1 && start === pin.reference.tagStart ? written.filter(carriesVersion(pin)) : written;
   if (variables.length > 1) {
     const names = [...new Set(variables.map(({ variable }) => variable))].join(' and ');
     throw unsupported(pin, `combines ${names}`);
   }
-  // A variable next to literal text usually contains the version. If the new text does not fit, it contains the variant.
+  // A variable next to literal text usually contains the version. If the new text does not fit, the variable contains
+  // the variant.
   for (const part of [...variables, ...parts.filter(({ via }) => via === 'text')]) {
     const at = parts.slice(0, parts.indexOf(part)).reduce((length, other) => length + other.text.length, 0);
     const [before, after] = [old.slice(0, at), old.slice(at + part.text.length)];
@@ -109,7 +110,9 @@ function editAt(files: ProjectFiles, pin: Pin, place: Segment | undefined, text:
   return editOf(file, place, text, place.via === 'variable' ? place.variable : undefined);
 }
 
-/** If several lines are appended to a file, only the first must end the previous line. */
+/**
+ * Removes the leading line break of appended lines. Only the first line needs it, to end the previous line of the file.
+ */
 function tidyAppends(edits: Edit[]): Edit[] {
   const begun = new Set<string>();
   return edits.map((edit) => {
@@ -121,7 +124,7 @@ function tidyAppends(edits: Edit[]): Edit[] {
   });
 }
 
-/** The expected reference of a service, computed without the edits so that they can be checked. */
+/** Returns the expected image reference of a service, computed without the edits so that the edits can be checked. */
 export function movedReference({ pin: { reference }, tag, digest }: PinMove): string {
   return formatReference({
     repository: reference.repository,
@@ -130,7 +133,7 @@ export function movedReference({ pin: { reference }, tag, digest }: PinMove): st
   });
 }
 
-/** Reads the edited files again and checks each pin. */
+/** Reads the edited files again and checks that each pin has the expected reference. */
 function confirm(files: ProjectFiles, moves: readonly PinMove[], edits: readonly Edit[]): void {
   const after = withEdits(draftOf(files), edits).files;
   for (const move of moves) {

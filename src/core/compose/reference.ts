@@ -1,16 +1,16 @@
-/** An image reference, and where its parts begin in its text. */
+/** Image reference with the offsets of its tag and digest in the text. */
 export interface Reference {
-  /** With the registry and its port, without tag and digest. */
+  /** Repository including the registry and its port, without tag and digest. */
   repository: string;
   tag: string | null;
-  /** `sha256:…`, without the `@`. */
+  /** Digest `sha256:…` without the `@`. */
   digest: string | null;
-  /** Where there is no tag, it is where `:tag` would be put in. */
+  /** Offset of the tag; if there is no tag, the offset at which `:tag` would be inserted. */
   tagStart: number;
   digestStart: number;
 }
 
-// The grammar is distribution's: https://github.com/distribution/reference/blob/main/reference.go
+// Follows the grammar of distribution: https://github.com/distribution/reference/blob/main/reference.go
 const hostLabel = '[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?';
 const host = `(?:${hostLabel}(?:\\.${hostLabel})*|\\[[a-fA-F0-9:]+\\])(?::\\d+)?`;
 const pathPart = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*';
@@ -21,7 +21,7 @@ const form = new RegExp(`^(${repository})(?::(${tag}))?(?:@(${digest}))?$`);
 
 const longestRepository = 255;
 
-/** `[host[:port]/]path[:tag][@digest]`; null where it is none, or is the id of a local image. */
+/** Parses `[host[:port]/]path[:tag][@digest]`. Returns null for any other text and for the ID of a local image. */
 export function parseReference(text: string): Reference | null {
   const [, repository = '', tag = null, digest = null] = form.exec(text) ?? [];
   if (repository === '' || repository.length > longestRepository || /^[a-f0-9]{64}$/.test(repository))
@@ -38,15 +38,15 @@ export function formatReference({
   return `${repository}${tag === null ? '' : `:${tag}`}${digest === null ? '' : `@${digest}`}`;
 }
 
-/** Docker Hub, under the names that it has; its own images are those of `library`. */
+/** Host names of Docker Hub, and `library/`, the namespace of its official images. */
 const hub = /^(?:(?:docker\.io|index\.docker\.io|registry-1\.docker\.io)\/)?(?:library\/(?=[^/]+$))?/;
 
-/** One spelling for a repository: `docker.io/library/redis` is `redis`. */
+/** Returns the short form of a repository: `redis` for `docker.io/library/redis`. */
 export const canonicalRepository = (repository: string): string => repository.replace(hub, '');
 
 /**
- * `acme` of `ghcr.io/acme/svc`: the path between the registry and the name, else the registry. Null for an image without
- * either: it is one of Docker's own, and each of those is made by other people.
+ * Returns the path between the registry and the image name (`acme` for `ghcr.io/acme/svc`), or the registry if there is
+ * no such path. Null for official images of Docker Hub, because each of them has a different publisher.
  */
 export function publisherOf(repository: string): string | null {
   const parts = canonicalRepository(repository).split('/').slice(0, -1);
@@ -55,7 +55,9 @@ export function publisherOf(repository: string): string | null {
   return path.join('/') || first || null;
 }
 
-/** Whether both images are of one publisher; images of no known publisher are so only within one repository. */
+/**
+ * Checks whether both images have the same publisher. Images without a known publisher must have the same repository.
+ */
 export function isOnePublisher(a: Reference, b: Reference): boolean {
   const publisher = publisherOf(a.repository);
   return isOneRepository(a, b) || (publisher !== null && publisher === publisherOf(b.repository));
@@ -69,7 +71,7 @@ const kindsOf = <K extends string>(words: Readonly<Record<K, readonly string[]>>
     all.map((word) => [word, kind as K] as const),
   );
 
-// A database's data is of one major version, and is moved to the next by the database's own tools.
+// The data of a database has the format of one major version. The database's own tools migrate it to the next.
 const databases: ReadonlyMap<string, StoreKind> = new Map(
   kindsOf({
     database: [
@@ -81,7 +83,7 @@ const databases: ReadonlyMap<string, StoreKind> = new Map(
     cache: ['redis', 'valkey', 'keydb', 'dragonfly', 'memcached'],
   }),
 );
-/** For restore points alone: an update may replace these. */
+/** Stores that only matter for restore points: unlike a database, an update may replace them. */
 const otherStores = kindsOf({
   database: ['openldap', 'etcd', 'zookeeper', 'ferretdb', 'victoriametrics', 'orientdb'],
   queue: [
@@ -95,16 +97,19 @@ const otherStores = kindsOf({
 });
 const stores: ReadonlyMap<string, StoreKind> = new Map([...databases, ...otherStores]);
 
-/** A program that stores data for others. */
+/** Kind of a program that stores data for other programs. */
 export type StoreKind = 'database' | 'queue' | 'search index' | 'cache';
-/** Words for programs that serve a database and are none: `postgres-exporter`. */
+/** Name parts of programs that work with a database but are not databases, such as `postgres-exporter`. */
 const helpers = /^(?:exporter|express|backups?|commander|insight|admin|ui|web|gui|proxy|operator|client)$/;
 
-/** By the name of the image. */
+/** Checks by the image name whether an image is a database. */
 export const isDatabase = ({ repository }: Pick<Reference, 'repository'>): boolean =>
   kindOf(repository, databases) !== null;
 
-/** What a container stores, by its image and by the paths where volumes are mounted; null if it looks like no store. */
+/**
+ * Returns the kind of data store in a container, determined from the image and the mount paths of volumes. Null if the
+ * container does not look like a data store.
+ */
 export function storeOf(image: string, paths: readonly string[]): StoreKind | null {
   const repository = parseReference(image)?.repository ?? '';
   const known = kindOf(repository, stores);
@@ -129,13 +134,13 @@ function kindOf(repository: string, known: ReadonlyMap<string, StoreKind>): Stor
   const words = wordsOf(repository);
   const at = words.findIndex((word) => known.has(word));
   if (at < 0 || isHelper(repository)) return null;
-  // `zabbix-server-mysql` is a server that is built for a database, `mysql-server` is one.
+  // `zabbix-server-mysql` is a server that uses a database, but `mysql-server` is a database.
   if (words.slice(0, at).includes('server')) return null;
-  // `percona-server-mongodb`: who makes it comes before what it is.
+  // In `percona-server-mongodb`, the vendor comes before the database.
   return known.get(words.findLast((word) => known.has(word)) ?? '') ?? null;
 }
 
-/** Whether it serves a database, and is none: `postgres-exporter`. */
+/** Checks whether the program only works with a database, such as `postgres-exporter`. */
 const isHelper = (repository: string): boolean => wordsOf(repository).some((word) => helpers.test(word));
 
 const wordsOf = (repository: string): string[] => (repository.split('/').at(-1) ?? '').split(/[-_.]+/);

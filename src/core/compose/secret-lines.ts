@@ -1,18 +1,21 @@
 // Finds secrets in the lines of any text (docs/contract.md 6.6).
 
-/** A text that must not be printed; what its key looks like decides from which length on. */
+/** Text that must not be printed. The name in `key` determines the minimum length of masked texts. */
 export interface Secret {
   key: string;
   value: string;
 }
 
 const anywhere = /PASS|SECRET|TOKEN|CREDENTIAL/i;
-// As a part of a word they say nothing: KEYBOARD, MONKEY, AUTHOR.
+// KEY and AUTH inside a longer word do not indicate a secret: KEYBOARD, MONKEY, AUTHOR.
 const wholeWord = /(?:^|[_-])(?:KEY|AUTH)(?:[_-]|$)/i;
 
 export const looksSecret = (key: string): boolean => anywhere.test(key) || wholeWord.test(key);
 
-/** Of a text that cannot be read: each line whole, and what stands behind each `=` or `:`, commented out or not. */
+/**
+ * Returns the secrets of a text that cannot be parsed: each whole line and the value after each `=` or `:`, even if
+ * commented out.
+ */
 export function secretsOfLines(text: string): Secret[] {
   return linesOf(text).flatMap((line) => {
     const bare = line.replace(/^#+\s*/, '');
@@ -28,18 +31,22 @@ export function secretsOfLines(text: string): Secret[] {
   });
 }
 
-/** Of an env file that is read without quotes and comments (`format: raw`): what stands behind each first `=`. */
+/**
+ * Returns the values of an env file in which quotes and comments have no meaning (`format: raw`): the text after the
+ * first `=` of each line.
+ */
 export const secretsOfRawEnvFile = (text: string): Secret[] =>
   linesOf(text).flatMap((line) => {
     const at = line.indexOf('=');
     return at < 0 ? [] : [{ key: line.slice(0, at).trim(), value: line.slice(at + 1) }];
   });
 
-/** Of a file of a secret, or of an inline config: each line, and what stands behind its first `=` or `:`. */
+/** Returns the secrets of a secret file or an inline config: each line, and the text after its first `=` or `:`. */
 export const secretsOfContent = (text: string): Secret[] =>
   linesOf(text).flatMap((line) => [line, ...split(line).value].map((value) => ({ key: '', value })));
 
-// A name, or a run of blanks, is tried from its beginning alone: from each of its characters, a long one takes minutes.
+// A match may only start at the beginning of a name or a sequence of blanks. Trying each character of a long sequence
+// would take minutes.
 const nameForm = String.raw`(?<![\w.-])([\w.-]+)["']?\s*`;
 const valueForm = String.raw`[=:]\s*("[^"]*"|'[^']*'|[^\s,{}[\]]+)`;
 const assigned = new RegExp(`(?:${nameForm})?${valueForm}`, 'g');
@@ -53,7 +60,9 @@ const linesOf = (text: string): string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '');
 
-/** The value also without its quotes, a comma of JSON and an inline comment. */
+/**
+ * Splits a line into key and value. The value is also returned without its quotes, a JSON comma and an inline comment.
+ */
 function split(line: string): { key: string; value: string[] } {
   const at = line.search(/[=:]/);
   if (at < 0) return { key: '', value: [] };
@@ -66,7 +75,7 @@ function split(line: string): { key: string; value: string[] } {
   return { key, value: [...new Set([value, bare, unquoted(bare)])] };
 }
 
-/** Commented-out passwords next to a changed line would appear in the diff. */
+/** Returns secrets in lines that are commented out. Next to a changed line, they would appear in the diff. */
 export const commentedOut = (text: string): Secret[] =>
   linesOf(text)
     .filter((line) => line.startsWith('#'))
@@ -75,13 +84,16 @@ export const commentedOut = (text: string): Secret[] =>
       return looksSecret(key) ? value.map((each) => ({ key, value: each })) : [];
     });
 
-/** `--admin-password x`, `--admin-password=x`, `["--admin-password", "x"]`, and `x` as the next item of a YAML list. */
+/**
+ * Matches an option with its value: `--admin-password x`, `--admin-password=x`, `["--admin-password", "x"]`, and `x` as
+ * the next item of a YAML list.
+ */
 const option =
   /(?<![\w-])--?([\w-]+)["']?(?:\s*[=,]\s*|[\t ]+|[^\S\n]*\n\s*-\s+)("[^"]*"|'[^']*'|[^\s"',{}[\]]+)/g;
 
 /**
- * What stands behind a name that looks secret: labels, arguments of builds, extensions, settings of configs, options of
- * commands. None of that is known to be a password, so paths, other options and values below 8 characters are shown.
+ * Returns the values after names that look secret: labels, build arguments, extensions, settings in configs, command
+ * options. They may not be passwords, so paths, other options and values below 8 characters are not masked.
  */
 export const keyedSecrets = (text: string): Secret[] =>
   [...linesOf(text).flatMap((line) => [...line.matchAll(keyed)]), ...text.matchAll(option)].flatMap(

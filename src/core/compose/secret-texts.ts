@@ -8,10 +8,10 @@ import { commentedOut, keyedSecrets, type Secret, secretsOfContent, secretsOfLin
 import { writtenValues } from './variables.ts';
 import type { YamlDocument } from './yaml-document.ts';
 
-// What of a project's files nobody else is to read (docs/contract.md 6.6). Nothing here throws: a file that compose
-// rejects may hold a password as well, and compose quotes what it rejects.
+// Finds the secrets in a project's files (docs/contract.md 6.6). Nothing here throws: a file that compose rejects may
+// also contain a password, and compose quotes the rejected text.
 
-/** The values of env files as compose reads them; of one that compose rejects, line by line. */
+/** Returns the values in env files as compose reads them. A file that compose rejects is searched line by line. */
 export function secretsOfEnvFiles(files: readonly TextFile[]): Secret[] {
   const valuesOf = (some: readonly TextFile[]) => tolerantly(() => writtenValues(some));
   const readable = files.filter((file) => valuesOf([file]) !== null);
@@ -19,7 +19,10 @@ export function secretsOfEnvFiles(files: readonly TextFile[]): Secret[] {
   return [...(valuesOf(readable) ?? []), ...unreadable.flatMap(({ text }) => secretsOfLines(text))];
 }
 
-/** Paths of what must be read for its secrets: env files of services, files of secrets, and those of configs and labels. */
+/**
+ * Returns the paths of files that may contain secrets: env files of services, secret files, config files and label
+ * files.
+ */
 export function secretFilesOf(
   files: ProjectFiles,
 ): Record<'envFiles' | 'secretFiles' | 'configFiles', string[]> {
@@ -41,7 +44,10 @@ export function secretFilesOf(
 const linksIn = (file: ComposeFile, section: string, key: string): Link[] =>
   entriesOf(file, section).flatMap(({ yaml, entry }) => linksOf(yaml, yaml.get(entry, key), file.file));
 
-/** Names of services, and images as they are written and as they resolve: what must stay readable. */
+/**
+ * Returns the texts that must not be masked: names of services, and images as written and with their variables
+ * resolved.
+ */
 export const readableNames = (files: ProjectFiles): { services: string[]; images: string[] } => {
   const layers = layersOf(files);
   return {
@@ -55,7 +61,7 @@ export const readableNames = (files: ProjectFiles): { services: string[]; images
   };
 };
 
-/** What the files themselves hold: values of env files and of environments, inline configs and secrets. */
+/** Returns the secrets in the project files: values in env files and in `environment`, inline configs and secrets. */
 export function secretsOfProject(files: ProjectFiles): Secret[] {
   const composeFiles = [...files.composeFiles, ...(files.linkedFiles ?? [])];
   return [
@@ -76,7 +82,7 @@ export function secretsOfProject(files: ProjectFiles): Secret[] {
 
 const hooks = ['post_start', 'pre_stop', 'pre_start'] as const;
 
-/** Of the services, and of the commands that run beside them. */
+/** Returns the values in `environment` of the services and their lifecycle hooks. */
 function environments(layer: Layer): Secret[] {
   return entriesOf(layer.file, 'services').flatMap(({ yaml, entry }) => {
     const commands = hooks.flatMap((key) => {
@@ -101,7 +107,7 @@ function valuesIn(layer: Layer, { yaml, entry: environment }: Entry): Secret[] {
     const node = yaml.get(environment, key);
     const text = textOf(node);
     if (text === null) return [];
-    // Folded over several lines, it stands otherwise in the file than compose reads it.
+    // A value folded over several lines is written differently in the file than compose reads it.
     const [from = 0, to = 0] = node?.range ?? [];
     const source = layer.file.file.text.slice(from, to);
     return [...written(layer, key, text), ...(source.includes('\n') ? [{ key, value: source }] : [])];
@@ -121,13 +127,13 @@ function contents(layer: Layer): Secret[] {
   });
 }
 
-/** A value as it is written, and with its variables resolved, where they can be. */
+/** Returns a value as written and, if possible, with its variables resolved. */
 function written(layer: Layer, key: string, text: string): Secret[] {
   const resolved = tolerantly(() => resolvedText(layer, text, key));
   return [...new Set([text, resolved ?? text])].map((value) => ({ key, value }));
 }
 
-/** Each file in each place; where the files do not fit together, each by itself. */
+/** Returns each file for each base directory. If the files cannot be read together, each file is read separately. */
 function layersOf(files: ProjectFiles): Layer[] {
   const reached = tolerantly(() => reachOf(files).layers);
   if (reached !== null) return reached;
@@ -144,7 +150,7 @@ interface Entry {
   entry: Node | null;
 }
 
-/** The entries of a section (`services`, `configs`, `secrets`) in all documents of a file. */
+/** Returns the entries of a section (`services`, `configs`, `secrets`) in all documents of a file. */
 function entriesOf({ documents }: ComposeFile, section: string): Entry[] {
   return documents.flatMap((yaml) => {
     const map = yaml.get(yaml.contents, section);

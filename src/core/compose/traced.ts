@@ -1,33 +1,36 @@
-/** The position of one character of a resolved text in a file. */
+/** Position in a file that one character of a resolved text comes from. */
 export interface Origin {
-  /** The path of the file. */
+  /** Path of the file. */
   source: string;
-  /** Offset in the file's text; negative if the character is not in the file as such, for example after an escape in YAML. */
+  /**
+   * Offset in the file's text; negative if the file does not contain the character literally, for example because of a
+   * YAML escape.
+   */
   offset: number;
-  /** How much of the file's text the character takes up: 1, or 2 for an escape such as `$$`. */
+  /** Length in the file's text: 1, or 2 for an escape such as `$$`. */
   length: number;
-  /** Written in the image itself, as the default of a variable, or as the value of a variable. */
+  /** Source of the character: literal text, the default of a variable or the value of a variable. */
   via: 'text' | 'default' | 'variable';
   variable?: string | undefined;
 }
 
-/** A text with the origin of each character (UTF-16 unit). */
+/** Text with the origin of each character (UTF-16 unit). */
 export interface TracedText {
   text: string;
   origins: readonly Origin[];
 }
 
-/** A run of adjacent characters with the same origin. */
+/** Sequence of adjacent characters with the same source. */
 export interface Segment extends Omit<Origin, 'offset' | 'length'> {
   text: string;
-  /** Offsets in the file; negative where the text cannot be changed in place. */
+  /** Offsets in the file; negative if the text cannot be changed in place. */
   start: number;
   end: number;
 }
 
 export type Mark = Pick<Origin, 'via' | 'variable'>;
 
-/** A text that is in a file unchanged, or (at a negative offset) in no file. */
+/** Marks a text as copied from a file at this offset. A negative offset means that the text is in no file. */
 export function trace(text: string, source: string, offset: number, mark: Mark): TracedText {
   return {
     text,
@@ -40,7 +43,7 @@ export function trace(text: string, source: string, offset: number, mark: Mark):
   };
 }
 
-/** The range [start, end) of a resolved text as the runs it is made of. */
+/** Splits the range [start, end) of a resolved text into segments with the same source. */
 export function segments({ text, origins }: TracedText, start: number, end: number): Segment[] {
   const found: Segment[] = [];
   for (let i = start; i < end; i += 1) {

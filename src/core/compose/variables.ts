@@ -6,20 +6,20 @@ import { placeAt } from './project-files.ts';
 import { type Origin, type TracedText, trace } from './traced.ts';
 import { scalarsOf } from './yaml-document.ts';
 
-// The limit is far beyond what people write; each step takes room on the stack.
+// No real file reaches this limit. Each level uses stack space.
 const deepest = 200;
 
 interface EnvFile {
   file: TextFile;
   assignments: Assignment[];
-  /** Indexes of a key's assignments, in order. */
+  /** Indexes of the assignments of each key, in order. */
   byKey: Map<string, number[]>;
 }
 
 /**
- * Variables as compose sees them: the last env file that sets one wins, and in it the last assignment. A value's own
- * `$V` means the V assigned further up, in the same file or in an earlier one (as compose 2.40.3 does; 2.26.1 takes
- * the earlier file first). What `outer` knows wins over all of them. Values are resolved when asked for.
+ * Returns the variables as compose resolves them. The last assignment in the last env file takes precedence. `$V` in a
+ * value refers to the previous assignment of V in the same file or in a preceding file (as in compose 2.40.3; 2.26.1
+ * prefers the preceding file). Variables of `outer` take precedence over all env files. Values are resolved on demand.
  */
 export function variablesOf(envFiles: readonly TextFile[], outer: Lookup = () => null): Lookup {
   const { before } = assignmentsOf(envFiles, outer);
@@ -27,8 +27,8 @@ export function variablesOf(envFiles: readonly TextFile[], outer: Lookup = () =>
 }
 
 /**
- * Everything that compose could read there, also where a later assignment wins: the value as it is written between its
- * quotes, without their escapes, and with its variables resolved, where they can be.
+ * Returns all values in env files, even if a later assignment takes precedence. Each value is returned as written
+ * between its quotes, with its escapes decoded and, if possible, with its variables resolved.
  * @throws UpdateError compose-invalid
  */
 export function writtenValues(envFiles: readonly TextFile[]): { key: string; value: string }[] {
@@ -53,7 +53,7 @@ function assignmentsOf(envFiles: readonly TextFile[], outer: Lookup) {
   let depth = 0;
   return { files, before };
 
-  /** The variable as env file number `index` sees it in front of its assignment number `position`. */
+  /** Returns the value that a variable has before assignment number `position` of env file number `index`. */
   function before(name: string, index: number, position: number): TracedText | null {
     const fixed = outer(name);
     if (fixed) return fixed;
@@ -91,7 +91,7 @@ function assignmentsOf(envFiles: readonly TextFile[], outer: Lookup) {
 
 const read = new WeakMap<TextFile, EnvFile>();
 
-/** Read once: a project asks for the same file for each of its services. */
+/** Parses an env file once, because a project needs the same file for each of its services. */
 export function readEnvFile(file: TextFile): EnvFile {
   const known = read.get(file);
   if (known) return known;
@@ -105,11 +105,11 @@ export function readEnvFile(file: TextFile): EnvFile {
 function resolve(file: TextFile, assignment: Assignment, lookup: Lookup): TracedText {
   const template = templateOf(file, assignment);
   if (assignment.quote === "'") return template;
-  // What is written there may be a password, and an error must not quote a part of it.
+  // The value may be a password, so an error must not quote any part of it.
   return interpolate(template, lookup, `${assignment.key} in ${placeAt(file, assignment.start)}`, false);
 }
 
-// What an escape in double quotes stands for; `\$` becomes `$$`, the dollar that begins no variable.
+// Characters for the escapes in double quotes. `\$` becomes `$$`, a literal dollar sign.
 const escapes: Record<string, string> = {
   a: '\u0007',
   b: '\b',
@@ -123,7 +123,7 @@ const escapes: Record<string, string> = {
   $: '$$',
 };
 
-/** The value before its variables are resolved, without the escapes that its quotes know. */
+/** Returns the value with its escapes decoded, before its variables are resolved. */
 function templateOf(file: TextFile, { key, start, end, quote }: Assignment): TracedText {
   const mark = { via: 'variable', variable: key } as const;
   const raw = file.text.slice(start, end);
@@ -157,15 +157,17 @@ function unescaped(whole: string, octal: string | undefined, letter: string | un
   return letter === undefined ? whole : (escapes[letter] ?? whole);
 }
 
-/** Variables of a compose file that nothing sets. */
+/** Variables in a compose file that are not set. */
 interface UnsetVariables {
-  /** Compose rejects the file without them: `${V:?}`. */
+  /** Variables that compose requires: `${V:?}`. */
   required: string[];
-  /** They stand for nothing: `${V}` without a default. */
+  /** Variables that resolve to an empty string: `${V}` without a default. */
   empty: string[];
 }
 
-/** What a file's values need and nothing sets, each once, in the order of the file. Comments and keys do not count. */
+/**
+ * Returns the unset variables in a file's values, each once, in the order of the file. Comments and keys are ignored.
+ */
 export function unsetVariables(file: TextFile, variables: Lookup): UnsetVariables {
   const required = new Set<string>();
   const empty = new Set<string>();
@@ -177,7 +179,7 @@ export function unsetVariables(file: TextFile, variables: Lookup): UnsetVariable
       const { unset } = interpolate(trace(text, '', -1, { via: 'text' }), known, '');
       for (const name of unset) empty.add(name);
     } catch {
-      // A text that compose rejects for another reason needs nothing that anybody could set.
+      // Compose rejects this text for another reason, which no variable could fix.
     }
   }
   return { required: [...required], empty: [...empty] };

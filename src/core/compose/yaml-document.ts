@@ -18,27 +18,29 @@ import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { placeAt } from './project-files.ts';
 
-// The limits are far beyond what people write; they keep a made-up file from exhausting the machine.
+// No real file reaches these limits. They prevent a crafted file from exhausting the machine.
 const largest = 5 * 1024 * 1024;
 const deepest = 400;
 
-// YAML and compose end a line at a lone carriage return, too; it is replaced one for one, so that every offset stays.
+// YAML and compose also end a line at a lone carriage return. A line feed replaces each of them, so offsets do not
+// change.
 const loneReturn = /\r(?!\n)/g;
 
 type Fail = (offset: number, message: string) => never;
 
-/** A parsed YAML document whose aliases and merge keys are followed, never expanded. */
+/** Parsed YAML document whose aliases and merge keys are followed, never expanded. */
 export interface YamlDocument {
   contents: Node | null;
-  /** The node itself, or what an alias stands for. */
+  /** Returns the node itself, or the target of an alias. */
   follow(node: unknown): Node | null;
-  /** The value of a key in a mapping, also through merge keys; the mapping's own keys win. */
+  /** Returns the value of a key in a mapping, including merge keys. The mapping's own keys take precedence. */
   get(map: unknown, key: string): Node | null;
-  /** The keys of a mapping, also through merge keys. */
+  /** Returns the keys of a mapping, including merged keys. */
   keys(map: unknown): string[];
 }
 
 /**
+ * Parses all documents of a YAML file.
  * @throws UpdateError compose-invalid with file and line
  */
 export function parseYaml(file: TextFile): YamlDocument[] {
@@ -47,7 +49,7 @@ export function parseYaml(file: TextFile): YamlDocument[] {
 }
 
 /**
- * The texts of all values, keys left out; each once, however many aliases lead to it.
+ * Returns the string values of a file without keys. A value with several aliases is returned once.
  * @throws UpdateError compose-invalid with file and line
  */
 export function scalarsOf(file: TextFile): string[] {
@@ -80,7 +82,7 @@ function composed(file: TextFile): { documents: Document.Parsed<ParsedNode>[]; f
   return { documents, fail };
 }
 
-/** What `Parser.parse` does, with an eye on the depth: composing is recursive. */
+/** Works like `Parser.parse`, but limits the nesting depth, because the composer is recursive. */
 function* tokens(text: string, fail: Fail) {
   const parser = new Parser();
   for (const lexeme of new Lexer().lex(text)) {
@@ -95,17 +97,17 @@ function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocume
   const entries = new WeakMap<YAMLMap, Map<string, unknown>>();
 
   function follow(node: unknown): Node | null {
-    // An alias names a node, and never another alias.
+    // The target of an alias is a node and never another alias.
     const target = isAlias(node) ? targets.get(node) : node;
     return isMap(target) || isSeq(target) || isScalar(target) ? target : null;
   }
 
-  /** The mapping and all it merges, those that win first. */
+  /** Yields a mapping and all mappings that are merged into it, in order of precedence. */
   function* layers(start: unknown, above: Set<Node>, seen: Set<Node>): Generator<YAMLMap> {
     const map = follow(start);
     if (!isMap(map)) return;
     if (above.has(map)) fail(map.range?.[0] ?? 0, 'an alias contains itself');
-    // A node that was merged already adds nothing; looking at it again and again is how alias bombs work.
+    // A node that was already merged adds nothing. Alias bombs rely on visiting such a node again and again.
     if (seen.has(map)) return;
     seen.add(map);
     yield map;
@@ -117,7 +119,9 @@ function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocume
     }
   }
 
-  /** A mapping's own entries, indexed once: a large file is asked for each of its services. */
+  /**
+   * Returns the mapping's own entries. They are indexed once, because a large file is queried for each of its services.
+   */
   function entriesOf(map: YAMLMap): Map<string, unknown> {
     const known = entries.get(map);
     if (known) return known;
@@ -148,10 +152,10 @@ function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocume
   };
 }
 
-/** `<<`, or `!!merge <<` as some tools write it. */
+/** Checks for the merge key `<<`, which some tools write as `!!merge <<`. */
 const isMergeKey = (key: unknown): boolean => isScalar(key) && key.source === '<<' && key.type === 'PLAIN';
 
-/** What each alias stands for: the node that bore the anchor last before it. */
+/** Maps each alias to its target: the last node before the alias with that anchor. */
 function aliasTargets(document: Document.Parsed<ParsedNode>, fail: Fail): Map<Alias, Node> {
   const anchors = new Map<string, Node>();
   const targets = new Map<Alias, Node>();

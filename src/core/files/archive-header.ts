@@ -1,20 +1,21 @@
 export const blockSize = 512;
 
-/** Eleven octal digits say no more. */
+/** Size limit of a tar header, whose size field has eleven octal digits. */
 export const mostArchiveBytes = 8 * 1024 ** 3;
 
 interface EntryDetails {
   mode?: number;
-  /** Seconds since 1970. */
+  /** Modification time in seconds since 1970. */
   modified?: number;
-  /** A regular file, or an extended header. */
+  /** `0` for a regular file, `x` for an extended header. */
   kind?: '0' | 'x';
 }
 
 /**
- * The block before an entry of a tar archive: POSIX's ustar, owned by root. By default a file of 1970, so that a release's archive
- * has one form for a name and a size, and whoever reads it has nothing of a header to believe.
- * @param name what is after its first 100 bytes has to be in an extended header
+ * Creates the header block of a tar entry in POSIX ustar format, owned by root. By default the entry is a file of 1970,
+ * so that a release archive has only one valid header for a name and a size, and readers need not trust any other
+ * field.
+ * @param name must be in an extended header if it is longer than 100 bytes
  */
 export function archiveHeader(
   name: string,
@@ -35,15 +36,15 @@ export function archiveHeader(
   return block;
 }
 
-/** Zeros from the end of an entry to the next block. */
+/** Returns the number of zero bytes from the end of an entry to the next block. */
 export const paddingOf = (size: number): number => (blockSize - (size % blockSize)) % blockSize;
 
-/** An entry of a tar archive: its header, its bytes and their padding. */
+/** Creates an entry of a tar archive: header, bytes and padding. */
 export const archiveEntry = (name: string, bytes: Buffer, details?: EntryDetails): Buffer[] => [
   archiveHeader(name, bytes.length, details),
   bytes,
   Buffer.alloc(paddingOf(bytes.length)),
 ];
 
-/** What ends a tar archive. */
+/** End marker of a tar archive: two blocks of zeros. */
 export const archiveEnd = Buffer.alloc(2 * blockSize);

@@ -5,47 +5,50 @@ import { promisify } from 'node:util';
 import { stateName } from '../progress/state-name.ts';
 
 /**
- * What a file has besides owner and mode, by name, as `getfattr` writes the values (`0s` and base64). Access-control
- * lists are among them: Linux keeps a list as the attribute `system.posix_acl_access`, and other file systems theirs
- * under other names that begin with `system.`.
+ * Extended attributes of a file by name, with values as printed by `getfattr` (`0s` and base64). They include access
+ * control lists: Linux stores a list as the attribute `system.posix_acl_access`, and other file systems use other names
+ * that begin with `system.`.
  */
 export type Attributes = Readonly<Record<string, string>>;
 
-/** The value of a list that is there and that no program here can read. */
+/** Placeholder for an existing access control list that no available program can read. */
 export const unread = 'unread';
 
 const posixAcl = 'system.posix_acl_access';
 
-/** Whether the attribute controls access to the file. */
+/** Checks whether the attribute controls access to the file. */
 const isAccessList = (name: string): boolean => name.startsWith('system.');
 
 /**
- * By the kernel's numbers. The server has owners, modes and lists of its own, which it does not show, and gives its own to
- * what is made there.
+ * File system types of SMB in the kernel. An SMB server has its own owners, modes and access control lists, which it
+ * does not report. It sets them on new files.
  */
 const smb = [0x517b, 0xff534d42, 0xfe534d42];
 export const isOnSmb = async (path: string): Promise<boolean> => smb.includes((await statfs(path)).type);
 
 const [fat, fuse] = [[0x4d44, 0x2011bab0], 0x65735546];
 
-/** Whether a directory is on FAT, exFAT, or a file system in user space that, like them, shows the modes of its mount. */
+/** Checks whether a directory is on FAT, exFAT or a FUSE file system that also reports only the modes of its mount. */
 export async function keepsNoModes(directory: string): Promise<boolean> {
   const { type } = await statfs(directory);
   if (type !== fuse) return fat.includes(type);
   const probe = await mkdtemp(join(directory, `${stateName}-seen-`)).catch(() => null);
-  // A directory that cannot be written is refused later, with a better sentence.
+  // A directory that is not writable is rejected later, with a more helpful message.
   if (probe === null) return false;
   const { mode } = await stat(probe).finally(() => rmdir(probe));
   return (mode & 0o077) !== 0;
 }
 
-/** Rights of the old file that the new one could not be given, or a list of the directory that it could not be freed of. */
+/**
+ * Error if permissions of the old file cannot be set on the new file, or if the access control list inherited from the
+ * directory cannot be removed.
+ */
 export class RightsLost extends Error {}
 
 const call = promisify(execFile);
 const run = async (program: string, args: readonly string[]): Promise<string> => {
   const env = { PATH: process.env.PATH, LC_ALL: 'C' };
-  // A value has at most 64 KiB, and all values of a file little more on most file systems.
+  // A value has at most 64 KiB, and on most file systems all values of a file have little more.
   const { stdout } = await call(program, args, { env, timeout: 10_000, maxBuffer: 16 << 20 });
   return stdout;
 };
@@ -55,9 +58,9 @@ const stderrOf = (error: unknown): string =>
   error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
 
 /**
- * Node has no call for these: `getfattr` has (package attr). Where it is missing, `ls` of GNU still tells whether there
- * is a list. Null where nothing here can tell. A link is not followed.
- * @throws RightsLost where they cannot be read
+ * Reads the attributes with `getfattr` (package attr), because Node has no function for them. Without `getfattr`, GNU
+ * `ls` shows whether there is an access control list. Null if neither program is available. Links are not followed.
+ * @throws RightsLost if the attributes cannot be read
  */
 export async function readAttributes(path: string): Promise<Attributes | null> {
   try {
@@ -66,7 +69,7 @@ export async function readAttributes(path: string): Promise<Attributes | null> {
     );
   } catch (error) {
     if (isMissing(error)) return seenByList(path);
-    // A file system that keeps no attributes has none to lose.
+    // A file system that does not support attributes has none to lose.
     if (stderrOf(error).endsWith(': Operation not supported')) return {};
     throw new RightsLost(`its attributes cannot be read: ${stderrOf(error) || (error as Error).message}`);
   }
@@ -82,14 +85,17 @@ function parse(dump: string): Attributes {
   );
 }
 
-/** `getfattr` writes rare characters of a name, `=` among them, as three octal digits. */
+/** Decodes an attribute name. `getfattr` prints special characters such as `=` as three octal digits. */
 const unquote = (name: string): string =>
   Buffer.from(
     name.replace(/\\([0-7]{3})/g, (_, digits) => String.fromCharCode(Number.parseInt(digits, 8))),
     'latin1',
   ).toString();
 
-/** `-rw-r-----+` has a list; without the plus there is none. Only `ls` of GNU is known to say so. */
+/**
+ * Checks with `ls` whether there is an access control list: the `+` in `-rw-r-----+`. Only GNU `ls` is known to print
+ * it.
+ */
 async function seenByList(path: string): Promise<Attributes | null> {
   try {
     if (!(await run('ls', ['--version'])).includes('GNU coreutils')) return null;
@@ -100,9 +106,9 @@ async function seenByList(path: string): Promise<Attributes | null> {
 }
 
 /**
- * Gives a file these attributes, and takes from it the lists that it has from its directory. Its mode must be one that
- * lets nobody but its owner in: a list is set in one call, and brings the mode's bits with it. Gives the names of those
- * that it could not be given and that decide nobody's access.
+ * Sets the attributes of a file and removes the access control lists inherited from its directory. The file mode must
+ * give access only to the owner, because setting a list also sets the mode bits. Returns the names of attributes that
+ * could not be set and do not control access.
  * @throws RightsLost
  */
 export async function giveAttributes(path: string, wanted: Attributes): Promise<string[]> {
@@ -117,7 +123,7 @@ export async function giveAttributes(path: string, wanted: Attributes): Promise<
     if (isAccessList(name) && !Object.hasOwn(wanted, name)) await set(name, '-x', name);
   }
   for (const [name, value] of Object.entries(wanted)) {
-    // For a bare `0s`, setfattr sets nothing and still succeeds.
+    // For a value of only `0s`, setfattr sets nothing but still succeeds.
     if (has[name] !== value) await set(name, '-n', name, '-v', value === '0s' ? '' : value);
   }
   if (errors.size === 0 && sameAttributes(has, wanted)) return [];
@@ -127,7 +133,7 @@ export async function giveAttributes(path: string, wanted: Attributes): Promise<
 export const sameAttributes = (a: Attributes, b: Attributes): boolean =>
   Object.keys({ ...a, ...b }).every((name) => a[name] === b[name]);
 
-/** @throws RightsLost */
+/** Returns the names of lost attributes. @throws RightsLost if an access control list is among them */
 function lost(wanted: Attributes, has: Attributes, errors: ReadonlyMap<string, string>): string[] {
   const names = Object.keys({ ...wanted, ...has });
   const differing = names.filter((name) => wanted[name] !== has[name] || errors.has(name));
@@ -143,7 +149,10 @@ function lost(wanted: Attributes, has: Attributes, errors: ReadonlyMap<string, s
   return differing.filter((name) => Object.hasOwn(wanted, name));
 }
 
-/** Why the access-control lists cannot be set on a new file, if that is known beforehand; otherwise null. */
+/**
+ * Returns the reason why the access control lists cannot be set on a new file, if it is known in advance; otherwise
+ * null.
+ */
 export function whyNotKept(attributes: Attributes): string | null {
   const list = Object.keys(attributes).find((name) => attributes[name] === unread);
   if (list !== undefined)
@@ -154,7 +163,10 @@ export function whyNotKept(attributes: Attributes): string | null {
     : null;
 }
 
-/** From the kernel's posix_acl_xattr.h: 4 bytes of version, then 8 for each entry: tag, permissions, id. */
+/**
+ * Checks whether an access control list contains unmapped users or groups. The format is posix_acl_xattr.h of the
+ * kernel: 4 bytes of version, then 8 bytes for each entry (tag, permissions, ID).
+ */
 function namesStrangers(value: string): boolean {
   const bytes = Buffer.from(value.replace(/^0s/, ''), 'base64');
   for (let at = 4; at + 8 <= bytes.length; at += 8) {

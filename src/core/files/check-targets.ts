@@ -10,8 +10,8 @@ import { mountOf } from './mount-table.ts';
 import { strangerOf } from './strangers.ts';
 
 /**
- * Whether files can be replaced by renaming: regular files, reached from mounted directories, no mounts themselves.
- * A path that does not exist yet needs its directory to be there. Gives warnings about rights that nothing here can read.
+ * Checks whether files can be replaced by renaming: they must be regular files in mounted directories and not mount
+ * points. The directory of a new file must exist. Returns warnings about permissions that cannot be read.
  * @throws UpdateError not-a-file, read-only, outside-mounts, rights-lost
  */
 export async function checkTargets(files: readonly string[], paths: HostPaths): Promise<readonly string[]> {
@@ -20,8 +20,9 @@ export async function checkTargets(files: readonly string[], paths: HostPaths): 
 }
 
 /**
- * Whether new files can have the rights of these; those that are not there have none. `here` is where a file is seen.
- * Gives warnings, of names that are left behind, too. @throws UpdateError rights-lost
+ * Checks whether replacements can have the same permissions as the files; missing files are skipped. `here` returns the
+ * path of a file in this container. Returns warnings, including those about other hard links.
+ * @throws UpdateError rights-lost
  */
 export async function checkFileRights(
   files: readonly string[],
@@ -33,7 +34,7 @@ export async function checkFileRights(
     const real = await realpath(here(file)).catch(() => null);
     if (real === null) continue;
     const others = (await stat(real)).nlink - 1;
-    // A new file takes the place of this name alone (docs/contract.md 5.1).
+    // The new file replaces only this name (docs/contract.md 5.1).
     if (others > 0) {
       told.push(
         `${file} has ${others === 1 ? 'another hard link, which keeps' : `${others} other hard links, which keep`} the old content`,
@@ -68,7 +69,7 @@ export async function checkFileRights(
 }
 
 /**
- * Whether files can be replaced where they are, by nothing but the file system's word.
+ * Checks whether files can be replaced, using only the access check of the file system.
  * @throws UpdateError read-only
  */
 export async function checkWritable(files: readonly string[]): Promise<void> {

@@ -6,24 +6,24 @@ import { UpdateError } from '../progress/update-error.ts';
 import { RightsLost } from './attributes.ts';
 import { disk, type FileSystem, type Owner, systemCode } from './file-system.ts';
 
-/** One file of a transaction, in plain data (JSON): what a later process needs to put it back. */
+/** Plain data (JSON) about a file in a transaction, from which another process can restore the file. */
 export interface FileRecord {
   path: string;
-  /** Behind symbolic links: a linked file is written through to what it points at. */
+  /** Path with symbolic links resolved: the target of a link is replaced, not the link. */
   real: string;
-  /** SHA-256, hex; null: it was not there. */
+  /** SHA-256 of the old content in hex; null if the file did not exist. */
   before: string | null;
-  /** SHA-256, hex. */
+  /** SHA-256 of the new content in hex. */
   after: string;
-  /** Absolute path of what holds the old bytes; null: nothing does. */
+  /** Absolute path of the backup with the old content; null if there is no backup. */
   backup: string | null;
-  /** With its attributes. Null: it was not there. */
+  /** Owner of the old file with its attributes; null if the file did not exist. */
   owner: Owner | null;
-  /** The temporary file in the same directory, before the rename. */
+  /** Path of the temporary file in the same directory, before it is renamed. */
   temporary: string;
 }
 
-/** Beside a file, by the run that is to replace it. */
+/** Returns the path of the temporary file next to a file, for the run that will replace it. */
 export const temporaryOf = (real: string, run: string): string =>
   join(dirname(real), `.${basename(real)}${stateName}-${run}`);
 
@@ -33,25 +33,28 @@ export const newFileMode = 0o600;
 
 export const hashOf = (bytes: string | Buffer): string => hash('sha256', bytes);
 
-/** The hash of what a path holds; null where nothing is there, `directory` where one is. */
+/** Returns the hash of a file; null if nothing exists at the path, `directory` for a directory. */
 export async function hashAt(fs: FileSystem, path: string): Promise<string | null> {
   try {
     const bytes = await fs.read(path);
     return bytes && hashOf(bytes);
   } catch (error) {
-    // The engine makes a directory where a mounted file is missing.
+    // The engine creates a directory if a mounted file is missing.
     if (systemCode(error) === 'EISDIR') return 'directory';
     throw error;
   }
 }
 
-/** Calls that give a new file the owner and the mode of the old one. */
+/** System calls that set the owner and the mode of the old file on a new file. */
 const givers: Readonly<Record<string, string>> = { fchown: 'its owner', fchmod: 'its mode' };
 
-/** Not root, without the capability, or an owner that is not mapped into this container. */
+/** Error codes if the process is not root or lacks a capability, or if the owner is not mapped into this container. */
 const notAllowed = ['EPERM', 'EINVAL'];
 
-/** Refuses a new file that would give access to other users than the old file. @throws UpdateError rights-lost */
+/**
+ * Returns a handler for errors from setting permissions: the new file must not give access to other users than the old
+ * file. @throws UpdateError rights-lost
+ */
 export const refuseLost =
   (path: string) =>
   (cause: unknown): never => {
@@ -71,7 +74,7 @@ function notGiven(cause: unknown): string | null {
   return what === undefined ? null : `${what} cannot be set on a new file (${message})`;
 }
 
-/** The state of a file: as before the transaction, as after it, or changed by another process. */
+/** Checks whether a file is unchanged, was replaced by the transaction, or was changed by another process. */
 export async function stateOf(record: FileRecord, fs: FileSystem = disk): Promise<FileState> {
   const found = await hashAt(fs, record.real);
   if (found === record.before) return 'before';
@@ -81,12 +84,15 @@ export async function stateOf(record: FileRecord, fs: FileSystem = disk): Promis
 export const statesOf = (records: readonly FileRecord[]): Promise<{ path: string; state: FileState }[]> =>
   Promise.all(records.map(async (record) => ({ path: record.path, state: await stateOf(record) })));
 
-/** The directories that hold the files, each once. */
+/** Returns the directories that contain the files, each once. */
 export const recordDirectories = (records: readonly FileRecord[]): string[] => [
   ...new Set(records.map(({ real }) => dirname(real))),
 ];
 
-/** Ignores files that cannot be removed. The removal is permanent when the directories have been synced. */
+/**
+ * Removes temporary files, except those that cannot be removed. The removal is only permanent after the directories
+ * have been synced.
+ */
 export async function dropTemporaries(fs: FileSystem, records: readonly FileRecord[]): Promise<void> {
   for (const { temporary } of records) await fs.remove(temporary).catch(() => {});
 }

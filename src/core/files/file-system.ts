@@ -18,50 +18,61 @@ import { strangerOf } from './strangers.ts';
 export interface Owner {
   uid: number;
   gid: number;
-  /** The permission bits, with set-user-id and its like. Beside an access-control list, the group's bits are its mask. */
+  /**
+   * Permission bits, including set-user-ID and similar bits. If there is an access control list, the group bits are its
+   * mask.
+   */
   mode: number;
-  /** Its access-control list among them; null where no program here can tell, left out where nobody has looked. */
+  /**
+   * Attributes including the access control list; null if no available program can read them, undefined if they were
+   * not read.
+   */
   attributes?: Attributes | null;
 }
 
-/** The one door to the disk for everything that must never be half done. Every call may fail as the system's calls do. */
+/**
+ * Interface to the disk for changes that must never be left incomplete. Every method may fail like the system calls.
+ */
 export interface FileSystem {
-  /** Null where it is not there. */
+  /** Reads a file; null if it does not exist. */
   read(path: string): Promise<Buffer | null>;
   realpath(path: string): Promise<string>;
-  /** Of the path itself, a link is not followed. */
+  /** Returns the owner and the mode of the path itself. Links are not followed. */
   owner(path: string): Promise<Owner>;
-  /** The owner with the attributes. */
+  /** Returns the owner and the mode with the attributes. */
   rights(path: string): Promise<Owner>;
-  /** With those above it; fine where it is there. New ones belong to the owner of the directory that they are in. */
+  /** Creates a directory and its missing parents. Each new directory gets the owner of its parent. */
   makeDirectory(path: string, mode: number): Promise<void>;
   /**
-   * Creates a file, which must not be there. Nobody but the owner can read it before it has its final rights; without an
-   * owner it belongs to that of its directory. It is on the disk only after `sync`, and a failed call may leave a part of
-   * it. Gives the names of the owner's attributes that it could not be given.
+   * Creates a file, which must not exist. Only the owner can read the file before it has its final permissions. Without
+   * an owner, the file gets the owner of its directory. It is on the disk only after `sync`, and a failed call may
+   * leave an incomplete file. Returns the names of the owner's attributes that could not be set.
    */
   write(path: string, bytes: string | Buffer, owner: Owner | null, mode: number): Promise<readonly string[]>;
-  /** A file's bytes, or a directory's names. */
+  /** Syncs the content of a file, or the names in a directory, to the disk. */
   sync(path: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
-  /** A file or an empty directory; fine where it is not there. */
+  /** Removes a file or an empty directory, if it exists. */
   remove(path: string): Promise<void>;
 }
 
-/** An error of a system call, or undefined. */
+/** Returns the code of a system call error, such as `ENOENT`; undefined for other errors. */
 export const systemCode = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' && 'syscall' in error
     ? error.code
     : undefined;
 
-/** Whether the disk is full or a quota is exceeded. */
+/** Checks whether the disk is full or a quota is exceeded. */
 export const isFullDisk = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(systemCode(error) ?? '');
 
-/** Nothing has this path: a name that is too long cannot exist. */
+/** Checks whether a path does not exist. A name that is too long cannot exist. */
 export const isGone = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(systemCode(error) ?? '');
 
-/** File systems that cannot sync a directory say so with these; they keep the order of names by themselves, or never. */
+/**
+ * Error codes of file systems that cannot sync a directory. They preserve the order of name changes automatically or
+ * not at all.
+ */
 const cannotSync = ['EINVAL', 'EBADF', 'ENOTSUP'];
 
 export const disk: FileSystem = {
@@ -100,17 +111,17 @@ export const disk: FileSystem = {
       const { uid, gid } = await file.stat();
       if (owner && (owner.uid !== uid || owner.gid !== gid)) await file.chown(owner.uid, owner.gid);
       if (owner === null) await giveToOwnerOfDirectory(path);
-      // A list before the mode: beside a list the mode's group bits are its mask, and without it they would let the
-      // whole group in, or whoever the directory's default list names.
+      // The access control list is set before the mode. With a list, the group bits of the mode are its mask. Without
+      // the list, they would give access to the whole group or to the users in the directory's default list.
       const lost = owner?.attributes ? await giveAttributes(path, owner.attributes) : [];
-      // The mode is set after the owner: changing the owner clears the set-user-id bits. One that a list has brought
-      // already is not set again, as some file systems would drop the list for it.
+      // The mode is set after the owner, because changing the owner clears the set-user-ID bits. If the list has
+      // already set the mode, the mode is not set again, because some file systems would then drop the list.
       if (((await file.stat()).mode & 0o7777) !== mode) {
         await file.chmod(mode).catch(async (error) => {
           if (!(await isOnSmb(path))) throw error;
         });
       }
-      // A server may accept the call and ignore it.
+      // The server of a network file system may accept a change and ignore it.
       const is = await file.stat();
       if (owner && (is.uid !== owner.uid || is.gid !== owner.gid || (is.mode & 0o7777) !== mode))
         throw new RightsLost(`the file system shows ${told(is)} after ${told({ ...owner, mode })} was set`);
@@ -141,14 +152,14 @@ export const disk: FileSystem = {
   },
 };
 
-/** `owner 1000, group 1000, mode 640` */
+/** Formats an owner for messages: `owner 1000, group 1000, mode 640` */
 const told = ({ uid, gid, mode }: Owner): string =>
   `owner ${uid}, group ${gid}, mode ${(mode & 0o7777).toString(8)}`;
 
 /**
- * Gives what was just created to the owner of the directory that it is in, as far as that can be done: SMB keeps no
- * owners, a person who runs `bump` gives nothing away, and a stranger would be taken for nobody. A link itself is given, never
- * what it leads to.
+ * Changes the owner of a new file or directory to the owner of its parent directory, if possible. This is not possible
+ * on SMB, which has no owners, for an unprivileged user who runs `bump`, or if the owner is not mapped into this
+ * container. For a link, the owner of the link itself is changed, not of its target.
  */
 export async function giveToOwnerOfDirectory(path: string): Promise<void> {
   const [made, around] = await Promise.all([lstat(path), stat(dirname(path))]);
@@ -161,14 +172,17 @@ export async function giveToOwnerOfDirectory(path: string): Promise<void> {
 
 const cannotGive = ['EPERM', 'EACCES', 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 
-/** From `first` down to `path`, which lies beneath it or is the same. */
+/** Lists the directories from `first` down to `path`, which is `first` itself or below it. */
 function wayDown(first: string, path: string): string[] {
   const way = [path];
   while (way[0] !== undefined && way[0] !== first && way[0] !== dirname(way[0])) way.unshift(dirname(way[0]));
   return way;
 }
 
-/** Writes a file that nobody else knows yet, and has its bytes on the disk. One of an earlier try is removed first. */
+/**
+ * Writes a file that no other process uses yet, and syncs it to the disk. A file from an earlier attempt is removed
+ * first.
+ */
 export async function writeAside(
   fs: FileSystem,
   path: string,
@@ -182,7 +196,7 @@ export async function writeAside(
 }
 
 /**
- * Replaces or creates one file so that it is whole at every moment, whatever happens: a temporary file beside it
+ * Replaces or creates a file atomically, even if the process is killed: temporary file in the same directory
  * (`<path>.new` by default), fsync, rename, fsync of the directory.
  */
 export async function writeWhole(

@@ -1,30 +1,30 @@
 import { join, relative } from 'node:path';
 
-/** A mount as the engine reports it. */
+/** Mount as reported by the engine. */
 export interface Mount {
-  /** `bind`, `volume`, `tmpfs`: only `bind` is a directory of the host. */
+  /** Type of the mount: `bind`, `volume`, `tmpfs`. Only `bind` is a directory of the host. */
   type: string;
-  /** A host path, or the name of a volume. */
+  /** Path on the host, or the name of a volume. */
   source: string;
   destination: string;
   writable: boolean;
 }
 
-/** A directory of the host and where it is in this container. */
+/** Directory of the host and its path in this container. */
 interface Mapping {
   host: string;
   here: string;
   writable: boolean;
 }
 
-/** Whether `path` is `directory` or is below it; both absolute and normalised. */
+/** Checks whether `path` is `directory` or is below it. Both must be absolute and normalised. */
 export const isWithin = (path: string, directory: string): boolean =>
   path === directory || path.startsWith(directory.endsWith('/') ? directory : `${directory}/`);
 
-/** The host's file system as far as it is mounted here. */
+/** Converts paths between the host and this container, for all directories of the host that are mounted. */
 export class HostPaths {
   readonly #mappings: Mapping[];
-  /** Named volumes that are mounted here. Their files are the host's as well, under a path that nobody names. */
+  /** Named volumes that are mounted in this container. Their files are on the host, too, but under an internal path. */
   readonly volumes: readonly Mount[];
 
   constructor(mounts: readonly Mount[]) {
@@ -34,19 +34,19 @@ export class HostPaths {
       .map(({ source, destination, writable }) => ({ host: source, here: destination, writable }));
   }
 
-  /** The paths of bind mounts on the host. */
+  /** Paths of bind mounts on the host. */
   get sources(): string[] {
     return this.#mappings.map(({ host }) => host);
   }
 
-  /** Bind mounts as they are seen here. */
+  /** Paths of bind mounts in this container. */
   get destinations(): string[] {
     return this.#mappings.map(({ here }) => here);
   }
 
   /**
-   * Another spelling of a directory that is mounted here: a symlinked path that compose was started with, or the path of a
-   * volume in another program's container.
+   * Adds another host path for a mounted directory: a path with symbolic links that compose was started with, or the
+   * path of a volume in another program's container.
    */
   alias(host: string, here: string): void {
     if (this.mappingOfHost(host)) return;
@@ -55,13 +55,13 @@ export class HostPaths {
     this.#mappings.push({ host, here, writable });
   }
 
-  /** The host's path of something here, or null where it is not mounted from the host. */
+  /** Converts a path in this container to a path on the host; null if it is not mounted from the host. */
   toHost(here: string): string | null {
     const mapping = this.#mappingOf(here);
     return mapping ? join(mapping.host, relative(mapping.here, here)) : null;
   }
 
-  /** Where a host path is here, or null where it is not mounted. */
+  /** Converts a path on the host to a path in this container; null if it is not mounted. */
   fromHost(host: string): string | null {
     const mapping = this.mappingOfHost(host);
     return mapping ? join(mapping.here, relative(mapping.host, host)) : null;

@@ -9,7 +9,10 @@ interface Linked {
   to: string;
 }
 
-/** Links every directory that is mounted elsewhere, as far as possible: files of the project may lead to any of them. */
+/**
+ * Creates links for all directories that are mounted at other paths, as far as possible, because project files may
+ * refer to any of them.
+ */
 export async function linkAllPaths(paths: HostPaths): Promise<Linked[]> {
   const made: Linked[] = [];
   for (const host of paths.sources) {
@@ -22,9 +25,9 @@ export async function linkAllPaths(paths: HostPaths): Promise<Linked[]> {
 }
 
 /**
- * Makes a host path work here under the same name, by a symlink where it is mounted elsewhere: compose resolves
- * relative binds in this container, and the engine would create them, empty, under a wrong path on the host.
- * Gives the link it made, or null where none was needed.
+ * Makes a host path available at the same path in this container, with a symbolic link if the path is mounted
+ * elsewhere. Compose resolves relative bind mounts in this container. Without the link, the engine would create them as
+ * empty directories at a wrong path on the host. Returns the new link; null if none was needed.
  */
 export async function linkPath(paths: HostPaths, host: string): Promise<Linked | null> {
   const mapping = paths.mappingOfHost(host);
@@ -46,7 +49,7 @@ export async function linkPath(paths: HostPaths, host: string): Promise<Linked |
     await mkdir(dirname(link), { recursive: true });
     await symlink(to, link);
   } catch (error) {
-    // ENOENT is what Node makes of EROFS where it has to create several directories.
+    // Node reports EROFS as ENOENT if it has to create several directories.
     const isReadOnly = ['EROFS', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '');
     throw refusal(isReadOnly ? 'its root file system is read-only' : String(error));
   }
@@ -58,7 +61,7 @@ async function sameFile(a: string, b: string): Promise<boolean> {
   return left !== null && left === right;
 }
 
-/** The highest path from `from` down to `to` that does not exist here. */
+/** Returns the highest path from `from` down to `to` that does not exist in this container; null if all exist. */
 async function firstMissing(from: string, to: string): Promise<string | null> {
   const below = relative(from, to).split('/').filter(Boolean);
   for (let depth = 0; depth <= below.length; depth++) {

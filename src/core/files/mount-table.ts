@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs';
 export type ListedMount = ReturnType<typeof mountTable>[number];
 
 /**
- * Mounts as the kernel lists them. Roots keep its escapes. Devices are not always those of `stat`, as on btrfs.
- * @param text of `/proc/<pid>/mountinfo`
+ * Parses the mounts listed by the kernel. Escapes in `root` are not decoded. `device` may differ from the device in
+ * `stat`, for example on btrfs.
+ * @param text content of `/proc/<pid>/mountinfo`
  */
 export const mountTable = (text: string) =>
   text.split('\n').flatMap((line) => {
@@ -15,7 +16,7 @@ export const mountTable = (text: string) =>
       : [{ path: unescaped(path), root, device, type, source: unescaped(source) }];
   });
 
-/** What is mounted at a path of this container, and the paths of the mounts below it. */
+/** Returns the mount at a path of this container, and the relative paths of the mounts below it. */
 export function mountOf(path: string): { root: string; device: string; below: string[] } {
   const mounts = mountTable(readFileSync('/proc/self/mountinfo', 'utf8'));
   const { root = '', device = '' } = mounts.findLast((mount) => mount.path === path) ?? {};
@@ -25,6 +26,6 @@ export function mountOf(path: string): { root: string; device: string; below: st
   return { root, device, below };
 }
 
-/** The kernel writes what would end a word in octal digits. */
+/** Decodes a field. The kernel writes characters that would end the field as octal digits. */
 export const unescaped = (text: string): string =>
   text.replaceAll(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));

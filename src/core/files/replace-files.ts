@@ -19,31 +19,39 @@ export { restoreFiles } from './restore-files.ts';
 
 export interface FileReplacement {
   path: string;
-  /** The text it must have now; null where it must not exist. */
+  /** Text that the file must have now; null if the file must not exist. */
   before: string | null;
   after: string;
 }
 
 interface TransactionOptions {
-  /** Names the temporaries, `.<basename>.svc-updater-<run>`: those of an earlier try are removed. */
+  /**
+   * Run ID in the names of temporary files, `.<basename>.svc-updater-<run>`. Temporary files of an earlier attempt are
+   * removed.
+   */
   run: string;
-  /** Absolute path of the directory for the backups, null for none. */
+  /** Absolute path of the directory for backups; null for no backups. */
   backup: string | null;
-  /** Files, replaced or not, that must still have the texts that the replacements were worked out from. */
+  /** Files, replaced or not, that must still have the texts from which the replacements were planned. */
   planned?: readonly TextFile[];
-  /** Called when every backup is on the disk and before anything is beside or in the files' places: the journal. */
+  /**
+   * Called when every backup is on the disk, before any temporary or new file is written. Used to write the journal.
+   */
   prepared?: (records: readonly FileRecord[]) => Promise<void>;
-  /** Told before anything takes its file's place of what cannot be kept and decides nobody's access. */
+  /**
+   * Called before any file is replaced, with a warning about attributes that cannot be preserved and do not control
+   * access.
+   */
   warn?: (sentence: string) => void;
   fs?: FileSystem;
 }
 
 /**
- * Replaces files as one transaction. Every new text is on the disk, beside its file and with its owner, mode and
- * attributes, before the first takes a name: a full disk is found while nothing has changed, and so are rights that
- * cannot be kept. On failure the files are put back; where none had changed, backups and temporaries go, too. When it
- * resolves, all of it is on the disk.
- * @throws UpdateError file-changed, rights-lost, write-failed, files-not-restored; what `prepared` throws
+ * Replaces files as one transaction. Every new text is on the disk as a temporary file with owner, mode and attributes
+ * before the first file is replaced, so that a full disk or lost permissions are detected before anything changes. On
+ * failure, the files are restored. If no file had changed, backups and temporary files are removed, too. When the
+ * promise resolves, all changes are on the disk.
+ * @throws UpdateError file-changed, rights-lost, write-failed, files-not-restored; errors of `prepared`
  */
 export async function replaceFiles(
   replacements: readonly FileReplacement[],
@@ -111,7 +119,7 @@ async function describe(
   );
 }
 
-/** A path in the directory for each of the files, two of one name kept apart. */
+/** Returns a path in the directory for each file. Files with the same name get different paths. */
 function backupPaths(directory: string, paths: readonly string[]): string[] {
   const names = new Set<string>();
   for (const path of paths) {
@@ -123,8 +131,9 @@ function backupPaths(directory: string, paths: readonly string[]): string[] {
 }
 
 /**
- * Has the old texts on the disk, with the rights of the files, so that nobody else reads them, and so that they can take
- * the files' places again where the disk is full. `texts` are by path.
+ * Writes the old texts to the disk with the permissions of the files, so that other users cannot read them, and so that
+ * the backups can be renamed to the files if the disk is full.
+ * @param texts old texts by path
  */
 async function keepBackups(
   fs: FileSystem,
@@ -138,22 +147,22 @@ async function keepBackups(
     if (backup === null || text === undefined) continue;
     await writeAside(fs, backup, text, { owner, mode: owner?.mode ?? newFileMode }).catch(refuseLost(path));
   }
-  // A file's name is on the disk when its directory is synced, so each directory is, up to one that holds files of the
-  // project and was there before.
+  // A file name is on the disk only after its directory has been synced. Therefore each directory is synced, up to the
+  // first that contains project files and already existed.
   for (let at = directory; ; at = dirname(at)) {
     await fs.sync(at);
     if (at === dirname(at) || records.some(({ path }) => path.startsWith(`${at}/`))) break;
   }
 }
 
-/** Those of a transaction that changed nothing. What cannot be removed stays. */
+/** Removes the backups of a transaction that changed nothing. Files that cannot be removed are ignored. */
 async function removeBackups(
   fs: FileSystem,
   directory: string,
   records: readonly FileRecord[],
 ): Promise<void> {
   for (const { backup } of records) if (backup !== null) await fs.remove(backup).catch(() => {});
-  // The directory goes, too, where it is empty now; else this fails and it stays.
+  // The directory is removed only if it is empty; otherwise this call fails.
   await fs.remove(directory).catch(() => {});
 }
 

@@ -6,17 +6,17 @@ import { disk, type FileSystem, isGone, type Owner, writeAside } from './file-sy
 type Texts = ReadonlyMap<string, string>;
 
 /**
- * Puts back every file that is as the transaction left it; those that are as before stay. Gives the paths of those that
- * somebody changed since and that were left alone. May be interrupted and called again, in this or in a later process:
- * when it resolves, the old files are on the disk, each with the owner, mode and lists of the file whose place it takes,
- * whatever its record and its backup say. `texts` (old texts by path) serve where a backup is gone or damaged.
- * @throws UpdateError files-not-restored, when all that can be put back has been
+ * Restores every file that is unchanged since the transaction. Returns the paths of files that were changed afterwards
+ * and not restored. Can be interrupted and called again, even by another process. When the promise resolves, the old
+ * files are on the disk. Each has the owner, mode and access control lists of the file that it replaces, whatever its
+ * record and its backup contain. `texts` (old texts by path) are used if a backup is missing or damaged.
+ * @throws UpdateError files-not-restored after all other files have been restored
  */
 export async function restoreFiles(
   records: readonly FileRecord[],
   { fs = disk, texts = new Map() }: { fs?: FileSystem; texts?: Texts } = {},
 ): Promise<string[]> {
-  // The temporaries go first: that makes room on a full disk.
+  // Temporary files are removed first, to free space on a full disk.
   await dropTemporaries(fs, records);
   const changed: string[] = [];
   const errors: Error[] = [];
@@ -28,7 +28,8 @@ export async function restoreFiles(
     }
   }
   await dropTemporaries(fs, records);
-  // Directories of files that are as before are synced, too: an interrupted call may have put those back in memory alone.
+  // Directories of unchanged files are synced, too, because an interrupted call may have restored these files only in
+  // memory.
   for (const directory of recordDirectories(records)) {
     await fs.sync(directory).catch((error) => {
       if (!isGone(error)) errors.push(error);
@@ -39,7 +40,7 @@ export async function restoreFiles(
   throw new UpdateError('files-not-restored', `the files could not be restored: ${cause.message}`, { cause });
 }
 
-/** False if the file was changed after the transaction. */
+/** Restores a file. Returns false if the file was changed after the transaction. */
 async function restore(fs: FileSystem, record: FileRecord, texts: Texts): Promise<boolean> {
   const state = await stateOf(record, fs);
   if (state !== 'after') return state === 'before';
@@ -53,7 +54,7 @@ async function restore(fs: FileSystem, record: FileRecord, texts: Texts): Promis
   return true;
 }
 
-/** Has the old file ready to take the name again. */
+/** Prepares the old file, so that `take` only has to rename it. */
 async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promise<{ take(): Promise<void> }> {
   const { path, real, backup, temporary } = record;
   const kept = backup === null ? null : await fs.read(backup);
@@ -68,8 +69,8 @@ async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promis
     return { take: () => fs.rename(temporary, real) };
   } catch (error) {
     if (!intact || backup === null || !isAs(await fs.rights(backup), owner)) throw error;
-    // A full disk has no room for a copy; a backup that has the file's rights needs none. Elsewhere, on another
-    // file system, it cannot take the name: the first error says more then.
+    // A full disk has no space for a copy, so a backup with the same permissions is renamed instead. A backup on
+    // another file system cannot be renamed; the first error is then more helpful.
     const take = () =>
       fs.rename(backup, real).catch(() => {
         throw error;
@@ -78,7 +79,7 @@ async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promis
   }
 }
 
-/** Whether both give access to the same users. */
+/** Checks whether both owners and their permissions give access to the same users. */
 const isAs = (one: Owner, other: Owner): boolean =>
   one.uid === other.uid &&
   one.gid === other.gid &&

@@ -1,15 +1,16 @@
 import { lchownSync, lstatSync, readFileSync, type Stats } from 'node:fs';
 
-/** Line by line `first-inside first-outside count`, of a user namespace that maps all there are. */
+/** ID map of a user namespace that maps all IDs. Each line is `first-inside first-outside count`. */
 const wholeMap = /^\s*0\s+0\s+4294967295\s*$/;
 
 const systems = { uid: 'owner', gid: 'group' } as const;
 type Kind = keyof typeof systems;
 
 /**
- * What of a file's owner and group is not mapped into this container, as with a rootless engine; null where both are. The kernel
- * shows any such one as nobody, who may be mapped himself: then a file could be given to him, and would be somebody else's on
- * the host. Nobody but the kernel knows which of the two it is, and says so where the file is given to whom it shows.
+ * Returns `owner` or `group` if it is not mapped into this container, as with a rootless engine; null if both are
+ * mapped. The kernel shows an unmapped ID as `nobody`, which may itself be mapped: a new file with that owner would
+ * belong to another user on the host. Only the kernel can distinguish both cases: changing the owner to the shown ID
+ * fails if the real owner is unmapped.
  */
 export function strangerOf(
   path: string | Buffer,
@@ -17,7 +18,8 @@ export function strangerOf(
 ): (typeof systems)[Kind] | null {
   for (const kind of ['uid', 'gid'] as const) {
     if (status[kind] !== nobody(kind)) continue;
-    // Giving takes such a bit away, and whoever looks changes nothing: in doubt it is a stranger's.
+    // Changing the owner would clear the set-user-ID bits, but a check must not change anything. In doubt, the owner
+    // counts as unmapped.
     if (status.isFile() && (status.mode & 0o6000) !== 0) return systems[kind];
     try {
       lchownSync(path, kind === 'uid' ? status.uid : -1, kind === 'gid' ? status.gid : -1);
@@ -30,7 +32,10 @@ export function strangerOf(
 
 const nobodies = new Map<Kind, number | null>();
 
-/** As whom the kernel shows whoever is not mapped; null where all are, and on a system that has no such namespaces. */
+/**
+ * Returns the ID that the kernel shows for unmapped IDs; null if all IDs are mapped or the system has no user
+ * namespaces.
+ */
 function nobody(kind: Kind): number | null {
   let shown = nobodies.get(kind);
   if (shown === undefined) {

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { addMounts, needsRoot } from '../progress/advice.ts';
 import { UpdateError } from '../progress/update-error.ts';
 
-/** A file's text as it is on disk: with its byte order mark and its line ends. Offsets count UTF-16 units of it. */
+/** Text of a file as on disk, with its byte order mark and its line breaks. Offsets count UTF-16 units. */
 export interface TextFile {
   path: string;
   text: string;
@@ -12,9 +12,9 @@ export interface TextFile {
 const maxBytes = 5 * 1024 * 1024;
 
 /**
- * A compose or env file as text; its byte order mark and line ends stay.
- * @throws UpdateError compose-invalid where it is missing, unreadable, over 5 MiB or not UTF-8; outside-mounts where it
- * is a link to something that is not mounted; not-a-file
+ * Reads a compose or env file as text, with its byte order mark and its line breaks.
+ * @throws UpdateError compose-invalid if the file is missing, unreadable, over 5 MiB or not UTF-8; outside-mounts if it
+ * is a link to a file that is not mounted; not-a-file
  */
 export async function readTextFile(path: string): Promise<TextFile> {
   const bytes = await readRegularFile(path).catch(async (error: NodeJS.ErrnoException) => {
@@ -40,7 +40,7 @@ export async function readTextFile(path: string): Promise<TextFile> {
   }
 }
 
-/** Reading a pipe would block forever. */
+/** Reads only regular files, because reading a pipe would block forever. */
 async function readRegularFile(path: string): Promise<Buffer> {
   const found = await stat(path);
   if (!found.isFile()) throw new UpdateError('not-a-file', `${path} is not a regular file`);
@@ -66,13 +66,13 @@ async function refuseLinkOutside(path: string): Promise<void> {
   );
 }
 
-/** @throws UpdateError not-a-file where there is something that is no regular file */
+/** Rejects a path that exists but is not a regular file. @throws UpdateError not-a-file */
 export async function refuseOddFile(path: string): Promise<void> {
   const found = await stat(path).catch(() => null);
   if (found !== null && !found.isFile()) throw new UpdateError('not-a-file', `${path} is not a regular file`);
 }
 
-/** Null where it does not exist. */
+/** Reads a text file; null if the file does not exist. */
 export async function readTextFileIfThere(path: string): Promise<TextFile | null> {
   try {
     return await readTextFile(path);

@@ -1,11 +1,14 @@
 import { type StructuredPatchHunk, structuredPatch } from 'diff';
 
-/** So many lines in all, removed and added, take a third of a second to be found; twice as many take four times as long. */
+/**
+ * Limit for the number of removed and added lines. Such a diff takes a third of a second; twice as many lines take four
+ * times as long.
+ */
 const maxEditLength = 2_000;
 
 /**
- * A unified diff, line by line, with so many unchanged lines round each change; empty where nothing differs. A text of
- * null is a file that is not there.
+ * Returns the lines of a unified diff with this number of unchanged lines around each change; empty if the texts are
+ * equal. Null stands for a missing file.
  */
 export function unifiedDiff(
   path: string,
@@ -26,7 +29,7 @@ export function unifiedDiff(
   ];
 }
 
-/** For files that have little in common: each line beside the one of its number, and none that is the same in both. */
+/** Compares lines with the same line number, for files that have little in common. Equal lines are omitted. */
 function lineByLine(old: string, now: string): StructuredPatchHunk[] {
   const [from = [], to = []] = [old, now].map((text) => text.match(/[^\n]*\n|[^\n]+$/g) ?? []);
   return Array.from({ length: Math.max(from.length, to.length) }).flatMap((_, at) =>
@@ -38,6 +41,6 @@ function lineByLine(old: string, now: string): StructuredPatchHunk[] {
   );
 }
 
-/** As `diff -u` writes it: a count of one is left out, and an empty range begins at the line before it. */
+/** Formats a line range like `diff -u`: a count of 1 is omitted, and an empty range begins at the previous line. */
 const range = (start: number, count: number): string =>
   count === 1 ? `${start}` : `${count === 0 ? start - 1 : start},${count}`;

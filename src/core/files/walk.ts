@@ -1,21 +1,24 @@
 import { type Dir, type Dirent, lstatSync, opendirSync, type Stats } from 'node:fs';
 import { setImmediate as pause } from 'node:timers/promises';
 
-/** rsync and the kernel take paths of 4,096 bytes, together with the mount point and rsync's own temporary name. */
+/**
+ * Path limit in bytes. rsync and the kernel accept 4,096 bytes, including the mount point and rsync's temporary name.
+ */
 const longestPath = 4_000;
 const pauseAfter = 1_000;
 
 interface Found {
-  /** Below the mount: `/sub/file`, empty for the mount itself. */
+  /** Path below the mount: `/sub/file`, empty for the mount itself. */
   name: Buffer;
   full: Buffer;
-  /** Null if the name is too long to be looked at. */
+  /** Null if the path is too long for a system call. */
   status: Stats | null;
 }
 
 /**
- * Every file once, a directory before its content. Names are bytes, and only those of one path are in memory. Files that
- * disappear while the app runs are skipped; a directory that the caller removes is not entered.
+ * Yields every file once, and a directory before its content. Names are bytes, and only the names of one path are in
+ * memory. Files that disappear while the app is running are skipped. A directory that the caller removes is not
+ * entered.
  */
 export async function* walk(path: string, excluded: readonly string[]): AsyncGenerator<Found> {
   const skipped = new Set(excluded.map((each) => Buffer.from(`/${each}`).toString('latin1')));
@@ -44,7 +47,7 @@ export async function* walk(path: string, excluded: readonly string[]): AsyncGen
       if (!isTooLong && status === null) continue;
       yield { name, full, status };
       if (status?.isDirectory() && status.dev === own.dev) enter(name);
-      // The updater's end is only noticed in a pause.
+      // A shutdown of the updater is noticed only during a pause.
       if (seen++ % pauseAfter === 0) await pause();
     }
   } finally {
@@ -52,7 +55,7 @@ export async function* walk(path: string, excluded: readonly string[]): AsyncGen
   }
 }
 
-/** Its entries are read in portions, with names as bytes. */
+/** Opens a directory whose entries are read in batches, with names as bytes. */
 export const openDirectory = (path: Buffer): Dir => opendirSync(path, { encoding: 'buffer' as never });
 export const nameBytesOf = ({ name }: Dirent): Buffer => name as unknown as Buffer;
 

@@ -1,17 +1,17 @@
 import { type Product, svc } from './product.ts';
 
-/** What the fields of an advice depend on. */
+/** Values of the fields in advice texts. */
 interface AdviceFields {
-  /** What is run again: `the update` or `rollback --yes`. */
+  /** Command to run again: `the update` or `rollback --yes`. */
   command?: string;
-  /** The command with which compose finds the project. */
+  /** Command with which compose finds the project. */
   compose?: string;
-  /** The command that applies all files; it names services if others must not be recreated. */
+  /** Compose command that applies all files. It lists services if other services must not be recreated. */
   up?: string;
   product?: Product;
 }
 
-/** An advice with its fields `{command}`, `{compose}`, `{up}`, `{product}` and `{container}` filled in. */
+/** Fills in the fields `{command}`, `{compose}`, `{up}`, `{product}` and `{container}` of an advice text. */
 export const adviceText = (
   template: string,
   {
@@ -23,28 +23,30 @@ export const adviceText = (
 ): string =>
   filled(template, { command, compose, up, product: product.name, container: product.containerName });
 
-/** A text with these fields filled in. `${name}` is a variable of a compose file, not a field. */
+/** Fills in the fields of a text. `${name}` is a variable of a compose file and not a field. */
 export const filled = (template: string, fields: Readonly<Record<string, string>>): string =>
   template.replaceAll(/(?<!\$)\{(\w+)\}/g, (whole, name) =>
     Object.hasOwn(fields, name) ? (fields[name] ?? whole) : whole,
   );
 
-/** The files may belong to any user. */
+/** Advice for a process that needs root, because the files may belong to any user. */
 export const needsRoot =
   'Run the updater as root, without --user. On NFS, export with no_root_squash. If capabilities are dropped, add CHOWN, DAC_OVERRIDE and FOWNER.';
 
-/** Flags that mount directories of the host at their own paths, each once: `-v /opt/a:/opt/a -v /opt/b:/opt/b`. */
+/**
+ * Returns flags that mount directories of the host at the same paths, each once: `-v /opt/a:/opt/a -v /opt/b:/opt/b`.
+ */
 export const mountFlags = (...directories: readonly string[]): string =>
   [...new Set(directories)].map((directory) => `-v ${shellWord(`${directory}:${directory}`)}`).join(' ');
 
-/** Advice to mount a directory of the host under another path. */
+/** Returns the advice to mount a directory of the host at another path. */
 export const addMount = (source: string, destination: string): string =>
   `Add -v ${shellWord(`${source}:${destination}`)} to the docker run command.`;
 
-/** A text as one word of a shell command, quoted only if necessary. */
+/** Quotes a text as one word of a shell command, only if necessary. */
 export const shellWord = (text: string): string =>
   /^[\p{L}\p{N}_@%+=:,./-]+$/u.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Advice to mount directories of the host that are missing in the container. */
+/** Returns the advice to mount directories of the host that are missing in the container. */
 export const addMounts = (...directories: readonly string[]): string =>
   `Add ${mountFlags(...directories)} to the docker run command.`;

@@ -1,21 +1,23 @@
 import { basename, relative } from 'node:path';
 import { shellWord } from './advice.ts';
 
-/** How compose was started. Paths are those of the host. */
+/** Options with which the project was started. All paths are on the host. */
 export interface StartedProject {
-  /** Empty if compose chooses the name. */
+  /** Project name; empty if compose chooses the name. */
   name: string;
   directory: string;
   files: readonly string[];
-  /** Only where `--env-file` was given; otherwise compose finds `.env` by itself. */
+  /** Values of `--env-file`; empty if compose finds `.env` automatically. */
   envFiles: readonly string[];
-  /** Given on the command line; with any, `COMPOSE_PROFILES` no longer counts. Journals from before have none. */
+  /** Values of `--profile`, which override `COMPOSE_PROFILES`. Undefined in journals of older updaters. */
   profiles?: readonly string[];
-  /** Services whose containers are called `project_service_1`. Journals from before this was kept have none. */
+  /** Services whose containers are called `project_service_1`. Undefined in journals of older updaters. */
   oldNames?: readonly string[];
 }
 
-/** The docker compose command, for the compose directory, that finds the project as it was started. */
+/**
+ * Returns the docker compose command that finds the project as it was started. It must run in the compose directory.
+ */
 export const composeCommand = (project: StartedProject): string =>
   [
     'docker compose',
@@ -24,7 +26,10 @@ export const composeCommand = (project: StartedProject): string =>
     ...fileFlags(project),
   ].join(' ');
 
-/** `docker compose` if that finds the project from its directory, otherwise the command with the flags it needs. */
+/**
+ * Returns `docker compose` if this command finds the project from its directory, otherwise the command with the
+ * required flags.
+ */
 export const shortComposeCommand = (project: StartedProject): string =>
   fileFlags(project).length === 0 &&
   project.name === defaultName(project.directory) &&
@@ -32,18 +37,20 @@ export const shortComposeCommand = (project: StartedProject): string =>
     ? 'docker compose'
     : composeCommand(project);
 
-/** The name that compose gives a project without one (compose-go, loader.NormalizeProjectName). */
+/** Returns the name that compose gives a project without a name (compose-go, loader.NormalizeProjectName). */
 const defaultName = (directory: string): string =>
   basename(directory)
     .toLowerCase()
     .replace(/[^a-z0-9_-]/g, '')
     .replace(/^[_-]+/, '');
 
-/** The command that starts these services with their dependencies, or all services if the list is empty. */
+/** Returns the command that starts these services with their dependencies, or all services if the list is empty. */
 export const upCommand = (project: StartedProject, services: readonly string[] = []): string =>
   [composeCommand(project), 'up -d', ...services].join(' ');
 
-/** Compose finds one file with a default name and its override without flags, and no other files. */
+/**
+ * Returns the flags that compose needs. Without flags, compose finds only a file with a default name and its override.
+ */
 export function fileFlags({ directory, files, envFiles, profiles = [] }: StartedProject): string[] {
   const names = files.map((file) => relative(directory, file));
   const [main = '', override = 'compose.override.yaml', ...more] = names;

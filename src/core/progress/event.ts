@@ -5,14 +5,14 @@ export type Phase = (typeof phases)[number];
 export const levels = ['info', 'warn', 'error'] as const;
 export type Level = (typeof levels)[number];
 
-/** One line of the log. */
+/** Entry of the log. */
 export interface ProgressEvent {
-  /** ISO 8601 in UTC with milliseconds. */
+  /** Time in ISO 8601 in UTC with milliseconds. */
   time: string;
   level: Level;
   phase: Phase;
-  /** A whole number from 0 to 100, if known. */
+  /** Whole number from 0 to 100, if known. */
   percent?: number;
-  /** One sentence for people. */
+  /** Message for users in one sentence. */
   message: string;
 }

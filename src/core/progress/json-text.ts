@@ -9,11 +9,14 @@ const parsedJson = z.transform((text: string, { issues }): unknown => {
   }
 });
 
-/** A value of a schema, as JSON in a text. */
+/** Creates a schema for JSON text that contains a value of the given schema. */
 export const jsonText = <T extends z.ZodMiniType>(schema: T) =>
   z.pipe(z.pipe(z.string(), parsedJson), schema);
 
-/** Whether a JSON object, which may be incomplete, has an older or newer `format`; null if it has this one, or none. */
+/**
+ * Checks whether a JSON object, which may be incomplete, has an older or newer `format`. Null if the format is equal or
+ * missing.
+ */
 export function otherFormat(text: string, format: number): 'older' | 'newer' | null {
   let found: unknown;
   try {
@@ -25,7 +28,7 @@ export function otherFormat(text: string, format: number): 'older' | 'newer' | n
   return found < format ? 'older' : 'newer';
 }
 
-/** The first thing that does not fit a schema: `point.state is not valid`. */
+/** Describes the first mistake that a schema has found: `point.state is not valid`. */
 export function mistakeIn({ issues: [issue] }: z.core.$ZodError): string {
   const path = issue?.path ?? [];
   if (issue?.code === 'unrecognized_keys')

@@ -17,9 +17,9 @@ const short: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', 
 const long: Record<string, string> = { '\\': '\\', n: '\n', r: '\r', t: '\t' };
 
 /**
- * An event as a line of the log (docs/contract.md 6.1), without the line end. A backslash is doubled, and a control
- * character is written as `\n` or `\u001b`. A message that begins like a percentage gets a backslash in front. This way
- * `parseLine` can read every event back.
+ * Formats an event as a line of the log (docs/contract.md 6.1), without the line break. A backslash is doubled, and a
+ * control character is written as `\n` or `\u001b`. A message that begins like a percentage gets a leading backslash.
+ * This allows `parseLine` to restore every event.
  */
 export function formatLine({ time, level, phase, percent, message }: ProgressEvent): string {
   const escaped = writtenOut(message.replace(/[\\\n\r\t]/g, (char) => short[char] ?? char));
@@ -28,7 +28,7 @@ export function formatLine({ time, level, phase, percent, message }: ProgressEve
   return `${head} ${startsLikePercent.test(escaped) ? '\\' : ''}${escaped}`;
 }
 
-/** The event of a line that `formatLine` wrote; null for any other line, such as a stack trace. */
+/** Parses a line that `formatLine` wrote. Returns null for any other line, such as a stack trace. */
 export function parseLine(line: string): ProgressEvent | null {
   const match = lineForm.exec(line.replace(/\r?\n?$/, ''));
   if (!match) return null;
@@ -45,10 +45,10 @@ export function parseLine(line: string): ProgressEvent | null {
   };
 }
 
-/** The fields of a line of `--log json` that are not part of the event, such as `restorePoint`. */
+/** Fields of a line of `--log json` that are not part of the event, such as `restorePoint`. */
 export type LineFields = Readonly<Record<string, unknown>>;
 
-/** The event of a line of `--log json`, and all its fields; null for any other line. */
+/** Parses a line of `--log json` into its event and all its fields. Returns null for any other line. */
 export function readJsonLine(line: string): { event: ProgressEvent; fields: LineFields } | null {
   const fields = jsonLine.safeParse(line).data;
   if (fields === undefined) return null;
@@ -63,7 +63,7 @@ const percentSchema = z.int().check(z.gte(0), z.lte(100));
 const jsonLine = jsonText(
   z.looseObject({
     level: z.number(),
-    // Later and negative years have another form, which neither lines nor the status accept.
+    // Years after 9999 and negative years have another format, which is not valid in log lines and in the status.
     time: z.string().check(z.refine((time) => /^\d{4}-/.test(new Date(time).toJSON() ?? ''))),
     phase: z.enum(phases),
     msg: z.string(),

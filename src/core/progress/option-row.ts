@@ -1,37 +1,37 @@
 import { parseArgs } from 'node:util';
 
-/** An option of a command line, defined once: how it is read, checked, completed and explained. */
+/** Definition of a command-line option, used for parsing, validation, completion and help. */
 export interface OptionRow {
-  /** The placeholder of its value, in capitals: `SECONDS`. Left out for a switch. */
+  /** Placeholder of the value in capitals: `SECONDS`. Undefined for a switch. */
   value?: string;
   /** The option may be repeated. */
   isList?: boolean;
-  /** Its values are never shown. */
+  /** The values of the option are never shown. */
   isSecret?: boolean;
-  /** The allowed values, if they are fixed. */
+  /** Allowed values, if they are fixed. */
   choices?: readonly string[] | undefined;
-  /** What every value must match, and its description for people. */
+  /** Pattern that every value must match, and its description for users. */
   form?: readonly [form: { test(text: string): boolean }, description: string];
-  /** An earlier option that it cannot be combined with. */
+  /** Preceding option that this option cannot be combined with. */
   instead?: string;
-  /** One or more lines. Braces stand for a name of the product. */
+  /** Help text of one or more lines. Text in braces is replaced by a name of the product. */
   help: string;
 }
 
 export type OptionTable<Row extends OptionRow = OptionRow> = Readonly<Record<string, Row>>;
 
-/** The message for each mistake: a fragment in a log, a sentence in the client. */
+/** Messages for mistakes: a fragment in a log, a sentence in the client. */
 export interface ArgumentMessages {
   unknown(option: string, name: string): string;
   noValue(option: string, placeholder: string): string;
   extraValue(option: string): string;
-  /** Null: a switch may be repeated. */
+  /** Returns null if a switch may be repeated. */
   twice(option: string, isSwitch: boolean): string | null;
 }
 
-/** The arguments of a command. The values are not checked yet. */
+/** Arguments of a command. Their values have not been validated. */
 interface Arguments {
-  /** By name without dashes; `1` for a switch. */
+  /** Values by option name without dashes; `1` for a switch. */
   values: Map<string, string[]>;
   words: string[];
   /** Words that cannot be the value of an unknown option. */
@@ -83,7 +83,7 @@ export function readArguments(
 
 const switchForm = [/^[01]$/, '1 (on) or 0 (off)'] as const;
 
-/** What is wrong with a value, as the end of a sentence; null if nothing is. */
+/** Describes the mistake in a value as the end of a sentence; null if the value is valid. */
 export function describeWrongValue(row: Omit<OptionRow, 'help'>, value: string): string | null {
   const { choices, isSecret } = row;
   const form = row.form ?? (row.value === undefined ? switchForm : null);
@@ -91,6 +91,6 @@ export function describeWrongValue(row: Omit<OptionRow, 'help'>, value: string):
   return `must be ${choices?.join(' or ') ?? form?.[1]}${isSecret ? '' : `, not "${value}"`}`;
 }
 
-/** `--target RELEASE`. */
+/** Returns the option with its placeholder: `--target RELEASE`. */
 export const optionLabel = (name: string, { value }: OptionRow): string =>
   value === undefined ? `--${name}` : `--${name} ${value}`;

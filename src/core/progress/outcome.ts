@@ -1,4 +1,4 @@
-/** The outcomes of a run (docs/contract.md 1.4). */
+/** Outcomes of a run (docs/contract.md 1.4). */
 export const outcomes = [
   'updated',
   'unchanged',
@@ -13,7 +13,7 @@ export const outcomes = [
 
 export type Outcome = (typeof outcomes)[number];
 
-/** Exit codes; `cancelled` is 128 plus the signal's number. */
+/** Exit codes by outcome; for `cancelled`, the exit code is 128 plus the signal number. */
 export const exitCodes: Record<Exclude<Outcome, 'cancelled'>, number> = {
   updated: 0,
   unchanged: 0,

@@ -1,38 +1,41 @@
 import * as z from 'zod/mini';
 import { jsonText } from './json-text.ts';
 
-/** Everything that differs from product to product: its names and where its parts are. */
+/** Names and paths that differ from product to product. */
 export interface Product {
-  /** One word: the name of the product and of its client. The other names are derived from it. */
+  /** Name of the product and of its client, as one word. The other names are derived from this name. */
   readonly name: string;
-  /** The services of its compose file: the app first, then the workers. */
+  /** Services in the compose file: the app first, then the workers. */
   readonly services: readonly [app: string, ...workers: string[]];
-  /** The variable in `.env` that sets the version in a generated compose file. */
+  /** Variable in `.env` that sets the version in a generated compose file. */
   readonly versionVariable: string;
-  /** First line of a generated compose file, which every update replaces. */
+  /** First line that marks a compose file as generated. Every update replaces such a file. */
   readonly marker: string;
-  /** The directory of an image that contains the compose files of its release. */
+  /** Directory of an image that contains the compose files of its release. */
   readonly releaseDirectory: string;
-  /** The name of the updater's container, for `docker logs`. */
+  /** Name of the updater container, for `docker logs`. */
   readonly containerName: string;
-  /** The prefix of its labels: `svc` for `svc.role`, `svc.release-files` and `svc.release-requires`. */
+  /** Prefix of the product's labels: `svc` for `svc.role`, `svc.release-files` and `svc.release-requires`. */
   readonly labelPrefix: string;
-  /** The web address of its releases; null if there is none. */
+  /** Web address of the product's releases; null if there is none. */
   readonly feed: string | null;
-  /** Services whose data restore points save or exclude, unless the instance's settings or a label decide it. */
+  /**
+   * Data of services to save in or exclude from restore points, unless the settings of the instance or a label override
+   * it.
+   */
   readonly data?: Readonly<Record<string, DataWord>>;
-  /** Checks a new app container, unless a label of the image sets another command. */
+  /** Command that checks a new app container, unless a label of the image sets another command. */
   readonly ready?: readonly string[];
-  /** Checks an instance before an update, unless a label of the image sets another command. */
+  /** Command that checks an instance before an update, unless a label of the image sets another command. */
   readonly preflight?: readonly string[];
 }
 
-/** Whether restore points contain the data of a service. */
+/** Values that include the data of a service in restore points or exclude it. */
 export const dataWords = ['save', 'none'] as const;
 export type DataWord = (typeof dataWords)[number];
 export const isDataWord = (value: unknown): value is DataWord => dataWords.some((word) => word === value);
 
-/** A product as its maker specifies it. Missing values are derived from the name. */
+/** Product as specified by its publisher. Missing values are derived from the name. */
 export type ProductOptions = Pick<Product, 'name'> &
   Partial<Omit<Product, 'services'>> & {
     readonly services?: readonly string[];
@@ -86,7 +89,7 @@ const productSchema = z.strictObject(
 );
 
 /**
- * A product with all its values.
+ * Creates a product with all its values.
  * @throws TypeError that lists all mistakes
  */
 export function productOf(given: ProductOptions): Product {
@@ -110,7 +113,7 @@ export function productOf(given: ProductOptions): Product {
   };
 }
 
-/** What is wrong with a product: the first mistake of each key. */
+/** Lists the mistakes in a product: the first mistake of each key. */
 export function productMistakes(given: unknown): string[] {
   const mistakes = new Map<PropertyKey, string>();
   for (const issue of productSchema.safeParse(given).error?.issues ?? []) {
@@ -127,7 +130,10 @@ export function productMistakes(given: unknown): string[] {
   return [...mistakes.values()];
 }
 
-/** The address is part of every build, so credentials in it would be public. Messages do not repeat them. */
+/**
+ * Checks whether an address contains credentials. The address is part of every build, so its credentials would be
+ * public. Messages do not repeat them.
+ */
 function hasLogin(value: unknown): boolean {
   const url = typeof value === 'string' ? URL.parse(value) : null;
   return Boolean(url?.username || url?.password);
@@ -136,30 +142,30 @@ function hasLogin(value: unknown): boolean {
 const not = (value: unknown): string =>
   value === undefined || hasLogin(value) ? '' : `, not ${JSON.stringify(value)}`;
 
-/** The prefix of its environment variables: `LARDER` for `LARDER_URL`. */
+/** Returns the prefix of a product's environment variables: `LARDER` for `LARDER_URL`. */
 export const inCapitals = (name: string): string => name.toUpperCase().replaceAll('-', '_');
 
-/** The compose label that sets the role of a service: `worker`. */
+/** Returns the compose label that sets the role of a service: `worker`. */
 export const roleLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.role`;
 
-/** The compose label that saves or excludes the data of a service: `save`. */
+/** Returns the compose label that saves or excludes the data of a service: `save`. */
 export const dataLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.data`;
 
-/** The image label with the directory of the release's compose files. */
+/** Returns the image label with the directory of the release's compose files. */
 export const filesLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-files`;
 
-/** The label of the app image with the oldest release that can be updated to it, `v1.5.0`. */
+/** Returns the label of the app image with the oldest release that can be updated to it, such as `v1.5.0`. */
 export const requiresLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-requires`;
 
-/** A program and its arguments in JSON; undefined for any other text. */
+/** Parses a program and its arguments from JSON; undefined for any other text. */
 export const commandOf = (text: string): readonly string[] | undefined =>
   jsonText(commandSchema).safeParse(text).data;
 
-/** The label of the app image with a command of the release, or the settings that are new in it, as JSON. */
+/** Returns the label of the app image for a command of the release, or for the settings that are new in it, as JSON. */
 export const jsonLabelOf = ({ labelPrefix }: Product, kind: 'ready' | 'preflight' | 'settings'): string =>
   `${labelPrefix}.${kind}`;
 
-/** The default product. */
+/** Default product. */
 export const svc: Product = productOf({
   name: 'svc',
   feed: 'https://api.github.com/repos/acme/svc/releases',

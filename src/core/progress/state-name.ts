@@ -1,5 +1,5 @@
-/** The directory in the compose directory that contains all files of the updater. Advice mentions it, too. */
+/** Name of the directory in the compose directory that contains all files of the updater, also used in advice. */
 export const stateName = '.svc-updater';
 
-/** The file in the compose directory with the settings of the instance. */
+/** Name of the file in the compose directory with the settings of the instance. */
 export const settingsName = `${stateName}.yaml`;

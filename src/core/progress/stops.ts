@@ -1,4 +1,4 @@
-/** A signal cancelled the run before it changed anything, or after all changes were undone. */
+/** Error for a run that a signal cancelled before it changed anything, or after all changes were undone. */
 export class Cancelled extends Error {
   override readonly name = 'Cancelled';
 
@@ -7,7 +7,7 @@ export class Cancelled extends Error {
   }
 }
 
-/** The engine is shutting down, which ends this run. The journal records the unfinished update. */
+/** Error for a run that ends because the engine is shutting down. The journal records the unfinished update. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 

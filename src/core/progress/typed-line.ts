@@ -6,7 +6,10 @@ interface Terminal {
   signal: AbortSignal;
 }
 
-/** The answer to a question; empty at the end of the input and after the signal. A secret is not shown. */
+/**
+ * Prompts for a line of text. Returns an empty text at the end of the input and after the signal. A secret is not
+ * shown.
+ */
 export async function typedLine(
   question: string,
   { stdin: input, stderr, signal }: Terminal,
@@ -16,7 +19,7 @@ export async function typedLine(
   const output = new Writable({ write: (_, __, done) => done() });
   const hidden = { output, terminal: true, historySize: 0 };
   const lines = createInterface({ input, signal, ...(isSecret && hidden) });
-  // The terminal does not send the signal while the input is not shown.
+  // The terminal does not send the signal while the input is hidden.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   stderr.write(question);
   const answer = await new Promise<string>((resolve) => {

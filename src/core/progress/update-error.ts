@@ -5,23 +5,23 @@ import { settingsName, stateName } from './state-name.ts';
 
 type FailureOutcome = Extract<Outcome, 'usage' | 'refused' | 'failed' | 'broken'>;
 
-/** What a code means. `svc-updater explain` prints all of it. */
+/** Explanation of an error code. `svc-updater explain` prints all fields. */
 interface Explanation {
   outcome: FailureOutcome;
-  /** One or two sentences. */
+  /** Meaning of the code in one or two sentences. */
   meaning: string;
-  /** Why the updater stops here, if the meaning does not make it obvious. */
+  /** Reason why the updater stops, if the meaning does not make it obvious. */
   why?: string;
   /**
-   * What the operator can do, with the fields of `adviceText`. An error with more details, such as a path, has its own advice
-   * instead.
+   * Advice for the operator, with the fields of `adviceText`. An error with more details, such as a path, has its own
+   * advice instead.
    */
   advice: string;
 }
 
 type Rows = Readonly<Record<string, Omit<Explanation, 'outcome'>>>;
 
-/** Mistakes in the call. */
+/** Codes for mistakes in the command line or the environment. */
 const usageErrors = {
   usage: {
     meaning: 'The command line or the environment contains errors. The updater lists all of them.',
@@ -29,7 +29,7 @@ const usageErrors = {
   },
 } satisfies Rows;
 
-/** Nothing was changed. */
+/** Codes of refused runs, in which nothing was changed. */
 const refusals = {
   'no-socket': {
     meaning: 'No engine responds on the socket. The socket is not mounted, or the engine is not running.',
@@ -304,7 +304,7 @@ const refusals = {
   },
 } satisfies Rows;
 
-/** The old version is running. */
+/** Codes of failed runs, after which the old version is running. */
 const failures = {
   'engine-unavailable': {
     meaning: 'The engine stopped responding or rejected a request.',
@@ -381,7 +381,7 @@ const failures = {
   },
 } satisfies Rows;
 
-/** A person must act. */
+/** Codes of failures after which a person must act. */
 const outages = {
   'files-not-restored': {
     meaning: 'The update failed, and the old files could not be restored.',
@@ -418,7 +418,7 @@ const outages = {
   },
 } satisfies Rows;
 
-/** The rows with their outcome. */
+/** Adds the outcome to each row. */
 const withOutcome = <K extends string>(
   outcome: FailureOutcome,
   rows: Record<K, Omit<Explanation, 'outcome'>>,
@@ -427,7 +427,7 @@ const withOutcome = <K extends string>(
     Object.entries(rows).map(([code, row]) => [code, { outcome, ...(row as Omit<Explanation, 'outcome'>) }]),
   ) as Record<K, Explanation>;
 
-/** The one table of codes: how a run ends, what that means, and what to do. */
+/** All error codes with their outcome, meaning and advice. */
 const table = {
   ...withOutcome('usage', usageErrors),
   ...withOutcome('refused', refusals),
@@ -438,31 +438,31 @@ const table = {
 export type ErrorCode = keyof typeof table;
 export const errorCodes = Object.keys(table) as readonly ErrorCode[];
 
-/** The advice of a code, with the fields of `adviceText`. */
+/** Returns the advice of a code with the unfilled fields of `adviceText`. */
 export const generalAdvice = (code: ErrorCode): string => table[code].advice;
 
-/** The row of a code in the words of a product. */
+/** Returns the explanation of a code for a product. */
 export function explanationOf(code: ErrorCode, product: Product): Explanation {
   const row = table[code];
   return { ...row, advice: adviceText(row.advice, { product }) };
 }
 
-/** The only error class: a run that stopped for a reason that a person can act on. */
+/** Error that stops a run for a reason that a person can act on. It is the only class for such errors. */
 export class UpdateError extends Error {
   override readonly name = 'UpdateError';
   readonly code: ErrorCode;
   readonly outcome: FailureOutcome;
-  /** What to do next, one or two sentences with the fields of `adviceText`. */
+  /** Advice in one or two sentences with the fields of `adviceText`. */
   readonly advice: string;
-  /** Lines of compose, the engine or a container that explain the error. The log has them before the outcome. */
+  /** Output of compose, the engine or a container that explains the error. The log shows it before the outcome. */
   readonly detail: readonly string[];
-  /** The release that must be installed first, `v1.5.0`; otherwise null. */
+  /** Release that must be installed first, such as `v1.5.0`; otherwise null. */
   readonly requiredRelease: string | null;
-  /** The state of the instance, if the code does not determine it; otherwise null. */
+  /** State of the instance, if the code does not determine it; otherwise null. */
   readonly state: string | null;
-  /** The log already contains the message, followed by what the updater did about it. */
+  /** True if the log already contains the message, followed by the actions that the updater took. */
   readonly isLogged: boolean;
-  /** Additional fields of the last line, for programs. */
+  /** Additional fields of the last line of the log, for programs. */
   readonly fields: Readonly<Record<string, unknown>>;
 
   constructor(code: ErrorCode, message: string, options: UpdateErrorOptions = {}) {
@@ -477,17 +477,21 @@ export class UpdateError extends Error {
     this.fields = options.fields ?? {};
   }
 
-  /** The same message with another code. */
+  /** Returns an error with the same message but another code. */
   withCode(code: ErrorCode): UpdateError {
     return new UpdateError(code, this.message, { detail: this.detail, cause: this });
   }
 }
 
-/** @param codes only these; all if there are none @throws every other error */
+/**
+ * Returns the error if it is an UpdateError with one of the codes.
+ * @param codes accepted codes; all codes if there are none
+ * @throws every other error
+ */
 export function requireUpdateError(error: unknown, ...codes: readonly ErrorCode[]): UpdateError {
   if (error instanceof UpdateError && (codes.length === 0 || codes.includes(error.code))) return error;
   throw error;
 }
 
-/** `outcome`: if it differs from that of the code. */
+/** Options of an error; `outcome` is only set if it differs from the outcome of the code. */
 type UpdateErrorOptions = Partial<Omit<UpdateError, 'code' | keyof Error>> & Pick<Error, 'cause'>;

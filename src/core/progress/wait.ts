@@ -13,16 +13,20 @@ export function pause(ms: number, signal?: AbortSignal, ref = true): Promise<voi
 }
 
 interface Wait<T> {
-  /** Milliseconds between two observations, or how to pause. */
+  /** Milliseconds between two observations, or a function that pauses. */
   pause: number | ((observed: T) => Promise<void>);
   deadlineMs?: number;
-  /** Ends the wait: in a run, the signal of the engine that the run uses in its state (docs/contract.md 5.13, 5.14). */
+  /**
+   * Signal that ends the wait. A run passes the signal of the engine that it uses in its state (docs/contract.md 5.13,
+   * 5.14).
+   */
   signal?: AbortSignal;
 }
 
 /**
- * Observes repeatedly, until the evaluation has a result.
- * @param evaluate returns undefined to continue; it decides what happens after the deadline @throws the signal's reason
+ * Observes repeatedly until the evaluation has a result.
+ * @param evaluate returns undefined to continue; it decides what happens after the deadline
+ * @throws the signal's reason
  */
 export async function waitUntil<T, R>(
   observe: () => Promise<T>,

@@ -1,46 +1,48 @@
 import { compareVersions } from './order.ts';
 import { parseTag } from './tag.ts';
 
-/** What an instance is offered: releases cut by hand, or every build (docs/contract.md 8.5). */
+/** Update channels: `stable` has manually cut releases, `canary` has every build (docs/contract.md 8.5). */
 export const channels = ['stable', 'canary'] as const;
 export type Channel = (typeof channels)[number];
 
-/** A published release, as listed in a feed. */
+/** Published release, as listed in a feed. */
 export interface Release {
-  /** Its tag: `v1.5.0` or `v1.6.0-canary.3`. */
+  /** Tag of the release: `v1.5.0` or `v1.6.0-canary.3`. */
   version: string;
-  /** The page to read about it, `https://…`. */
+  /** Web page of the release, `https://…`. */
   url: string | null;
-  /** Markdown, as its publisher wrote it. */
+  /** Release notes in Markdown, as written by the publisher. */
   notes: string | null;
-  /** ISO 8601. */
+  /** Time of publication in ISO 8601. */
   publishedAt: string | null;
-  /** The oldest version that it can be updated from, `v1.5.0`, where the feed says so. */
+  /** Oldest version that can be updated to this release, such as `v1.5.0`, if the feed specifies it. */
   requires?: string;
-  /** The files attached to it, where the feed was asked for them. */
+  /** Files attached to the release, if they were requested from the feed. */
   assets?: readonly Asset[];
 }
 
-/** A file that is published with a release. */
+/** File that is published with a release. */
 export interface Asset {
   name: string;
-  /** As the feed writes it; in a static file it may be relative to that. */
+  /** Address as in the feed; in a static feed file it may be relative to the file. */
   url: string;
 }
 
-/** The channel that a release is published on; null for a tag of another shape, which is offered nowhere. */
+/**
+ * Returns the channel that a release is published on; null for any other tag, which is never available as an update.
+ */
 export function channelOf(version: string): Channel | null {
   const tag = parseTag(version);
   if (tag.kind !== 'release' || tag.prefix !== 'v' || tag.suffix !== '') return null;
   return tag.version.includes('-') ? 'canary' : 'stable';
 }
 
-// Releases are asked for with every status, and the lists change once in ten minutes: so the order is remembered.
+// Every status request needs the sorted releases, but the lists change only every ten minutes, so the result is cached.
 const ordered = new WeakMap<readonly Release[], Partial<Record<Channel, readonly Release[]>>>();
 
 /**
- * The releases of a channel, newest first, by precedence and not by date: an old line may get its fix late. A list must
- * not be changed in place once it was given.
+ * Returns the releases of a channel, newest version first. They are not sorted by date, because an old release line may
+ * get a late fix. The result is cached, so the list must not be modified after the call.
  */
 export function releasesOn(channel: Channel, releases: readonly Release[]): readonly Release[] {
   const known = ordered.get(releases) ?? {};
@@ -56,16 +58,16 @@ export function newestOn(channel: Channel, releases: readonly Release[]): Releas
 }
 
 /**
- * Whether a release is ahead of the version that runs. Where that is unknown none is, as migrations only run forward.
- * `running` is a release tag, with its `v` or without.
+ * Checks whether a release is newer than the running version. If the running version is unknown, the result is false,
+ * because migrations only run forward. `running` is a release tag with or without `v`.
  */
 export function isAhead(version: string, running: string): boolean {
   const tag = parseTag(running);
   return channelOf(version) !== null && tag.kind === 'release' && compareVersions(version, tag.version) > 0;
 }
 
-/** Whether a server may be asked for it: `vX.Y.Z`, `vX.Y.Z-canary.N` or `canary`. */
+/** Checks whether an update to this target can be requested from a server: `vX.Y.Z`, `vX.Y.Z-canary.N` or `canary`. */
 export const isTarget = (text: string): boolean => text === 'canary' || channelOf(text) !== null;
 
-/** What an update to a release has to name: a canary build is reached by the floating tag alone. */
+/** Returns the target for an update to a release. A canary build can only be installed through the floating tag. */
 export const targetFor = (version: string): string => (channelOf(version) === 'canary' ? 'canary' : version);

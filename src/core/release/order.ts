@@ -2,9 +2,9 @@ import compare from 'semver/functions/compare.js';
 import valid from 'semver/functions/valid.js';
 
 /**
- * Semantic version precedence: `1.6.0-canary.2` < `1.6.0-canary.10` < `1.6.0`. Negative where a comes first, positive
- * where b does, 0 where they are the same. Versions of fewer or more than three numbers, and such as `2025.08.4`, go by
- * their numbers; a number that is missing counts as 0.
+ * Compares versions by semantic version precedence: `1.6.0-canary.2` < `1.6.0-canary.10` < `1.6.0`. Negative if a is
+ * lower, positive if b is lower, 0 if they are equal. Versions such as `2025.08.4` and versions without exactly three
+ * numbers are compared by their numbers; a missing number counts as 0.
  */
 export function compareVersions(a: string, b: string): number {
   if (valid(a) !== null && valid(b) !== null) return compare(a, b);
@@ -16,7 +16,10 @@ export function compareVersions(a: string, b: string): number {
   return 0;
 }
 
-/** By the numbers that both have: 0 for `2025.10` and `2025.10.3`. Negative where a comes first, positive where b does. */
+/**
+ * Compares two versions by the numbers that both have: 0 for `2025.10` and `2025.10.3`. Negative if a is lower,
+ * positive if b is lower.
+ */
 export function compareTold(a: string, b: string): number {
   const count = Math.min(countOf(a), countOf(b));
   return countOf(a) === countOf(b)
@@ -24,17 +27,20 @@ export function compareTold(a: string, b: string): number {
     : compareVersions(cutVersion(a, count), cutVersion(b, count));
 }
 
-/** The first numbers of a version as they are written: 2 of `2025.08.4` are `2025.08`. */
+/** Returns the first numbers of a version as written: `2025.08` for the first 2 numbers of `2025.08.4`. */
 export const cutVersion = (version: string, count: number): string =>
   plain(version).split('.').slice(0, count).join('.');
 
-/** How many numbers a version has. */
+/** Counts the numbers in a version: 3 in `1.2.3`. */
 export const countOf = (version: string): number => plain(version).split('.').length;
 
-/** From here on a first number is a year: it says when a release was made, and nothing about what has changed in it. */
+/**
+ * Lowest first number that counts as a year. A year is the date of a release and does not indicate the extent of its
+ * changes.
+ */
 const firstYear = 1900;
 
-/** Whether the first numbers differ and are no years: people are then told to dump the database first. */
+/** Checks whether the first numbers differ and are not years. If so, users are advised to dump the database first. */
 export function isMajorChange(from: string, to: string): boolean {
   const [a = 0, b = 0] = [from, to].map((version) => numbersOf(version)[0]);
   return a !== b && !(a >= firstYear && b >= firstYear);

@@ -1,13 +1,13 @@
 import { type NumberedTag, parseTag, preRelease, type Tag } from './tag.ts';
 
-/** The version information in an image tag of any product. */
+/** Version information in an image tag of any product. */
 export type PinTag =
   /** `other` is a custom word: `edge`, `main`. */
   | Tag
   | NumberedTag
-  /** A word for the latest release: `stable`, `release-cuda`. */
+  /** Floating tag for the latest release: `stable`, `release-cuda`. */
   | { kind: 'word'; text: string; suffix: string }
-  /** A tag that does not float, but whose order cannot be determined. */
+  /** Fixed tag that cannot be compared with other tags. */
   | { kind: 'unversioned'; text: string };
 
 const number = '\\d{1,15}';
@@ -15,13 +15,16 @@ const numbered = new RegExp(`^(v?)(${number}(?:\\.${number}){0,4})((?:-[A-Za-z][
 const led = /^((?:[A-Za-z][A-Za-z0-9]*-)+)(v?\d.*)$/;
 const ownWord = /^(?:release|version|stable|lts)-$/;
 const word = /^(?:latest|release|stable|lts|current|mainline|production)((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$/;
-// The number of a build of one version: the tag of the next version has another.
+// Build number of a version; the tag of the next version has a different build number.
 const build = /-ls\d+$/;
 const date = /(?<!\d)(?:19|20)\d\d[-_.]?(?:0[1-9]|1[0-2])[-_.]?(?:0[1-9]|[12]\d|3[01])(?!\d)/;
 const commit = /^(?:(?:sha|git)-)?(?=[a-f]*\d)[0-9a-f]{7,40}$/;
-// The letters of a commit beside a version are no pre-release and no variant: those of the next tag are others.
+// A commit ID after a version is neither a pre-release nor a variant, because the next tag has a different commit ID.
 const committed = /-(?=[a-f]*\d)[a-f0-9]{7,40}(?=-|$)/;
-/** A longer number is a date or a build, and one that begins with a zero the end of an id. */
+/**
+ * Matches a single number that is a version. A longer number is a date or a build, and a number with a leading zero is
+ * the end of an ID.
+ */
 const alone = /^(?:0|[1-9]\d{0,3})$/;
 
 export function parsePinTag(text: string): PinTag {
@@ -34,14 +37,14 @@ export function parsePinTag(text: string): PinTag {
   );
 }
 
-/** The variant of a tag. */
+/** Returns the variant of a tag, such as `-alpine`; empty if there is none. */
 export const suffixOf = (tag: PinTag): string => ('suffix' in tag ? tag.suffix : '');
 
 export const isNumbered = (tag: PinTag): tag is NumberedTag => tag.kind === 'release' || tag.kind === 'part';
 
 /**
- * The version that an image's label states; null where it states none. A label of one or two numbers is left out: as a
- * rule it is the version of the system that the image is built on.
+ * Returns the version in an image's version label; null if there is none. A label with one or two numbers is ignored,
+ * because it is usually the version of the base system.
  */
 export function versionOfLabel(label: string | undefined): string | null {
   const tag = parsePinTag(label ?? '');
@@ -58,8 +61,8 @@ function parseNumbered(text: string): NumberedTag | null {
 }
 
 /**
- * A whole version behind a word (`postgresql-v2.15.1`, `version-6.1.21`). Two numbers may be those of the system which the
- * image is made on (`alpine-3.20`), but where the word says what they are (`release-10.11`).
+ * Parses a complete version after a word (`postgresql-v2.15.1`, `version-6.1.21`). Two numbers may be the version of
+ * the base system (`alpine-3.20`), so they are only accepted after a word such as `release` (`release-10.11`).
  */
 function parseLed(text: string): NumberedTag | null {
   const [, lead = '', rest = ''] = led.exec(text) ?? [];
@@ -69,10 +72,10 @@ function parseLed(text: string): NumberedTag | null {
   return tag?.kind === 'release' || isOwn ? { ...tag, text, lead } : null;
 }
 
-/** Everything before the version: `postgresql-v`. */
+/** Returns the part of the tag before the version: `postgresql-v`. */
 export const beforeVersion = ({ lead = '', prefix }: NumberedTag): string => `${lead}${prefix}`;
 
-/** Offsets of the version in the tag; of the whole tag where it has none. */
+/** Returns the offsets of the version in the tag, or of the whole tag if there is no version. */
 export function versionRange(tag: PinTag): [start: number, end: number] {
   if (!isNumbered(tag)) return [0, tag.text.length];
   const start = beforeVersion(tag).length;
@@ -83,12 +86,12 @@ const stated =
   /^(?:(?:[A-Za-z][A-Za-z0-9]*-)+(?=v?\d+\.\d+\.\d))?v?(\d+(?:\.\d+)*(?:-(?:canary|alpha|beta|rc)[.\d]*)?)/;
 
 /**
- * What a tag states without its variant, to hold two images against each other, whether or not their order can be told:
- * `1.144.1` of `v1.144.1-cuda`, `2.1.0` of `2.1.0-ls47`, `release` of `release-cuda`.
+ * Returns the version or word in a tag without its variant, to check whether two images are equal even if their order
+ * is unknown: `1.144.1` for `v1.144.1-cuda`, `2.1.0` for `2.1.0-ls47`, `release` for `release-cuda`.
  */
 export const statedVersion = (text: string): string => stated.exec(text)?.[1] ?? text.replace(/-.*$/, '');
 
-/** Without the commit that it was made of. */
+/** Removes the commit ID from a tag. */
 export const withoutCommit = (text: string): string => text.replace(committed, '');
 
 const isBuild = (suffix: string): boolean =>

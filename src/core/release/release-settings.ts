@@ -1,12 +1,12 @@
 import * as z from 'zod/mini';
 
-/** The file in the container of an updater in which the server gives it values; the updater removes it. */
+/** Path of the file in the updater container that contains settings from the server. The updater removes the file. */
 export const givenSettingsPath = '/run/svc-updater-settings.env';
 
-/** How the updater makes the value of a setting. */
+/** Formats in which the updater can generate the value of a setting. */
 export const generators = ['hex32', 'base64-32', 'uuid'] as const;
 
-/** Variables that change how programs run are no settings of a product. */
+/** Variables that change how programs run cannot be settings of a product. */
 const reserved =
   /^(?:COMPOSE|DOCKER|LD|NODE|SVC_UPDATER)_|_proxy$|^(?:PATH|HOME|PWD|SHELL|IFS|ENV|BASH_ENV|__proto__)$/i;
 
@@ -19,7 +19,7 @@ const oneLine = (most: number) =>
     );
 
 const settingSchema = z.strictObject({
-  /** A variable of the compose project. */
+  /** Variable of the compose project. */
   name: z.string().check(
     z.regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'must be the name of a variable'),
     z.refine((name) => !reserved.test(name), 'is reserved'),
@@ -28,11 +28,11 @@ const settingSchema = z.strictObject({
   required: z._default(z.boolean(), false),
   default: z.optional(oneLine(4096)),
   generate: z.optional(z.enum(generators)),
-  /** Never shown. */
+  /** True if the value must never be shown. */
   secret: z._default(z.boolean(), false),
 });
 
-/** The settings that are new in a release, in `release.json` and in the label `svc.settings`. */
+/** Settings that are new in a release, in `release.json` and in the label `svc.settings`. */
 export const releaseSettingsSchema = z.array(settingSchema).check(
   z.maxLength(50),
   z.refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'must not list a name twice'),
@@ -40,6 +40,6 @@ export const releaseSettingsSchema = z.array(settingSchema).check(
 
 export type ReleaseSetting = z.infer<typeof settingSchema>;
 
-/** What is wrong with a value, which becomes one line of an env file; null if nothing is. */
+/** Describes the mistake in a value, which must fit on one line of an env file; null if the value is valid. */
 export const mistakeInValue = (value: string): string | null =>
   value === '' ? 'must not be empty' : (oneLine(4096).safeParse(value).error?.issues[0]?.message ?? null);

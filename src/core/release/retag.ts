@@ -3,21 +3,21 @@ import { beforeVersion, isNumbered, type PinTag, suffixOf } from './pin-tag.ts';
 import type { NumberedTag } from './tag.ts';
 import type { PlannedTarget, ReleaseTarget } from './target.ts';
 
-/** What becomes of a tag when its product goes to a target. */
+/** Result of updating a tag to a target. */
 export type NextTag =
   | { kind: 'moved'; tag: string }
-  /** It floats, or covers the target as it is. */
+  /** The tag is floating or already covers the target. */
   | { kind: 'stays' }
-  /** The pin's part of a version, `2025.10`, is newer than the target. */
+  /** The pin has a partial version, such as `2025.10`, that is newer than the target. */
   | { kind: 'older' }
-  /** The target names another variant than the pin's. */
+  /** The target has a different variant from the pin. */
   | { kind: 'variant' }
-  /** The target has fewer numbers than the pin needs. */
+  /** The target version has fewer numbers than the pin. */
   | { kind: 'short' }
-  /** The pin has no version that could be moved. */
+  /** The pin has no version that could be updated. */
   | { kind: 'unversioned' };
 
-/** Written the way the old one is (docs/contract.md 3.2); a tag of another shape stays as it is. */
+/** Returns the new tag in the format of the old tag (docs/contract.md 3.2). Tags in other formats are not changed. */
 export function retag(tag: PinTag, target: PlannedTarget): NextTag {
   if (target.kind === 'canary') {
     const moves = tag.kind === 'release' || tag.kind === 'latest' || tag.kind === 'canary';
@@ -38,14 +38,14 @@ export function retag(tag: PinTag, target: PlannedTarget): NextTag {
   return compareTold(part, tag.version) === 0 ? { kind: 'stays' } : { kind: 'moved', tag: styled(tag, part) };
 }
 
-/** A version as a pin writes it. */
+/** Formats a version like the tag of a pin, with its prefix and variant. */
 export const styled = (tag: NumberedTag, version: string): string =>
   `${beforeVersion(tag)}${version}${tag.suffix}`;
 
 /**
- * The tags that a target may be published by as it was given, in the variant of a pin: with a `v` and without. `apache`
- * is a variant by itself, or somebody's own word: then they have none. Behind `release-` float parts of what is
- * published without that word.
+ * Returns the tags under which the target may be published, in the variant of a pin, with and without `v`. A pin such
+ * as `apache` may be a variant itself, or a custom word without variants. A tag such as `release-10.11` may float over
+ * releases that are published without that word.
  */
 export function wholeForms(tag: PinTag, { version, suffix = '' }: ReleaseTarget): string[] {
   const own = suffixOf(tag) || suffix;
@@ -59,8 +59,8 @@ export function wholeForms(tag: PinTag, { version, suffix = '' }: ReleaseTarget)
 }
 
 /**
- * Variants that a later release may have in place of one with a number: `-alpine3.21` and `-alpine` after `-alpine3.20`, `-p1`
- * and none after `-p2`. The engine cannot list the tags of a registry.
+ * Returns variants that a newer release may have instead of a variant with a number: `-alpine3.21` and `-alpine` for
+ * `-alpine3.20`, `-p1` and none for `-p2`. They are guessed, because the engine cannot list the tags of a registry.
  */
 function otherVariants(suffix: string): string[] {
   const [, before = '', number = '', after = ''] = /^(.*?)(\d{1,4})(\D*)$/.exec(suffix) ?? [];
@@ -70,7 +70,10 @@ function otherVariants(suffix: string): string[] {
   return [...numbered, `${before.replace(/[\d.]+$/, '')}${after}`, ''].filter((each) => each !== suffix);
 }
 
-/** All tags that a target may be published by: whole first, then its parts, then other variants. */
+/**
+ * Returns all tags under which a target may be published: complete versions, then partial versions, then other
+ * variants.
+ */
 export function formsOf(tag: PinTag, target: ReleaseTarget): string[] {
   const { version } = target;
   const variants = isNumbered(tag)

@@ -1,20 +1,20 @@
 import valid from 'semver/functions/valid.js';
 
-/** A tag with a version in it, as its product writes it. */
+/** Tag that contains a version. */
 export interface NumberedTag {
-  /** `part`: of one or two numbers, which as a rule leads to the newest release that begins so. */
+  /** `part` is a partial version with one or two numbers. It usually points to the newest matching release. */
   kind: 'release' | 'part';
   text: string;
-  /** `1.2.3`, `2025.08.4`, `1.6.0-canary.4`; `2` or `2025.10` of a part. */
+  /** Version, such as `1.2.3`, `2025.08.4` or `1.6.0-canary.4`; in a partial version `2` or `2025.10`. */
   version: string;
-  /** A word before the version, with what parts them, such as `postgresql-`; none in most tags. */
+  /** Word before the version with its separator, such as `postgresql-`; undefined in most tags. */
   lead?: string;
   prefix: 'v' | '';
-  /** A variant such as `-alpine`, or empty. */
+  /** Variant such as `-alpine`, or empty. */
   suffix: string;
 }
 
-/** The version information in the tag of an image. */
+/** Version information in an image tag. */
 export type Tag =
   | (NumberedTag & { kind: 'release' })
   | { kind: 'latest' | 'canary'; text: string }
@@ -24,7 +24,8 @@ const number = '(?:0|[1-9]\\d*)';
 const stable = `${number}\\.${number}\\.${number}`;
 const release = new RegExp(`^(v?)(${stable}(?:-canary\\.${number})?)((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$`);
 
-// Somebody's own pre-release is no variant of a release: moved "in its own style" it would name a tag nobody publishes.
+// A custom pre-release is not a variant of a release: combined with a new version, it would form a tag that no one
+// publishes.
 export const preRelease =
   /-(?:canary|alpha|beta|rc|pre|preview|dev|nightly|snapshot|next|edge|a|b)(?:[.\d_-]|$)/i;
 
@@ -35,5 +36,5 @@ export function parseTag(text: string): Tag {
   return { kind: 'release', text, version, prefix: prefix === 'v' ? 'v' : '', suffix };
 }
 
-/** The forms are matched above; semver rejects numbers that cannot be compared exactly. */
+/** Checks a version that matches the pattern above. semver rejects numbers that cannot be compared exactly. */
 const isVersion = (text: string): boolean => text !== '' && valid(text) === text;

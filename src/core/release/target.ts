@@ -1,26 +1,26 @@
 import { parsePinTag, withoutCommit } from './pin-tag.ts';
 import { preRelease } from './tag.ts';
 
-/** What an operator asks to move to, as the product writes it. */
+/** Target of an update as requested by the operator, in the format of the product's tags. */
 export type Target =
   | {
       kind: 'release';
-      /** `1.2.3`, `2025.8`: as many numbers as were given. */
+      /** Version with as many numbers as were entered: `1.2.3`, `2025.8`. */
       version: string;
-      /** As it was written: `v1.2.3`, `32.0.1-apache`. */
+      /** Target as entered: `v1.2.3`, `32.0.1-apache`. */
       tag: string;
-      /** `-apache`; where there is none, each pin keeps its own. */
+      /** Variant such as `-apache`. If undefined, each pin keeps its own variant. */
       suffix?: string;
-      /** `postgresql-`, likewise. */
+      /** Word before the version, such as `postgresql-`. If undefined, each pin keeps its own word. */
       lead?: string;
     }
   | { kind: 'canary'; tag: 'canary' }
-  /** A tag that floats, by its name: what is pinned to it is pulled again. */
+  /** Floating tag. Images that are pinned to the tag are pulled again. */
   | { kind: 'word'; tag: string }
-  /** A tag that has no version which could be held against another: `RELEASE.2025-10-15T17-29-55Z`, `2025-10-15`. */
+  /** Tag without a comparable version: `RELEASE.2025-10-15T17-29-55Z`, `2025-10-15`. */
   | { kind: 'unversioned'; tag: string };
 
-/** A target that tags can be moved to: a plan has made one of words, and refused what has no version. */
+/** Target that tags can be updated to. Planning replaces a floating tag and rejects a tag without a version. */
 export type PlannedTarget = Extract<Target, { kind: 'release' | 'canary' }>;
 
 export type ReleaseTarget = Extract<Target, { kind: 'release' }>;
@@ -29,11 +29,11 @@ const tagForm = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/;
 const wordForm = /^[A-Za-z][A-Za-z0-9_.-]*$/;
 const tooManyNumbers = /^v?\d+(?:\.\d+){5,}/;
 
-/** Of which forms a target is, for people. */
+/** Description of valid targets, shown to users. */
 export const targetForms =
   'a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable';
 
-/** Null for a text that is no tag of a release, and for builds that come before a release. */
+/** Parses a target. Returns null for a text that is not a valid target, and for pre-releases. */
 export function parseTarget(text: string): Target | null {
   const tag = parsePinTag(text);
   switch (tag.kind) {
