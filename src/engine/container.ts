@@ -4,44 +4,46 @@ import { textOf } from './json.ts';
 import { composeLabels } from './labels.ts';
 import { readPlatform } from './platform.ts';
 
-/** A mount with its storage, as inspection reports it. */
+/** A mount with its storage, as reported by an inspection. */
 export interface StorageMount extends Mount {
-  /** On the host; of a volume, its root. Empty if it has none there. */
+  /** Path on the host; for a volume, the path of its root. Empty if the storage has no path on the host. */
   path: string;
-  /** The folder of a volume that is mounted; empty for all of it. */
+  /** Directory of the volume that is mounted; empty if the whole volume is mounted. */
   subpath: string;
-  /** Of a volume. */
+  /** Driver of a volume. */
   driver: string;
 }
 
 export interface Container extends ReturnType<typeof readContainer> {}
 
-/** What a list tells of a container. */
+/** A container as reported in a list of containers. */
 export interface ListedContainer extends ReturnType<typeof readListed> {}
 
 export interface Image extends ReturnType<typeof readImage> {
-  /** Podman has several digests of one image, and does not tell which one its tag leads to. */
+  /**
+   * Whether it is unknown which of the image's digests its tag points to: Podman reports several digests of one image.
+   */
   isUnclear?: boolean;
 }
 
 const neverStarted = '0001-01-01T00:00:00Z';
 
-/** How the engine records that a container has run: its start time is not zero. */
+/** Checks whether a container has ever been started: the engine reports a zero start time otherwise. */
 export const hasStarted = (container: Container): boolean =>
   container.startedAt !== neverStarted && container.startedAt !== '';
 
-/** Paused and restarting containers are meant to run, too. */
+/** Checks whether a container is up. Paused and restarting containers count, because they are meant to run. */
 export const isUp = (container: Pick<Container, 'status'>): boolean =>
   ['running', 'restarting', 'paused'].includes(container.status);
 
-/** Exited with code 0 on its own. */
+/** Checks whether a container exited with code 0. */
 export const hasEndedWell = ({ status, exitCode }: Container): boolean =>
   status === 'exited' && exitCode === 0;
 
 export const serviceOf = (container: Pick<Container, 'labels'>): string =>
   container.labels[composeLabels.service] ?? '';
 
-/** Among the containers of its service; compose keeps it when it replaces one. */
+/** Returns the container's number within its service; compose keeps the number when it replaces a container. */
 export const numberOf = (container: Pick<Container, 'labels'>): number =>
   Number(container.labels[composeLabels.number] ?? 0);
 
@@ -51,11 +53,11 @@ export const byNumber = (a: Container, b: Container): number => numberOf(a) - nu
 type Raw = any;
 type Labels = Readonly<Record<string, string>>;
 
-/** Without empty ones. */
+/** Converts a list to strings, without empty entries. */
 const texts = (list: readonly unknown[] | null | undefined): string[] =>
   (list ?? []).filter(Boolean).map(String);
 
-/** Variables with a value; a key alone takes one of the image away. */
+/** Parses `KEY=value` entries. An entry without `=` is skipped: it unsets a variable of the image. */
 export const environment = (list: readonly string[] | null | undefined): Map<string, string> =>
   new Map(
     (list ?? []).flatMap((entry) => {
@@ -66,16 +68,19 @@ export const environment = (list: readonly string[] | null | undefined): Map<str
 
 const anonymous = /^[0-9a-f]{64}$/;
 
-/** The engine's own, where a container says nothing. */
+/** Seconds; the engine's default for containers without a `StopTimeout`. */
 const defaultStopTimeout = 10;
 
-/** Seconds between the polite and the hard end of a stop; Infinity where it is never ended hard (a negative number). */
+/**
+ * Returns the seconds between the stop signal and SIGKILL; Infinity for a negative `StopTimeout`, which disables
+ * SIGKILL.
+ */
 const stopTimeoutOf = (config: Raw): number => {
   const given = Number(config.StopTimeout ?? defaultStopTimeout);
   return given < 0 ? Number.POSITIVE_INFINITY : given;
 };
 
-/** What a `HostConfig` asks for, in both of its lists, without anonymous volumes. */
+/** Returns the mounts in `Binds` and `Mounts` of a `HostConfig`, without anonymous volumes. */
 export function requestedMounts(host: Raw): Mount[] {
   const binds = ((host.Binds ?? []) as string[]).map((bind) => {
     const [source = '', destination = '', mode = ''] = bind.split(':');
@@ -95,7 +100,7 @@ export function requestedMounts(host: Raw): Mount[] {
   return [...binds, ...mounts].filter((mount) => mount.source !== '' && !anonymous.test(mount.source));
 }
 
-/** Podman has more words for it. */
+/** Maps Podman's additional statuses to Docker's. */
 const statuses: Readonly<Record<string, string>> = {
   ...{ stopped: 'exited', stopping: 'running', configured: 'created', initialized: 'created' },
 };
@@ -114,55 +119,64 @@ export function readContainer(raw: Raw) {
     /** 64 hex digits. */
     id: String(raw.Id),
     name: String(raw.Name ?? '').replace(/^\//, ''),
-    /** The local image's id, `sha256:…`: with the containerd store the digest of an index, with the others of a configuration. */
+    /**
+     * Id of the local image, `sha256:…`: the digest of an index with the containerd store, the digest of a
+     * configuration with other stores.
+     */
     imageId: String(raw.Image ?? ''),
-    /** The digest of its platform's manifest, which no attestation changes; null if the engine does not report it. */
+    /**
+     * Digest of the manifest for the container's platform, which attestations do not change; null if the engine does
+     * not report it.
+     */
     imageManifest: manifestOf(raw),
     /** `linux/arm64`; null if the engine does not report it. */
     platform: platformOf(raw.ImageManifestDescriptor?.platform),
-    /** The reference it was created from. */
+    /** Image reference from which the container was created. */
     imageReference: String(config.Image ?? ''),
     labels: (config.Labels ?? {}) as Labels,
     env: environment(config.Env),
     status: statusOf(state.Status),
-    /** ISO 8601, as all its times. */
+    /** ISO 8601, like all times of a container. */
     createdAt: String(raw.Created ?? ''),
     startedAt: String(state.StartedAt ?? ''),
     finishedAt: String(state.FinishedAt ?? ''),
-    /** The arguments behind the entrypoint. */
+    /** Command arguments after the entrypoint. */
     args: (config.Cmd ?? []) as readonly string[],
     exitCode: Number(state.ExitCode ?? 0),
     error: String(state.Error ?? ''),
     restartCount: Number(raw.RestartCount ?? 0),
     restartPolicy: String(host.RestartPolicy?.Name || 'no'),
     stopTimeout: stopTimeoutOf(config),
-    /** `healthy`, `unhealthy`, `starting`, or null without a health check. */
+    /** `healthy`, `unhealthy` or `starting`; null without a health check. */
     health: state.Health?.Status && state.Health.Status !== 'none' ? String(state.Health.Status) : null,
     lastHealthOutput: String(log.at(-1)?.Output ?? ''),
     healthCheck: readHealthCheck(config.Healthcheck ?? {}, log),
-    /** What is mounted now. */
+    /** Current mounts. */
     mounts: ((raw.Mounts ?? []) as Raw[]).map(readMount),
-    /** The same with their storage, and memory (tmpfs) as well. */
+    /** Current mounts with their storage, including tmpfs. */
     storage: storageOf(raw.Mounts ?? [], host),
     requestedMounts: requestedMounts(host),
     published: publishedPorts(network.Ports ?? {}),
     networks: Object.keys(network.Networks ?? {}),
     addresses: addressesOf(config, endpoints),
-    /** The addresses among them that the engine has assigned while it runs. */
+    /** IP addresses that the engine has assigned to the running container. */
     ips: texts(endpoints.flatMap(({ IPAddress, GlobalIPv6Address }) => [IPAddress, GlobalIPv6Address])),
-    /** Its own names for other containers, `svc-db-1:database`. */
+    /** Links to other containers, `svc-db-1:database`. */
     links: texts([...(host.Links ?? []), ...endpoints.flatMap(({ Links }) => Links ?? [])]),
-    /** Lines of its hosts file, `database:10.0.0.5`. */
+    /** Additional lines of the hosts file, `database:10.0.0.5`. */
     extraHosts: texts(host.ExtraHosts),
     networkMode: String(host.NetworkMode ?? ''),
     pidMode: String(host.PidMode ?? ''),
     ipcMode: String(host.IpcMode ?? ''),
-    /** The directory of the host that its root writes to; null if the engine does not report it. */
+    /**
+     * Directory on the host that contains the writable layer of the container's root; null if the engine does not
+     * report it.
+     */
     upperDir: (raw.GraphDriver?.Data?.UpperDir ?? null) as string | null,
   };
 }
 
-/** @throws TypeError if it is no container */
+/** Reads a container in a list. @throws TypeError if the JSON is not a container */
 export function readListed(raw: unknown) {
   const { Id, Names, State, Image, ImageID, Labels, HostConfig } = Object(raw);
   return {
@@ -171,10 +185,12 @@ export function readListed(raw: unknown) {
     name: String(Names?.[0] ?? '').replace(/^\//, ''),
     status: statusOf(State),
     imageId: String(ImageID ?? ''),
-    /** The reference it was created from; its image's id where that names another image by now. */
+    /**
+     * Image reference from which the container was created; the image id if the reference now points to another image.
+     */
     imageReference: String(Image ?? ''),
     labels: (Labels ?? {}) as Labels,
-    /** `container:<id>` in another's network. */
+    /** `container:<id>` if the container uses the network of another container. */
     networkMode: String(HostConfig?.NetworkMode ?? ''),
   };
 }
@@ -208,7 +224,7 @@ function storageOf(mounts: readonly Raw[], host: Raw): StorageMount[] {
   return [...others, ...inMemory];
 }
 
-/** By which containers in its networks reach it: its host name, aliases and addresses. */
+/** Returns the host name, aliases and addresses by which other containers in the same networks reach a container. */
 const addressesOf = (config: Raw, endpoints: readonly Raw[]): string[] =>
   texts([
     config.Hostname,
@@ -218,7 +234,10 @@ const addressesOf = (config: Raw, endpoints: readonly Raw[]): string[] =>
     ]),
   ]);
 
-/** Ports that are open on the host now, `8080/tcp`. @param ports `NetworkSettings.Ports` of an inspection; a port that is only exposed has no bindings */
+/**
+ * Lists the ports that are published on the host, `8080/tcp`. @param ports `NetworkSettings.Ports` of an inspection; a
+ * port that is only exposed has no bindings
+ */
 export const publishedPorts = (ports: Raw): string[] =>
   Object.entries(ports as Record<string, Raw[] | null>).flatMap(([target, bindings]) =>
     bindings && bindings.length > 0 ? [target] : [],
@@ -226,41 +245,43 @@ export const publishedPorts = (ports: Raw): string[] =>
 
 export function readImage(raw: Raw) {
   const own = platformOf({ os: raw.Os, architecture: raw.Architecture });
-  // What is said of an image, as an attestation is, is none that can run.
+  // Manifests of other kinds, such as attestations, cannot be run.
   const manifests = (raw.Manifests as Raw[] | undefined)?.filter(({ Kind }) => Kind === 'image');
   const here = manifests?.filter(({ Available }) => Available) ?? [];
   const platforms = (list: readonly Raw[]) =>
     list.flatMap(({ ImageData }) => platformOf(ImageData?.Platform) ?? []);
   return {
     id: String(raw.Id),
-    /** Digests of its manifests for a platform that are here; none if the engine does not report it. */
+    /** Digests of the local platform manifests; empty if the engine does not report them. */
     manifests: texts(here.map(({ ID }) => ID)),
-    /** Those that are here of it; none if the engine does not report it. */
+    /** Local platforms of the image; if the engine does not report manifests, the platform of its configuration. */
     platforms: manifests ? platforms(here) : [own ?? []].flat(),
-    /** That whose configuration this is; null if there is none. */
+    /** Platform of the image's configuration; null if there is none. */
     platform: own,
     digests: texts(raw.RepoDigests),
     labels: (raw.Config?.Labels ?? {}) as Labels,
     env: environment(raw.Config?.Env),
     /**
-     * What it gives to its containers; null if the engine has nothing of it for its own platform, and cannot tell. An
-     * engine with the containerd store tells an empty configuration then, and an empty system.
+     * Configuration that containers inherit; null if the image has no local content for the engine's platform. An
+     * engine with the containerd store then reports an empty configuration and an empty `Os`.
      */
     config: (raw.Os === '' ? null : (raw.Config ?? {})) as Readonly<Record<string, unknown>> | null,
-    /** Bytes. */
+    /** Size in bytes. */
     size: Number(raw.Size ?? 0),
   };
 }
 
-/** The digest of what a container runs, by its inspection; null if the engine does not report it. */
+/**
+ * Returns the digest of the manifest that a container runs, from its inspection; null if the engine does not report it.
+ */
 export const manifestOf = (raw: Raw): string | null => raw.ImageManifestDescriptor?.digest ?? null;
 
 const platformOf = ({ os, architecture }: Raw = {}): string | null =>
   os && architecture ? readPlatform(`${os}/${architecture}`) : null;
 
-/** Keys of `HostConfig` that may name a container whose namespace is shared. */
+/** Keys of `HostConfig` that can refer to a container whose namespace is shared. */
 export const namespaceModes = ['NetworkMode', 'PidMode', 'IpcMode'] as const;
 
-/** The container whose namespace a mode shares; null if it shares none. */
+/** Returns the container whose namespace a mode shares; null if the mode shares none. */
 export const sharedContainer = (mode: unknown): string | null =>
   /^container:(.+)$/.exec(String(mode))?.[1] ?? null;

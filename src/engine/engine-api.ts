@@ -1,4 +1,5 @@
-// The one door to the engine's API, for the updater and for the server library. `engine-calls.ts` has the properties of each call.
+// All access to the engine's API, for the updater and the server library. `engine-calls.ts` lists the calls and their
+// properties.
 
 import type { Readable } from 'node:stream';
 import { isWithin } from '../core/files/host-paths.ts';
@@ -25,35 +26,35 @@ import { inDockersWords, isPodman } from './podman.ts';
 import { PullMeter, type PullProgress } from './pull-progress.ts';
 import { loginHeaders, type RegistryLogin } from './registry-login.ts';
 
-/** Such as `{ label: ['svc.role=worker'] }`. */
+/** Filters of a list or of events, such as `{ label: ['svc.role=worker'] }`. */
 export type Filters = Readonly<Record<string, readonly string[]>>;
 
 export interface CallOptions {
-  /** Values of the path's parameters, and of those of the purpose. */
+  /** Values for the parameters in the call's path and purpose. */
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string>>;
   filters?: Filters;
   headers?: Readonly<Record<string, string>>;
   body?: unknown;
-  /** In place of the call's. */
+  /** Milliseconds; overrides the deadline of the call. */
   deadlineMs?: number;
   limit?: number;
   cut?: boolean;
   signal?: AbortSignal;
-  /** No error contains the response, because it may repeat the request. */
+  /** Keeps the response out of error messages, because it may repeat secrets from the request. */
   isSecret?: boolean;
 }
 
-/** What the engine reports about itself. */
+/** Version, platform and API versions that the engine reports. */
 export interface EngineFacts {
   version: string;
   /** `linux/amd64`; empty if the engine does not report it. */
   platform: string;
-  /** The versions of its API, such as `1.40` to `1.56`; null if the engine does not report it. */
+  /** Oldest and newest API version, such as `1.40` and `1.56`; null if the engine does not report them. */
   api: { oldest: string; newest: string } | null;
 }
 
-/** A container's definition as the engine's API takes it, and its name. */
+/** Body of `POST /containers/create`, with the container's name. */
 export type ContainerSpec = {
   name: string;
   Image: string;
@@ -71,27 +72,25 @@ export interface MountSpec {
   ReadOnly?: boolean;
 }
 
-/** An image in a registry. */
 export interface RemoteImage {
   digest: string;
-  /** As a service of a Swarm needs them; none if the registry does not report them. */
+  /** Platforms in the form that a Swarm service takes; empty if the registry does not report them. */
   platforms: readonly Json[];
 }
 
 interface PullRequest {
   repository: string;
-  /** Or a digest. */
+  /** Tag or digest. */
   tag: string;
   login: RegistryLogin | null;
   onProgress: (progress: PullProgress) => void;
   signal: AbortSignal;
 }
 
-/** A mount of a container. */
 export interface NamedMount {
-  /** The volume's name; empty for a bind. */
+  /** Name of the volume; empty for a bind. */
   volume: string;
-  /** On the host. */
+  /** Path on the host. */
   source: string;
   destination: string;
 }
@@ -105,21 +104,27 @@ const usualTimeouts: EngineTimeouts = {
   logSilence: 60_000,
 };
 const containerName = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
-/** A node may be away. */
+/** Limit for reading the last lines of a log in milliseconds; the node of a task may be offline. */
 const lastLinesMs = 10_000;
-/** A project may have hundreds of containers, and a socket accepts a limited number of connections. */
+/**
+ * Number of containers inspected in parallel: a project may have hundreds, and a socket accepts a limited number of
+ * connections.
+ */
 const atATime = 32;
 
-/** All methods throw EngineError, those of the updater's engine also UpdateError with an EngineError as its cause. */
+/**
+ * Client for the engine's API. All methods throw EngineError; in the subclass `Engine`, also UpdateError with an
+ * EngineError as its cause.
+ */
 export class EngineApi {
-  /** Of the socket, or the address in its place. */
+  /** Path of the socket, or the engine's `tcp://` address. */
   readonly path: string;
   protected readonly client: EngineClient;
   readonly #timeouts: EngineTimeouts;
 
   /**
-   * @param place a socket's path, `unix://…` or `tcp://…`
-   * @throws TypeError for an address of another kind
+   * @param place path of a socket, `unix://…` or `tcp://…`
+   * @throws TypeError for any other address
    */
   constructor(place: string, more: { client?: EngineClient; timeouts?: Partial<EngineTimeouts> } = {}) {
     this.path = place.replace(/^unix:\/\//, '');
@@ -127,17 +132,17 @@ export class EngineApi {
     this.client = more.client ?? new EngineClient(targetAt(place), this.#timeouts.query);
   }
 
-  /** Whether Podman responds instead of Docker's engine. Known after the first call. */
+  /** Whether the engine is Podman. Known only after the first call. */
   get isPodman(): boolean {
     return isPodman(this.client.about ?? {});
   }
 
-  /** The version of the API that the engine and this program use; empty if the engine does not report it. */
+  /** API version that is used for requests; empty if the engine does not report its version. */
   get apiVersion(): string {
     return this.client.apiVersion;
   }
 
-  /** Sends a call. @throws EngineError for a status that is not accepted */
+  /** Sends a request to the engine. @throws EngineError for a status that the call does not accept */
   async request(name: EngineCallName, options: CallOptions = {}): Promise<EngineAnswer> {
     const call: EngineCall = engineCalls[name];
     const answer = await this.exchange(call, this.#questionOf(call, options));
@@ -148,7 +153,7 @@ export class EngineApi {
     throw this.explain(error, purposeOf(call, options));
   }
 
-  /** Sends a call whose response is a stream. @throws EngineError */
+  /** Sends a request whose response is a stream. @throws EngineError */
   async open(name: EngineCallName, options: CallOptions, silenceMs: number): Promise<EngineStream> {
     return this.openStream(this.#questionOf(engineCalls[name], options), silenceMs);
   }
@@ -161,12 +166,15 @@ export class EngineApi {
     return this.client.ask(question);
   }
 
-  /** The error that callers get. @param _purpose what the engine failed to do; undefined if there was no usable response */
+  /**
+   * Converts an error for the caller. @param _purpose action that the engine failed to perform; undefined if there was
+   * no usable response
+   */
   protected explain(error: EngineError, _purpose?: string): Error {
     return error;
   }
 
-  /** Reads a response. One of another form is not an engine's. */
+  /** Parses a response. @throws EngineError not-an-engine if the response has another form */
   #read<T, R>(raw: T, read: (raw: T) => R): R {
     try {
       return read(raw);
@@ -176,7 +184,7 @@ export class EngineApi {
     }
   }
 
-  /** It has the version of the API for all other calls. */
+  /** Returns the engine's version, platform and API versions. */
   async getFacts(): Promise<EngineFacts> {
     const {
       Version,
@@ -192,24 +200,24 @@ export class EngineApi {
     };
   }
 
-  /** Settings of the engine and its kernel; empty if the engine does not report them. */
+  /** Returns the settings of the engine and its kernel; empty if a proxy or the engine rejects the request. */
   async getInfo(): Promise<Json> {
     const found = await this.#getJson('getInfo').catch(unless(...rejections));
     return found ?? {};
   }
 
-  /** Whether the engine answers the first request of docker's commands; a proxy may block it. */
+  /** Checks whether the engine responds to a ping, which docker commands send first. A proxy may block the ping. */
   async answersPing(): Promise<boolean> {
     const answer = await this.request('ping').catch(unless(...rejections));
     return answer !== null && answer.apiVersion !== '';
   }
 
-  /** Containers by the engine's filters, stopped ones too. */
+  /** Lists the containers that match the filters, including stopped containers. */
   async listContainers(filters: Filters): Promise<ListedContainer[]> {
     return this.#read(await this.#listAll(filters), (all) => all.map(readListed));
   }
 
-  /** Binds and volumes of all containers, stopped ones too, that contain a path. */
+  /** Lists the binds and volumes that contain a path, for all containers, including stopped ones. */
   async listMounts(path: string): Promise<NamedMount[]> {
     const mounts = (await this.#listAll({})).flatMap((raw) => list<Json>(object(raw).Mounts));
     return mounts.flatMap(({ Type, Name, Source, Destination }): NamedMount[] => {
@@ -225,25 +233,31 @@ export class EngineApi {
     return this.#read(body, (bytes) => listOf(JSON.parse(bytes.toString())));
   }
 
-  /** By id or name; null if there is none. */
+  /** Inspects a container by id or name; null if it does not exist. */
   async inspectContainer(name: string): Promise<Container | null> {
     const [raw] = await this.inspectRaw([name]);
     return raw === undefined ? null : this.#read(raw, readComplete);
   }
 
-  /** By id or name; missing containers are left out. */
+  /** Inspects containers by id or name. Missing containers are left out. */
   async inspectContainers(names: readonly string[]): Promise<Container[]> {
     return (await this.inspectRaw(names)).map(readContainer);
   }
 
-  /** All containers that are up. Podman has no filter for some states. */
+  /**
+   * Inspects all running, restarting and paused containers. They are filtered here because Podman has no filter for
+   * some states.
+   */
   async inspectRunning(): Promise<Container[]> {
     return this.inspectContainers((await this.listContainers({})).filter(isUp).map(({ id }) => id));
   }
 
-  /** The engine's own JSON of containers by id or name; missing containers are left out. Values of the environment are in it. */
+  /**
+   * Returns the engine's JSON of containers by id or name, without missing containers. It includes environment values:
+   * never log it.
+   */
   async inspectRaw(names: readonly string[]): Promise<Json[]> {
-    // The engine sends a redirect for an odd path.
+    // The engine responds with a redirect to a path with unusual characters.
     const possible = names.filter((name) => containerName.test(name));
     const found: Json[] = [];
     for (let at = 0; at < possible.length; at += atATime) {
@@ -260,11 +274,11 @@ export class EngineApi {
     return this.isPodman ? inDockersWords(raw) : raw;
   }
 
-  /** The container that this process runs in; null if the engine has none. */
+  /** Finds the container in which this process runs; null if the engine has no such container. */
   findOwnContainer(traces: OwnTraces): Promise<Container | null> {
     const inNetworkOf = async (id: string) => {
       const running = await this.listContainers({ status: ['running'] });
-      // Podman reports the network of an inspected container, and not in a list.
+      // Podman reports a container's network mode in an inspection, but not in a list.
       const isTold = running.some(({ networkMode }) => networkMode !== '');
       const told = isTold ? running : await this.inspectContainers(running.map((each) => each.id));
       return told.flatMap((each) => (each.networkMode === `container:${id}` ? [each.id] : []));
@@ -272,7 +286,7 @@ export class EngineApi {
     return findOwnContainer({ inspect: (name) => this.inspectContainer(name), inNetworkOf }, traces);
   }
 
-  /** Gives the new container's id. @throws EngineError conflict if the name is taken */
+  /** Creates a container and returns its id. @throws EngineError conflict if the name is taken */
   async createContainer(
     { name, platform, ...body }: Json & { name?: string; platform?: string | null; Image: string },
     more: Pick<CallOptions, 'deadlineMs'> = {},
@@ -287,15 +301,15 @@ export class EngineApi {
     return this.#read(made.body, (bytes) => textOf(objectIn(bytes).Id));
   }
 
-  /** Does nothing for a running container. */
+  /** Starts a container. Succeeds if the container is already running. */
   async startContainer(id: string, more: Pick<CallOptions, 'deadlineMs'> = {}): Promise<void> {
     await this.request('startContainer', { ...more, params: { id } });
   }
 
   /**
-   * Stops containers, all at a time. There is no deadline, because each has its own grace period. A container that is gone
-   * counts as stopped.
-   * @param graces seconds by id, in place of a container's own grace period
+   * Stops containers in parallel, without a deadline, because each container has its own grace period. A missing
+   * container counts as stopped.
+   * @param graces grace periods in seconds by container id, which override those of the containers
    */
   async stopContainers(
     ids: readonly string[],
@@ -311,7 +325,7 @@ export class EngineApi {
     await Promise.all(ids.map(stop));
   }
 
-  /** Whether the container got the signal: false if it has ended or is gone. */
+  /** Sends a signal to a container. Returns false if the container has exited or does not exist. */
   async killContainer(id: string, signal: NodeJS.Signals): Promise<boolean> {
     const { status } = await this.request('killContainer', { params: { id }, query: { signal } });
     return status < 300;
@@ -321,7 +335,7 @@ export class EngineApi {
     await this.request('renameContainer', { params: { id }, query: { name } });
   }
 
-  /** @param policy `no`, `unless-stopped`, `on-failure:3` */
+  /** Changes a container's restart policy. @param policy `no`, `unless-stopped`, `on-failure:3` */
   async setRestartPolicy(id: string, policy: string): Promise<void> {
     const [Name, most = '0'] = policy.split(':');
     const body = { RestartPolicy: { Name, MaximumRetryCount: Number(most) } };
@@ -329,21 +343,21 @@ export class EngineApi {
   }
 
   /**
-   * Removes a container, by force also a running one. A container that is gone counts as removed.
-   * @param keepsVolumes its anonymous volumes, which another container may share
-   * @throws EngineError conflict if it is running, or being removed by another client
+   * Removes a container; with `force`, also a running one. A missing container counts as removed.
+   * @param keepsVolumes whether to keep its anonymous volumes, which another container may share
+   * @throws EngineError conflict if the container is running, or another client is removing it
    */
   async removeContainer(id: string, { force = false, keepsVolumes = false } = {}): Promise<void> {
     const query = { ...(!keepsVolumes && { v: '1' }), ...(force && { force: '1' }) };
     await this.request('removeContainer', { params: { id }, query });
   }
 
-  /** Removes containers, also running ones, and keeps their volumes, because other containers may share them. */
+  /** Removes containers, including running ones, and keeps their volumes, because other containers may share them. */
   async removeContainers(ids: readonly string[]): Promise<void> {
     await Promise.all(ids.map((id) => this.removeContainer(id, { force: true, keepsVolumes: true })));
   }
 
-  /** Connects a container, running or not, to a network. @param endpoint in the engine's own form */
+  /** Connects a container, running or not, to a network. @param endpoint `EndpointConfig` of the engine's API */
   async connectNetwork(network: string, id: string, endpoint: Json): Promise<void> {
     const body = { Container: id, EndpointConfig: endpoint };
     await this.request('connectNetwork', { params: { network }, body });
@@ -351,13 +365,13 @@ export class EngineApi {
 
   /**
    * Unpacks a tar archive at the root of a container.
-   * @param files what is copied, for the message
+   * @param files description of the files for the error message
    */
   async putArchive(id: string, body: Buffer, { files = 'an archive', isSecret = false } = {}): Promise<void> {
     await this.request('putArchive', { params: { id, files }, query: { path: '/' }, body, isSecret });
   }
 
-  /** The lines of a container's log from its first one on, until the container ends or the signal is given. */
+  /** Yields the lines of a container's log from the beginning, until the container exits or the signal is aborted. */
   async *followLog(id: string, signal: AbortSignal): AsyncGenerator<string> {
     const query = { follow: '1', stdout: '1', stderr: '1' };
     try {
@@ -373,8 +387,9 @@ export class EngineApi {
   }
 
   /**
-   * The last lines of the log of a container, or of a task on any node of a Swarm: those that came in time, and before an error.
-   * @throws EngineError if there are none; the reason of the signal
+   * Reads the last lines of the log of a container, or of a Swarm task on any node. After an error or a timeout,
+   * returns the lines that were received.
+   * @throws EngineError if no line was received; the signal's reason
    */
   async readLastLines(
     name: 'readLog' | 'readTaskLog',
@@ -389,7 +404,7 @@ export class EngineApi {
       const { chunks } = await this.open(name, options, this.#timeouts.query);
       for await (const line of linesOfStream(logText(chunks))) {
         if (line !== '') lines.push(line);
-        // A log driver may ignore the count.
+        // Some log drivers ignore `tail`.
         if (lines.length > count) lines.shift();
       }
     } catch (error) {
@@ -401,34 +416,35 @@ export class EngineApi {
     return lines;
   }
 
-  /** Local images by the engine's filters, each with all its references. */
+  /** Lists local images that match the filters, with all tags and digests of each image. */
   async listImages(filters: Filters) {
     const { body } = await this.request('listImages', { filters });
     const images = this.#read(body, (bytes) => listOf(JSON.parse(bytes.toString()))) as Json[];
     return images.map(({ Id, RepoTags, RepoDigests, Size }) => ({
       id: String(Id),
-      // The containerd store lists the digest of a pull as a tag, too.
+      // The containerd store also lists the digest of a pulled image as a tag.
       ...{ tags: strings(RepoTags).filter((tag) => !tag.includes('@')), digests: strings(RepoDigests) },
       size: Number(Size ?? 0),
     }));
   }
 
-  /** Tags that begin with a prefix. */
+  /** Lists the local tags that begin with a prefix. */
   async listTags(prefix: string): Promise<string[]> {
     const images = await this.listImages({ reference: [`${prefix}*`] });
     return images.flatMap(({ tags }) => tags).filter((tag) => tag.startsWith(prefix));
   }
 
   /**
-   * A local image by reference or id, with its manifests (API 1.48 on); null if it is not here. For an index of which only
-   * other platforms are here, the engine reports a configuration only if one of them is named (API 1.49 on).
+   * Inspects a local image by reference or id, with its manifests (API 1.48 and later); null if the image is not local.
+   * If only other platforms of an index are local, the engine reports a configuration only for a requested platform
+   * (API 1.49 and later).
    */
   async inspectImage(reference: string): Promise<Image | null> {
     const inspect = async (query: Record<string, string>) => {
       const { status, body } = await this.request('inspectImage', { params: { reference }, query });
       return status === 404 ? null : this.#read(body, objectIn);
     };
-    // Older engines ignore this parameter.
+    // Older engines ignore the parameter `manifests`.
     const raw = await inspect({ manifests: '1' });
     if (raw === null) return null;
     const other = raw.Os ? undefined : platformHere(raw);
@@ -438,33 +454,33 @@ export class EngineApi {
     return { ...image, ...(this.isPodman && { isUnclear: true }) };
   }
 
-  /** The same in the order of the references. */
+  /** Inspects local images, in the order of the references. */
   inspectImages(references: readonly string[]): Promise<(Image | null)[]> {
     return Promise.all(references.map((each) => this.inspectImage(each)));
   }
 
-  /** Points a tag to a local image. @param reference `repository:tag` */
+  /** Tags a local image. @param reference `repository:tag` */
   async tagImage(id: string, reference: string): Promise<void> {
     const [, repo = reference, tag = 'latest'] = /^(.*):([^:/]*)$/.exec(reference) ?? [];
     await this.request('tagImage', { params: { reference: id }, query: { repo, tag } });
   }
 
   /**
-   * Removes a tag, and its image if nothing else uses it.
-   * @param keepsParents untagged parents of the image
+   * Removes a tag, and its image if nothing else uses the image.
+   * @param keepsParents whether to keep untagged parents of the image
    */
   async removeImage(reference: string, { keepsParents = false } = {}): Promise<void> {
     const query: Record<string, string> = keepsParents ? { noprune: '1' } : {};
     await this.request('removeImage', { params: { reference }, query });
   }
 
-  /** The image that a tag points to in its registry. @throws EngineError whose message is the registry's or the engine's */
+  /** Looks up an image in its registry. @throws EngineError with the message of the registry or the engine */
   async inspectRemoteImage(reference: string, login: RegistryLogin | null): Promise<RemoteImage> {
     const headers = loginHeaders(login);
     const { body } = await this.request('inspectRemoteImage', { params: { reference }, headers });
     return this.#read(body, (bytes) => {
       const { Descriptor, Platforms } = objectIn(bytes);
-      // As `docker stack deploy` writes them: of arm, each node finds the one that it can run.
+      // Like `docker stack deploy`: without an architecture for arm, each node selects the variant that it can run.
       const platforms = list<Json>(Platforms).flatMap(({ architecture, os }) =>
         os === 'unknown' ? [] : [{ Architecture: architecture === 'arm' ? '' : architecture, OS: os }],
       );
@@ -506,14 +522,14 @@ export class EngineApi {
     }
   }
 
-  /** Networks by name; two may have the same one. */
+  /** Lists networks by name. Several networks may have the same name. */
   async listNetworks(names: readonly string[]) {
     if (names.length === 0) return [];
     const { body } = await this.request('listNetworks', { filters: { name: names } });
     return definedOnes(JSON.parse(body.toString()), names);
   }
 
-  /** Volumes by name. */
+  /** Lists volumes by name. */
   async listVolumes(names: readonly string[]) {
     if (names.length === 0) return [];
     return definedOnes((await this.#getJson('listVolumes', { filters: { name: names } })).Volumes, names);
@@ -567,14 +583,16 @@ const platformHere = ({ Manifests }: Json): unknown =>
     Available ? (object(ImageData).Platform ?? []) : [],
   )[0];
 
-/** Networks or volumes. The engine's filter also returns those whose names contain one of these names. */
+/** Reads listed networks or volumes with exactly these names: the engine's filter also returns partial matches. */
 const definedOnes = (listed: unknown, names: readonly string[]) =>
   (list(listed) as { Name: string; Labels?: Record<string, string> | null; Options?: Json | null }[])
     .filter(({ Name }) => names.includes(Name))
     .map(({ Name, Labels, Options }) => ({
       name: Name,
-      /** The hash of the definition that compose created it from; null if another program created it. */
+      /**
+       * Hash of the definition from which compose created the network or volume; null if another program created it.
+       */
       hash: Labels?.[composeLabels.configHash] || null,
-      /** Of its driver. */
+      /** Driver options. */
       options: Options ?? {},
     }));

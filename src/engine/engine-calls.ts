@@ -1,40 +1,42 @@
-// Every call to the engine's API. SECURITY.md lists the same calls, and a test compares both lists.
+// All calls to the engine's API. SECURITY.md lists the same calls, and a test compares both lists.
 
-/** Deadlines in milliseconds by kind of call, and the longest silence of a stream. */
+/** Deadlines of calls, and the longest silence of a stream, in milliseconds. */
 export interface EngineTimeouts {
-  /** A call that the engine answers at once. */
+  /** Deadline of a call to which the engine responds immediately. */
   query: number;
-  /** A call that makes the engine contact a registry. */
+  /** Deadline of a call for which the engine contacts a registry. */
   registry: number;
-  /** Creation and removal, which take long on a busy machine. */
+  /** Deadline of a creation or removal, which takes long on a busy machine. */
   work: number;
-  /** The start of a container, because the engine mounts its volumes first. */
+  /** Deadline for starting a container, because the engine mounts its volumes first. */
   start: number;
-  /** Silence of a pull: the engine waits for registries and unpacks large layers. */
+  /** Longest silence of a pull: the engine waits for registries and unpacks large layers. */
   pullSilence: number;
-  /** Silence of a log, which is then read again. An updater prints a line at least every ten seconds. */
+  /**
+   * Longest silence of a log, after which the log is read again. An updater prints a line at least every ten seconds.
+   */
   logSilence: number;
 }
 
 export interface EngineCall {
   /** Method and path, with parameters in braces. */
   call: string;
-  /** By default `query`. */
+  /** Deadline in milliseconds, or its name; `query` by default. */
   deadline?: keyof EngineTimeouts | 'none' | number;
   /**
-   * Whether the updater repeats it: after a lost connection (`lost`), or also after a status of 500 and more (`failed`), which
-   * the engine returns for a container that is being removed. By default `failed` for GET and `lost` for other methods. A stream
-   * is not repeated, but the last lines of a log are read again after a lost connection.
+   * Whether the updater repeats the call: after a lost connection (`lost`), or also after a status of 500 or more
+   * (`failed`), which the engine returns for a container that is being removed. By default `failed` for GET and `lost`
+   * for other methods. Streams are not repeated, but the last lines of a log are read again after a lost connection.
    */
   repeat?: 'lost' | 'failed';
-  /** Statuses besides 2xx that are a success, because there is nothing to do or nothing to find. */
+  /** Statuses besides 2xx that count as success, because there is nothing to do or nothing was found. */
   accepted?: readonly number[];
-  /** The updater's message is `the engine failed to …`. By default it has the call. */
+  /** Action in the updater's message `the engine failed to …`. By default, the message contains the method and path. */
   purpose?: string;
 }
 
 const none = [404];
-/** A manager without a leader lets a call hang. */
+/** Options of Swarm calls: a call to a manager without a leader hangs. */
 const swarm = { deadline: 25_000, repeat: 'lost' } as const;
 const work = { deadline: 'work', repeat: 'lost' } as const;
 
@@ -74,7 +76,7 @@ export const engineCalls = {
   inspectImage: { call: 'GET /images/{reference}/json', accepted: none },
   tagImage: { call: 'POST /images/{reference}/tag', purpose: 'tag {reference}' },
   removeImage: { call: 'DELETE /images/{reference}', deadline: 300_000, purpose: 'remove {reference}' },
-  // Both report errors in the lines of their streams, after status 200.
+  // The streams of both calls report errors in their lines, after status 200.
   pullImage: { call: 'POST /images/create', deadline: 'pullSilence' },
   loadImages: { call: 'POST /images/load', deadline: 'none' },
   inspectRemoteImage: { call: 'GET /distribution/{reference}/json', deadline: 'registry', repeat: 'lost' },

@@ -1,43 +1,52 @@
 import { type Container, isUp, type ListedContainer, numberOf, serviceOf } from './container.ts';
 import { composeLabels } from './labels.ts';
 
-/** What is known of an instance by other means than labels alone. */
+/** Facts about an instance that do not come from labels alone. */
 export interface KnownInstance {
   project: string;
-  /** The compose directory on the host. */
+  /** Path of the compose directory on the host. */
   directory: string;
-  /** The app's service. */
+  /** Name of the app's service. */
   app: string;
-  /** What compose was started with, as `claimOf` gives it, where something else than the labels in question tells. */
+  /**
+   * Directory and files that compose was started with, in the form of `claimOf`, from a source other than the labels
+   * that are checked.
+   */
   claims: ReadonlySet<string>;
-  /** The container that the server runs in, whose labels are among the claims; null for an update by hand. */
+  /** Id of the container in which the server runs, whose labels are among the claims; null for a manual update. */
   serverId: string | null;
-  /** Half of the containers may be of another image, as a run was interrupted. */
+  /** Whether half of the containers may have another image because a run was interrupted. */
   isHalfReplaced: boolean;
 }
 
-/** Containers that compose would treat as those of an instance although some do not belong to the instance. */
+/** Containers that compose would treat as part of an instance although some of them do not belong to it. */
 interface ForeignContainers {
   message: string;
-  /** Includes the command that removes them. It contains no path from a label, because labels cannot be trusted. */
+  /**
+   * Advice with the command that removes the containers. It contains no path from a label, because labels cannot be
+   * trusted.
+   */
   advice: string;
 }
 
-/** The directory, compose files and env files that labels name, one text for each. */
+/** Returns the directory, the compose files and the env files from a container's labels. */
 const partsOf = ({ labels }: Pick<Container, 'labels'>): string[] =>
   [composeLabels.directory, composeLabels.files, composeLabels.envFiles].map((label) => labels[label] ?? '');
 
-/** The files that a container was started from, by its labels. */
+/** Returns the directory and files from which a container was started, according to its labels. */
 export const claimOf = (container: Pick<Container, 'labels'>): string => partsOf(container).join('\n');
 
-/** The files that compose writes to the labels of a project's containers. */
+/** Returns the directory and files that compose writes to the labels of a project's containers. */
 export const claimFor = (project: {
   directory: string;
   files: readonly string[];
   envFiles: readonly string[];
 }): string => [project.directory, project.files.join(), project.envFiles.join()].join('\n');
 
-/** In what the containers of a service differ: of foreign ones, and of all if it is not certain which are foreign. */
+/**
+ * Message parts for containers of a service with different origins: for the foreign containers, and for all containers
+ * if it is uncertain which are foreign.
+ */
 interface OriginDifference {
   foreign: string;
   all: string;
@@ -47,7 +56,7 @@ const otherImage: OriginDifference = {
   foreign: 'from an image of another repository',
   all: 'run images of different repositories',
 };
-/** In the order of `partsOf`. */
+/** Ordered like the result of `partsOf`. */
 const otherDirectory = differentFrom('another directory', 'different directories');
 const otherParts = [
   otherDirectory,
@@ -59,24 +68,26 @@ function differentFrom(one: string, several: string): OriginDifference {
   return { foreign: `from ${one}`, all: `were started from ${several}` };
 }
 
-/** The repository of a container's image; null if only the image's id is known. */
+/** Returns the repository of a container's image; null if only the image's id is known. */
 function repositoryOf({ imageReference }: Pick<Container, 'imageReference'>): string | null {
   if (/^(?:sha256:|[0-9a-f]{12,64}$|$)/.test(imageReference)) return null;
   return imageReference.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
 }
 
 /**
- * The containers of a project that another user may have started (docs/contract.md 4.10); null if there are none.
- * The containers of one service are made by compose from one directory, one list of files and one repository. Services may
- * differ from each other, because a service can be started on its own, and projects of two directories may have one name.
- * @param containers of the project, without one-off containers, hooks and leftovers of an interrupted compose command
+ * Finds the containers of a project that another user may have started (docs/contract.md 4.10); null if there are none.
+ * Compose creates the containers of a service from one directory, one list of files and one repository. Services may
+ * differ from each other, because a service can be started separately, and projects of two directories may have the
+ * same name.
+ * @param containers containers of the project, without one-off containers, hooks and leftovers of an interrupted
+ * compose command
  */
 export function findForeign(
   containers: readonly ListedContainer[],
   known: KnownInstance,
 ): ForeignContainers | null {
   for (const [service, all] of Map.groupBy(containers, serviceOf)) {
-    // No compose file can contain such a name, and the messages below print it.
+    // No service in a compose file can have such a name, and the messages below print the name.
     if (!/^[\w.][\w.-]*$/.test(service)) continue;
     const odd = oddOf(service, all, known) ?? strangeImages(all, known);
     const twin = odd === null && !known.isHalfReplaced ? withOneNumber(service, all, known) : null;
@@ -88,7 +99,7 @@ export function findForeign(
 }
 
 interface Odd {
-  /** All containers of the service where it is not certain which of them are foreign. */
+  /** All containers of the service if it is uncertain which of them are foreign. */
   containers: readonly ListedContainer[];
   by: OriginDifference;
   isCertain: boolean;
@@ -100,7 +111,7 @@ function oddOf(service: string, all: readonly ListedContainer[], known: KnownIns
     container.labels[composeLabels.directory] === known.directory;
   const isApp = service === known.app;
   const isOfServer = known.serverId !== null && (isApp || all.some(({ id }) => id === known.serverId));
-  // What cannot be told apart otherwise goes by the directory, which the operator has mounted or the server is of.
+  // Without other evidence, the directory decides, which the operator has mounted or the server belongs to.
   const own = isOfServer || all.some(isOwn) ? all.filter(isOwn) : all.filter(isHere);
   if (own.length === 0 && !isApp) return null;
   const odd = all.filter((each) => !own.includes(each));
@@ -113,7 +124,7 @@ function oddOf(service: string, all: readonly ListedContainer[], known: KnownIns
   return { containers: all, by: differenceOf(all, first), isCertain: false };
 }
 
-/** In what the first part of them differs that is known. */
+/** Returns the first difference between the labels of the containers and the known origin. */
 function differenceOf(odd: readonly ListedContainer[], claim: string): OriginDifference {
   const truth = claim.split('\n');
   const at = truth.findIndex((part, at) => odd.some((each) => partsOf(each)[at] !== part));
@@ -129,7 +140,10 @@ function strangeImages(all: readonly ListedContainer[], known: KnownInstance): O
   return { containers: odd, by: otherImage, isCertain: own !== null };
 }
 
-/** Compose gives each container of a service its own number: a failed run of another updater has left one of these. */
+/**
+ * Finds containers of a service with the same number. Compose gives each container its own number, so a failed run of
+ * another updater has left one of them.
+ */
 function withOneNumber(
   service: string,
   all: readonly ListedContainer[],
@@ -141,7 +155,7 @@ function withOneNumber(
   const plain = (name: string) => name.replaceAll('_', '-');
   const isUsual = (each: ListedContainer) =>
     plain(each.name) === plain(`${project}-${service}-${numberOf(each)}`);
-  // The only running container is the app, whatever its name is.
+  // If only one container is running, it is the app, whatever its name.
   const only = [same.filter(isUp), same.filter(isUsual)].find((each) => each.length === 1);
   const removed = same.filter((each) => !only?.includes(each));
   return {
@@ -190,7 +204,7 @@ function disagreeing(
 const remake = (service: string): string =>
   `If all of them belong to this instance, recreate them from its files with {compose} up -d --no-deps --force-recreate ${service}. Then run {command} again.`;
 
-/** The containers of a project's directory, and of these the ones that were started from the same files as most. */
+/** Returns the containers of a project's directory that were started from the most common list of files. */
 export function agreeing<C extends Pick<Container, 'labels'>>(
   containers: readonly C[],
   directory: string,

@@ -1,24 +1,27 @@
 import { type Json, list, object } from './json.ts';
 
-/** The engine's own values, where a check specifies none. */
+/** The engine's defaults for health checks. */
 const usual = { Interval: 30e9, Timeout: 30e9, Retries: 3 };
 
-/** A container's health check. @param config `Config.Healthcheck` of an inspection. @param log `State.Health.Log`, the newest last */
+/**
+ * Reads a container's health check. @param config `Config.Healthcheck` of an inspection. @param log `State.Health.Log`,
+ * the newest last
+ */
 export function readHealthCheck(config: Json, log: unknown) {
   const of = (key: keyof typeof usual) => Number(config[key] || usual[key]);
   const results = (list(log) as Json[]).map(object);
   const last = results.at(-1);
   return {
-    /** Milliseconds after a start within which the engine calls a container healthy or unhealthy. */
+    /** Milliseconds after a start within which the engine reports a container as healthy or unhealthy. */
     decidedMs: (Number(config.StartPeriod ?? 0) + of('Retries') * (of('Interval') + of('Timeout'))) / 1e6,
-    /** How it failed last, without durations, so that two failures can be compared; null if it did not fail. */
+    /** Last failure without durations, so that two failures can be compared; null if the last check did not fail. */
     failing: last === undefined || last.ExitCode === 0 ? null : failure(last),
-    /** Its program could not be started, each time. */
+    /** Whether the program of the check could never be started. */
     cannotRun: results.length > 0 && results.every(couldNotRun),
   };
 }
 
-/** The beginning of what a health check printed, in parentheses. */
+/** Formats the beginning of a health check's output in parentheses. */
 export const quoted = (output: string): string =>
   output.trim() && ` (${output.trim().split('\n', 1)[0]?.slice(0, 200)})`;
 
@@ -30,10 +33,10 @@ const linesOf = ({ Output }: Json): string[] =>
 const failure = (result: Json): string =>
   `${result.ExitCode} ${(linesOf(result).at(-1) ?? '').replace(/\d+(?:\.\d+)? ?m?s\b/g, '').slice(0, 200)}`;
 
-/** What shells print for a missing program; a check often ends with `|| exit 1`, which hides code 127. */
+/** Matches shell messages about a missing program; a check often ends with `|| exit 1`, which hides code 127. */
 const notFound = /^\S*sh: (?:(?:line )?\d+: )?\S+: (?:command )?not found$/;
 
-/** The engine reports -1 for a check that it could not start, and also for one that took too long. */
+/** Checks whether the program could not be started. The engine reports -1 for such a check, but also for a timeout. */
 function couldNotRun(result: Json): boolean {
   const lines = linesOf(result);
   if (result.ExitCode === -1) return !/^Health check exceeded timeout/.test(lines[0] ?? '');

@@ -1,11 +1,11 @@
-/** JSON of the engine's API: what inspect says, or the body of `POST /containers/create`. */
+/** JSON of the engine's API: an inspection, or the body of `POST /containers/create`. */
 export type Json = Record<string, unknown>;
 
 export const object = (value: unknown): Json => (value ?? {}) as Json;
 export const list = <T = unknown>(value: unknown): T[] => (Array.isArray(value) ? value : []);
 export const strings = (value: unknown): string[] => list(value).map(String);
 
-/** What amounts to nothing in a body, which the engine then fills in. */
+/** Checks whether a value counts as unset in a request body, so that the engine uses its default. */
 export const isEmpty = (value: unknown): boolean =>
   value === undefined ||
   value === null ||
@@ -14,7 +14,7 @@ export const isEmpty = (value: unknown): boolean =>
   value === false ||
   (typeof value === 'object' && Object.keys(value).length === 0);
 
-/** Null if the text is no JSON, or of another kind. */
+/** Parses a JSON object; null if the text is not a JSON object. */
 export function parseObject(text: string): Json | null {
   try {
     const value = JSON.parse(text);
@@ -24,13 +24,13 @@ export function parseObject(text: string): Json | null {
   }
 }
 
-/** @throws TypeError */
+/** Requires a non-empty text. @throws TypeError */
 export function textOf(value: unknown): string {
   if (typeof value !== 'string' || value === '') throw new TypeError('a text is missing');
   return value;
 }
 
-/** @throws TypeError */
+/** Requires a list. @throws TypeError */
 export function listOf(value: unknown): unknown[] {
   if (!Array.isArray(value)) throw new TypeError('a list is missing');
   return value;

@@ -3,37 +3,40 @@ import { hostname } from 'node:os';
 import { unescaped } from '../core/files/mount-table.ts';
 import { type Container, isUp } from './container.ts';
 
-/** What a process can see of the container that it runs in. */
+/** Traces by which a process can identify the container in which it runs. */
 export interface OwnTraces {
-  /** From the path that /etc/hostname is mounted from: 64 hex digits; null if the mount table does not tell. */
+  /**
+   * Id of 64 hex digits, from the source path of the mount at /etc/hostname; null if the mount table does not contain
+   * it.
+   */
   id: string | null;
-  /** What the engine may know the container by: the id, else the host name. */
+  /** Name or id by which the engine may find the container: the id, otherwise the host name. */
   name: string;
-  /** The directory of the host that its root writes to; null without an overlay. */
+  /** Directory on the host that contains the writable layer; null without an overlay. */
   layer: string | null;
-  /** What of its file system is mounted where: roots by mount points. */
+  /** Roots of mounts in their file systems, by mount point. */
   mounts: ReadonlyMap<string, string>;
   env: Readonly<Record<string, string | undefined>>;
 }
 
-/** What has to be asked of an engine. */
+/** Requests to the engine that identify the container. */
 interface ContainerLookup {
-  /** Null if there is none. */
+  /** Returns null if there is no such container. */
   inspect(name: string): Promise<Container | null>;
-  /** The ids of the containers that live in that container's network. */
+  /** Returns the ids of the containers that use the network of a container. */
   inNetworkOf(id: string): Promise<readonly string[]>;
 }
 
 /**
- * What the mount table tells first: the engine mounts /etc/hostname and others from a directory named by a container's
- * id. The host name second: it may have been chosen by the operator.
+ * Reads the traces of this process. The mount table comes first: the engine mounts /etc/hostname and other files from a
+ * directory with the container's id in its path. The host name comes second: the operator may have chosen it.
  */
 export async function ownTraces(): Promise<OwnTraces> {
   const table = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
   return readTraces(table, hostname(), process.env);
 }
 
-/** @param table of /proc/self/mountinfo */
+/** Parses the traces in a mount table. @param table content of /proc/self/mountinfo */
 export function readTraces(table: string, host: string, env: OwnTraces['env']): OwnTraces {
   const mounts = new Map<string, string>();
   let layer: string | null = null;
@@ -48,9 +51,9 @@ export function readTraces(table: string, host: string, env: OwnTraces['env']): 
 }
 
 /**
- * The container that a process runs in; null if the engine knows none. A container in another's network has the other's
- * files in /etc, and its host name (docs/contract.md 8.22): which of them it is, is told by the layer that its root
- * writes to, and where the engine does not say that by what is mounted.
+ * Finds the container in which a process runs; null if the engine has no such container. A container in another
+ * container's network has the /etc files and the host name of the other (docs/contract.md 8.22). The writable layer
+ * identifies the right container; if the engine does not report layers, the mounts do.
  */
 export async function findOwnContainer(
   lookup: ContainerLookup,
@@ -64,15 +67,18 @@ export async function findOwnContainer(
   return byLayer ?? (await bestFit(all, traces));
 }
 
-/** Null if the engine or the mount table does not tell. Long options of a mount are given with paths that are relative. */
+/**
+ * Compares writable layers; null if the engine or the mount table does not contain them. If the mount options are long,
+ * their paths are relative.
+ */
 function isOwnLayer({ upperDir }: Container, { layer }: OwnTraces): boolean | null {
   if (upperDir === null || layer === null) return null;
   return upperDir === layer || upperDir.endsWith(`/${layer}`);
 }
 
 /**
- * The container whose mounts are all here; of several the one with most mounts, then with most of the environment. Null
- * where two of different images cannot be told apart.
+ * Returns the container whose mounts all exist here, preferring the most mounts, then the most matching sources and
+ * variables. Null if containers of different images match equally well.
  */
 async function bestFit(candidates: readonly Container[], traces: OwnTraces): Promise<Container | null> {
   const [only, ...others] = candidates;
@@ -84,15 +90,18 @@ async function bestFit(candidates: readonly Container[], traces: OwnTraces): Pro
     .sort((a, b) => compare(b.score, a.score));
   const [best, next] = ranked;
   const isTie = best && next && compare(best.score, next.score) === 0;
-  // Replicas are of one image, and each of them tells the same.
+  // Replicas have the same image, so any replica will do.
   return best === undefined || (isTie && best.each.imageId !== next.each.imageId) ? null : best.each;
 }
 
-/** How many of its mounts are here, how many with the same source, and how much of its environment; null if a mount is missing. */
+/**
+ * Counts mounts, mounts with a matching source, and matching variables of a container; null if one of its mounts is
+ * missing here.
+ */
 async function fitOf({ mounts, env }: Container, own: OwnTraces): Promise<number[] | null> {
   let sources = 0;
   for (const { destination, source } of mounts) {
-    // A mount point is told without the symbolic links on the way to it, such as /var/run.
+    // Mount points are listed with their symbolic links resolved, such as /var/run.
     const root = own.mounts.get(await realpath(destination).catch(() => destination));
     if (root === undefined) return null;
     if (root !== '/' && source.endsWith(root)) sources += 1;

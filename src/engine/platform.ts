@@ -1,10 +1,13 @@
-/** What the kernel calls a machine, and people after it. */
+/** Usual names of architectures by the kernel's names. */
 const others: Readonly<Record<string, string>> = { aarch64: 'arm64', x86_64: 'amd64' };
 
-/** What a machine runs besides its own. */
+/** Platform that a machine can run besides its own. */
 const runsToo: Readonly<Record<string, string>> = { 'linux/amd64': 'linux/386', 'linux/arm64': 'linux/arm' };
 
-/** `linux/arm64` of `linux/arm64/v8`, `linux/aarch64` or `arm64`: what of a kind of machine a variant is, is left to the engine. */
+/**
+ * Normalises a platform: `linux/arm64` for `linux/arm64/v8`, `linux/aarch64` or `arm64`. The engine chooses the
+ * variant.
+ */
 export function readPlatform(text: string): string {
   const parts = text.toLowerCase().split('/');
   const [os, machine = ''] = parts.length === 1 ? ['linux', ...parts] : parts;
@@ -12,8 +15,9 @@ export function readPlatform(text: string): string {
 }
 
 /**
- * The platform of which a container is made, of those of its image that are here; null if it cannot be made.
- * @param chosen by whoever asks for the container; null if that is left to the engine, which takes its own, else what there is
+ * Returns the platform of a new container, among the local platforms of its image; null if the container cannot be
+ * created.
+ * @param chosen requested platform; null if the engine chooses its own platform, or another local platform
  */
 export function takenPlatform(here: readonly string[], chosen: string | null, own: string): string | null {
   const wanted = chosen ?? own;

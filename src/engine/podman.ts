@@ -1,14 +1,15 @@
-// Podman answers as Docker's engine does, in words of its own. What is read of its containers goes through here, so that
-// the rest knows one engine. Only what Podman itself gives is put in other words: what an owner has asked for stays.
+// Podman responds like Docker's engine, but with some values of its own. Inspections of its containers are converted
+// here, so that the other modules need to know only one engine. Only values that Podman itself sets are converted;
+// values that the owner has requested stay.
 
 import { constants } from 'node:os';
 import { isEmpty, type Json, list, object, strings } from './json.ts';
 
-/** By the answer to `/version`. */
+/** Checks the response to `/version` for Podman. */
 export const isPodman = ({ Components }: Record<string, unknown>): boolean =>
   String(object(list(Components)[0]).Name).startsWith('Podman');
 
-/** The answer to `GET /containers/<id>/json`, in the words of Docker's engine. */
+/** Converts the response to `GET /containers/<id>/json` to the values of Docker's engine. */
 export function inDockersWords(raw: Json): Json {
   const [config, host] = [object(raw.Config), object(raw.HostConfig)];
   const networks = Object.keys(object(object(raw.NetworkSettings).Networks));
@@ -18,12 +19,12 @@ export function inDockersWords(raw: Json): Json {
     Config: {
       ...config,
       StopSignal: signalName(config.StopSignal),
-      // 4.3 tells 0 where none was asked for.
+      // Podman 4.3 reports 0 if no timeout was requested.
       StopTimeout: config.StopTimeout || undefined,
     },
     HostConfig: {
       ...host,
-      // On networks of its own a container is on a `bridge`, too.
+      // Podman also reports `bridge` for a container on user-defined networks.
       NetworkMode:
         host.NetworkMode === 'bridge' && networks[0] && !networks.includes(ownNetwork)
           ? networks[0]
@@ -40,7 +41,7 @@ export function inDockersWords(raw: Json): Json {
   };
 }
 
-/** The network of a container that was given none. */
+/** Default network of containers. */
 const ownNetwork = 'podman';
 
 const ownAnnotation =
@@ -54,7 +55,7 @@ const limitName = (name: unknown): string =>
     .replace(/^RLIMIT_/, '')
     .toLowerCase();
 
-/** What a bind or a volume has without being asked for. */
+/** Options that every bind and every volume has, even if they were not requested. */
 const ownOptions = ['rbind', 'rprivate'];
 const ofVolumes = [...ownOptions, 'nodev', 'nosuid', 'exec'];
 
@@ -66,7 +67,10 @@ function bind(text: string): string {
   return [source, target, ...(asked.length > 0 ? [asked.join()] : [])].join(':');
 }
 
-/** What Podman adds to a definition that says nothing of it. @param planned what compose would send and the image gives */
+/**
+ * Adds Podman's defaults to a definition that does not set them. @param planned settings that compose would send,
+ * merged with the image's
+ */
 export function withPodmansOwn(planned: Json, running: Json): Json {
   const keyOf = (entry: string) => entry.split('=', 1)[0];
   const given = new Set(strings(planned.Env).map(keyOf));
@@ -75,12 +79,12 @@ export function withPodmansOwn(planned: Json, running: Json): Json {
     ...planned,
     Env: [...strings(planned.Env), ...added],
     Healthcheck: withOwnTimes(planned.Healthcheck),
-    // 4.3 tells only one that was asked for.
+    // Podman 4.3 reports only a timeout that was requested.
     StopTimeout: planned.StopTimeout ?? (running.StopTimeout === 10 ? 10 : undefined),
   };
 }
 
-/** A user's home is in a file of the image, and is not asked for. */
+/** Checks whether Podman added a variable. HOME of a user comes from a file in the image, not from the definition. */
 function isOwn(entry: string, { Hostname, User }: Json): boolean {
   if (/^HOME=(\/|\/root)?$/.test(entry)) return true;
   if (entry.startsWith('HOME=/')) return !isEmpty(User);

@@ -1,27 +1,27 @@
 import type { ErrorCode } from '../core/progress/update-error.ts';
 
 /**
- * Whether to retry: `once` if a third answer would be the same, `patiently` if the registry limits requests, `often` for a
- * temporary failure.
+ * Retry policy for a failed pull: `once` if a third response would be the same, `patiently` if the registry limits
+ * requests, `often` for a temporary failure.
  */
 export type Again = 'never' | 'once' | 'patiently' | 'often';
 
 interface PullFailure {
   code: Extract<ErrorCode, `pull-${string}`>;
   again: Again;
-  /** The cause, printed after "repository:tag: ". */
+  /** Cause, printed after "repository:tag: ". */
   sentence: string;
-  /** What to do next, if the advice of the code does not fit. */
+  /** Next step for the user, if the advice of the code does not fit. */
   advice?: string;
 }
 
 type Row = readonly [RegExp, PullFailure['code'], Again, sentence: string, advice?: string];
 
-/** A number counts only if the text calls it a status: a size, a port or a version may be the same number. */
+/** Matches a status code only if the text calls it a status: a size, a port or a version may be the same number. */
 const status = (codes: string): string => String.raw`(?:status(?: code)?:?|\bhttp|…"?:) (?:${codes})\b`;
 const refused = 'the registry denied access (wrong or missing credentials)';
 
-/** Messages of the engine, containerd and registries. The first row that matches decides. */
+/** Patterns for messages of the engine, containerd and registries. The first row that matches decides. */
 const rows: readonly Row[] = [
   [
     /(cannot|failed to) connect to the docker (daemon|api)|error during connect/i,
@@ -96,15 +96,15 @@ const rows: readonly Row[] = [
     'often',
     'the registry failed (5xx)',
   ],
-  // Before the pull's own answers begin, the engine asks for a registry's words after a 403 alone.
+  // Before the response stream of a pull begins, the engine includes a registry's message only after a 403.
   [/error response from daemon: error from registry: /i, 'pull-denied', 'never', refused],
   [/error from registry: /i, 'pull-failed', 'often', 'the registry returned an error'],
 ];
 
 /**
- * What a failed pull comes to, from the text that compose printed, or that the engine answered.
- * @param references those that were pulled: their names may have any word or number in them
- * @param status of the engine's answer, where it was one
+ * Classifies a failed pull by the output of compose or the response of the engine.
+ * @param references references of the pulled images: their names may contain any word or number
+ * @param status HTTP status of the engine's response, if there was a response
  */
 export function classifyPullFailure(
   text: string,
@@ -121,8 +121,8 @@ export function classifyPullFailure(
 }
 
 /**
- * The text without names, addresses, digests and sizes, so that what is left speaks of the failure alone: nothing listens
- * at `registry.example:403`, and `not-found.example/svc:v1.401.0` is no answer.
+ * Removes names, addresses, digests and sizes, so that the remaining text only describes the failure: the port in
+ * `registry.example:403` is not a status, and `not-found.example/svc:v1.401.0` is not a response.
  */
 function withoutNames(text: string, references: Iterable<string>): string {
   const names = [...references].flatMap((reference) => {

@@ -1,10 +1,13 @@
 import { type Json, object, parseObject } from './json.ts';
 
 export interface PullProgress {
-  /** 0 to 99: a pull is whole only once the command has ended. Null until every layer has told its size. */
+  /**
+   * 0 to 99, because a pull is complete only when the command has finished. Null until the size of every layer is
+   * known.
+   */
   percent: number | null;
   doneBytes: number;
-  /** Of the layers that have told their size. */
+  /** Total of the layers whose size is known. */
   totalBytes: number;
 }
 
@@ -13,33 +16,36 @@ const afterDownload =
   /^(Already exists|Download complete|Verifying Checksum|Extracting|Pull complete|Extract complete)/;
 
 /**
- * Adds up what a pull says of its layers. Percent is weighted by bytes and never goes back: it waits for the layers
- * that are announced and have not told their size, because a small one that is whole says nothing of the rest.
+ * Adds up the progress of a pull's layers. The percentage is weighted by bytes and never decreases. It is unknown until
+ * all announced layers have a size, because a complete small layer is no measure for the rest.
  */
 export class PullMeter {
-  /** Bytes by layer; the total is null until the layer begins to come in. */
+  /** Bytes by layer; the total is null until the download of the layer begins. */
   readonly #layers = new Map<string, { done: number; total: number | null }>();
   #percent = 0;
-  /** Whether the engine has said that the pull is over. */
+  /** Whether the engine has reported the end of the pull. */
   #end: 'unknown' | 'awaited' | 'reached' = 'unknown';
 
-  /** Gives the state after a line of `docker compose --progress json pull`, or null if the line says nothing of bytes. */
+  /**
+   * Returns the progress after a line of `docker compose --progress json pull`; null if the line contains no layer
+   * progress.
+   */
   read(line: string): PullProgress | null {
     const event = parseObject(line);
     return typeof event?.parent_id === 'string' ? this.add(event) : null;
   }
 
   /**
-   * Whether the pull is over, by what the engine has said. An answer can end early and look whole, as behind a proxy
-   * that loses the engine.
+   * Whether the engine has reported the end of the pull. A response that ends early can look complete, for example
+   * behind a proxy that loses the engine.
    */
   get hasEnded(): boolean {
     return this.#end === 'reached';
   }
 
   /**
-   * Gives the state after an event of the engine or of compose, or null if it says nothing of bytes. Compose has the
-   * engine's words in `text` or in `status`, depending on its version.
+   * Returns the progress after an event of the engine or of compose; null if the event contains no layer progress.
+   * Compose puts the engine's text in `text` or `status`, depending on its version.
    */
   add({ id, text, status, progressDetail, ...bytes }: Json): PullProgress | null {
     const words = [String(text ?? ''), String(status ?? '')];
@@ -52,7 +58,7 @@ export class PullMeter {
       layer.total = Math.max(layer.total ?? 0, Number(total ?? 0));
       layer.done = Math.max(layer.done, Number(current ?? 0));
     } else if (says(afterDownload)) {
-      // A layer that was here already, or that came in before it told its size, counts as nothing.
+      // A layer that exists locally, or that was downloaded before its size was known, counts as 0 bytes.
       layer.total ??= 0;
       layer.done = layer.total;
     } else if (!says(announced)) {
@@ -62,7 +68,10 @@ export class PullMeter {
     return this.#sum();
   }
 
-  /** Docker's pull begins with the first line and ends with the second; another engine's, such as Podman's, has neither. */
+  /**
+   * Tracks the end of a pull. Docker's pull begins with the first of these lines and ends with the second; a pull of
+   * another engine, such as Podman, has neither.
+   */
   #readEnd(status: string): void {
     if (status.startsWith('Pulling from ')) this.#end = 'awaited';
     else if (status.startsWith('Status: ') || (status !== '' && this.#end === 'unknown'))

@@ -1,22 +1,22 @@
 import { readFile } from 'node:fs/promises';
 import { object, parseObject } from './json.ts';
 
-/** What the engine takes for a login, as it comes in `X-Registry-Auth`. */
+/** Credentials in the form that `X-Registry-Auth` takes. */
 export type RegistryLogin =
   | { username: string; password: string; serveraddress: string }
   | { identitytoken: string; serveraddress: string };
 
 const dockerHub = 'https://index.docker.io/v1/';
 
-/** The login for an image's registry from a config.json; null if there is none. */
+/** Reads the credentials for an image's registry from a config.json; null if there are none. */
 export async function loginFor(repository: string, file: string | null): Promise<RegistryLogin | null> {
   const text = file === null ? '' : await readFile(file, 'utf8').catch(() => '');
   return registryLogin(text, repository);
 }
 
 /**
- * The login for an image's registry from the text of a config.json; null if it has none for it, or keeps it in a
- * credential store.
+ * Returns the credentials for an image's registry from the text of a config.json; null if there are none, or if they
+ * are in a credential store.
  */
 export function registryLogin(configText: string, repository: string): RegistryLogin | null {
   const auths = object(parseObject(configText)?.auths);
@@ -33,7 +33,7 @@ export function registryLogin(configText: string, repository: string): RegistryL
   return user === undefined ? null : { username: user, password: secret ?? '', serveraddress: key };
 }
 
-/** The first part of a repository is its registry where it looks like a host. */
+/** Returns the registry of a repository: its first part if that looks like a host name, otherwise Docker Hub. */
 function registryOf(repository: string): string {
   const [first = '', ...rest] = repository.split('/');
   const isHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');
@@ -42,9 +42,9 @@ function registryOf(repository: string): string {
 
 const hostOf = (name: string): string => name.replace(/^https?:\/\//, '').replace(/\/.*$/, '');
 
-/** What a request has to say for the engine to use that login. */
+/** Returns the headers that send the credentials to the engine. */
 export function loginHeaders(login: RegistryLogin | null): Record<string, string> {
-  // In the alphabet for addresses, with its padding, which the engine wants.
+  // The engine requires base64url with padding.
   return login === null
     ? {}
     : {

@@ -2,43 +2,45 @@ import { posix } from 'node:path';
 import { requestedMounts } from './container.ts';
 import { type Json, list, object, strings } from './json.ts';
 
-// The parts of a container's definition that give power over the host. An engine grants all of them to every client.
-// What only takes less away (a file system that is no longer read-only, privileges that it may get anew) is no such power.
+// Rights over the host that a container's definition can grant. An engine grants all of them to every client. Lifting a
+// restriction (a read-only file system, a ban on new privileges) is not such a right.
 
-/** The two halves of a definition, as the engine inspects them and as `POST /containers/create` takes them. */
+/** Both parts of a container's definition, as in an inspection and in the body of `POST /containers/create`. */
 export interface DefinedContainer {
   config: Json;
   hostConfig: Json;
 }
 
-/** A power over the host. */
+/** A right over the host. */
 export interface Right {
-  /** The word of a compose file that gives it: `privileged`, `cap_add`, `volumes`. */
+  /** Key in a compose file that grants the right: `privileged`, `cap_add`, `volumes`. */
   section: string;
-  /** The path in the container of a mount or a device, else `''`. */
+  /** Path of a mount or device in the container; otherwise `''`. */
   item: string;
-  /** For people: `capability SYS_ADMIN`, `the host's / at /host`. */
+  /** Name for messages: `capability SYS_ADMIN`, `the host's / at /host`. */
   name: string;
 }
 
-/** What a definition by itself does not tell. */
+/** Context that a definition does not contain. */
 export interface RightsSurroundings {
   /**
-   * Whether a path of the host, normalised, is the instance's own, so that to mount it gives no power over others. Who may
-   * write to a directory may have made links in it that lead out.
+   * Checks whether a normalised host path belongs to the instance, so that mounting it grants no right over other data.
+   * A user who can write to a directory may have created links in it to other directories.
    */
   isOwn: (path: string) => boolean;
-  /** The options that a named volume's driver has, or would get; empty for a volume that is not known. */
+  /** Returns the driver options of a named volume, existing or to be created; empty for an unknown volume. */
   volumeOptions: (name: string) => Json;
 }
 
-/** Of an inspection, or of the body of `POST /containers/create`. */
+/** Reads the definition in an inspection, or in the body of `POST /containers/create`. */
 export const definedIn = (raw: Json): DefinedContainer => ({
   config: object(raw.Config ?? raw),
   hostConfig: object(raw.HostConfig),
 });
 
-/** The rights that a container would gain. Both sides include the defaults of image and engine. */
+/**
+ * Returns the rights that a container would gain. Both definitions include the defaults of the image and the engine.
+ */
 export function gainedRights(
   now: DefinedContainer,
   then: DefinedContainer,
@@ -58,7 +60,7 @@ export function gainedRights(
 
 const right = (section: string, name: string, item = ''): Right => ({ section, item, name });
 
-/** The texts of `then` that `now` does not have, each once. */
+/** Returns the texts in `then` that are not in `now`, without duplicates. */
 const added = (now: unknown, then: unknown): string[] => {
   const known = new Set(strings(now));
   return [...new Set(strings(then))].filter((each) => !known.has(each));
@@ -73,7 +75,7 @@ const namespaces = [
   ['cgroup', 'CgroupnsMode'],
 ] as const;
 
-/** Namespaces of the host, and of another container, which may share the host's in its turn. */
+/** Returns gained namespaces of the host or of another container, which may share the namespaces of the host. */
 const gainedNamespaces = (now: Json, then: Json): Right[] =>
   namespaces.flatMap(([section, key]) => {
     const mode = String(then[key] ?? '');
@@ -81,7 +83,7 @@ const gainedNamespaces = (now: Json, then: Json): Right[] =>
     return isShared && mode !== now[key] ? [right(section, `${section}: ${mode}`)] : [];
   });
 
-/** The capabilities that the engine gives where nothing is said, from moby's `oci/caps/defaults.go`. */
+/** Capabilities that the engine grants by default, from moby's `oci/caps/defaults.go`. */
 const defaultCapabilities = [
   ...['CHOWN', 'DAC_OVERRIDE', 'FSETID', 'FOWNER', 'MKNOD', 'NET_RAW', 'SETGID', 'SETUID', 'SETFCAP'],
   ...['SETPCAP', 'NET_BIND_SERVICE', 'SYS_CHROOT', 'KILL', 'AUDIT_WRITE'],
@@ -90,7 +92,10 @@ const defaultCapabilities = [
 const named = (value: unknown): string[] =>
   strings(value).map((each) => each.toUpperCase().replace(/^CAP_/, ''));
 
-/** `added` may be `ALL`, less what is `dropped`; by the rules of moby's `oci/caps/utils.go`. */
+/**
+ * Returns the capabilities of a container by the rules of moby's `oci/caps/utils.go`; `added` may be `ALL`, minus
+ * `dropped`.
+ */
 function capabilities(host: Json): { added: Set<string>; dropped: Set<string> } {
   const [wished, dropped] = [named(host.CapAdd), new Set(named(host.CapDrop))];
   if (wished.includes('ALL')) return { added: new Set(['ALL']), dropped };
@@ -102,7 +107,7 @@ function gainedCapabilities(now: Json, then: Json): Right[] {
   const [has, gets] = [capabilities(now), capabilities(then)];
   const isCovered = (name: string) => has.added.has(name) || (has.added.has('ALL') && !has.dropped.has(name));
   const gained = [...gets.added].filter((name) => !isCovered(name));
-  // Where both definitions have all capabilities, the new one may drop fewer of them.
+  // If both definitions have all capabilities, the new definition may drop fewer of them.
   const less = gets.added.has('ALL') && has.added.has('ALL') ? [...has.dropped] : [];
   const back = less.filter((name) => !gets.dropped.has(name));
   const isAsked = (name: string) => named(then.CapAdd).includes(name);
@@ -137,7 +142,10 @@ const requestText = ({ Driver, Count, DeviceIDs, Capabilities }: Json): string =
     .filter((word) => word !== '')
     .join(' ');
 
-/** A custom profile may confine nothing: it is a right unless the container has it already. */
+/**
+ * Returns gained security profiles. A custom profile may confine nothing, so it counts as a right unless the container
+ * already has it.
+ */
 function gainedProfiles(now: Json, then: Json): Right[] {
   const options = (host: Json) =>
     strings(host.SecurityOpt)
@@ -158,7 +166,10 @@ const isDefault = (option: string): boolean =>
   ['apparmor=docker-default', 'seccomp=builtin', 'seccomp=default'].includes(option);
 const isOff = (option: string): boolean => /=(?:unconfined|disable)$/.test(option);
 
-/** Where a definition says nothing, the engine hides its own list of paths, and tells it only of a container that exists. */
+/**
+ * Checks whether system paths become visible. If a definition does not set the paths, the engine hides its own list,
+ * which it only reports for an existing container.
+ */
 const gainsSystemPaths = (now: Json, then: Json): boolean =>
   then.Privileged !== true &&
   ['MaskedPaths', 'ReadonlyPaths'].some((key) => {
@@ -185,7 +196,7 @@ function gainedMounts(now: Json, then: Json, { isOwn, volumeOptions }: RightsSur
   };
   const known = read(now);
   const gained = read(then).flatMap(({ source, destination, writable, path, options }): Right[] => {
-    // What lies in a mount is not covered by it: a link there may lead anywhere.
+    // A mount does not cover the paths below it, because a link in it may point anywhere.
     const covers = (mount: (typeof known)[number]) =>
       (mount.writable || !writable) &&
       (path === null ? mount.source === source : mount.path === path || mount.path === '/');
@@ -201,16 +212,16 @@ function gainedMounts(now: Json, then: Json, { isOwn, volumeOptions }: RightsSur
 
 const withoutSlash = (path: string): string => path.replace(/(?<=.)\/+$/, '');
 
-/** The directory of the host that a volume of the engine's own driver is; null if it is none. */
+/** Returns the host directory that a volume of the engine's own driver mounts; null if it mounts none. */
 const boundBy = ({ o, type, device }: Json): string | null =>
   /(?:^|,)r?bind(?:,|$)/.test(String(o ?? '')) || type === 'bind' ? String(device ?? '') : null;
 
 const ofNetwork = new Set(['nfs', 'nfs4', 'cifs', 'smb3', 'tmpfs']);
-/** A disk of the host, or a layer over a directory of it. */
+/** Checks whether a volume is a disk of the host, or an overlay over a host directory. */
 const isOfMachine = ({ type, device }: Json): boolean =>
   device !== undefined && !ofNetwork.has(String(type ?? ''));
 
-/** The user and the groups, which decide what a container may do with its mounts. */
+/** Returns rights gained by the user and the groups, which decide what a container may do with its mounts. */
 function gainedIdentity(now: DefinedContainer, then: DefinedContainer): Right[] {
   const user = ({ config }: DefinedContainer) => String(config.User ?? '').split(':');
   const isRoot = (definition: DefinedContainer) => ['', '0', 'root'].includes(user(definition)[0] ?? '');

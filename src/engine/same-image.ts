@@ -2,19 +2,19 @@ import type { Container } from './container.ts';
 import { isAtLeast } from './http/api-version.ts';
 import { composeLabels } from './labels.ts';
 
-/** The image of a container, as the engine tells it or a journal has it; those of earlier versions have no manifest. */
+/** Image of a container, from the engine or a journal. Journals of earlier versions contain no manifest. */
 type ImageInUse = Pick<Container, 'imageId'> & Partial<Pick<Container, 'imageManifest'>>;
 
-/** A local image, as the engine tells of it or a journal has it. */
+/** A local image, from the engine or a journal. */
 export interface LocalImage {
   id: string;
-  /** Those of its manifests for a platform that are here; none or missing if the engine does not report them. */
+  /** Digests of the local platform manifests; empty or missing if the engine does not report them. */
   manifests?: readonly string[];
 }
 
 /**
- * Whether a container is made of this image: of the very same one, or of one with the same content, such as a tag that was
- * published again under another index (docs/contract.md 3.15).
+ * Checks whether a container was created from an image, or from an image with the same content, such as a tag that was
+ * published again with another index (docs/contract.md 3.15).
  */
 export const runsImage = (
   { imageId, imageManifest }: ImageInUse,
@@ -22,7 +22,7 @@ export const runsImage = (
 ): boolean =>
   image != null && (imageId === image.id || (image.manifests ?? []).includes(imageManifest || 'none'));
 
-/** Whether two local images have the same content: all that a container can be made of. */
+/** Checks whether two local images have the same content for all platforms from which a container can be created. */
 export const isSameImage = (
   { id, manifests = [] }: LocalImage,
   other: LocalImage | null | undefined,
@@ -31,14 +31,15 @@ export const isSameImage = (
   (id === other.id ||
     (manifests.length > 0 && manifests.every((digest) => (other.manifests ?? []).includes(digest))));
 
-/** Whether two containers are made of the same image. */
+/** Checks whether two containers were created from the same image. */
 export const runSameImage = (one: ImageInUse, { imageId, imageManifest }: ImageInUse): boolean =>
   runsImage(one, { id: imageId, manifests: imageManifest ? [imageManifest] : [] });
 
 /**
- * Whether a container may stay as it is beside a pulled image. Compose notes in labels what it was made of: up to 5.2 the
- * image's id, and its `up` replaces a container that has another; so does that of a later one, once. What a later one
- * has made is told by its content alone: it notes the manifest's digest, but the id where `up` itself had to pull.
+ * Checks whether `up` keeps a container after a pull of the image. Compose up to 5.2 labels a container with the
+ * image's id and replaces a container with another id; a later compose replaces such a container too, once. Containers
+ * of a later compose are compared by content only: their label has the manifest's digest, or the id if `up` itself had
+ * to pull.
  */
 export const keepsContainer = (
   container: ImageInUse & Pick<Container, 'labels'>,

@@ -1,13 +1,13 @@
 import { type Json, list, object, strings } from './json.ts';
 import { swarmLabels } from './labels.ts';
 
-/** A service of a Swarm. Its spec is the engine's own JSON, as it is read and written back whole. */
+/** A Swarm service. Its spec is the engine's own JSON, because the whole spec is written back. */
 export interface SwarmService extends ReturnType<typeof readService> {}
 
 export interface SwarmTask extends ReturnType<typeof readTask> {}
 export interface SwarmNode extends ReturnType<typeof readNode> {}
 
-/** A config of a Swarm: data that never change, under labels that may. */
+/** A Swarm config: data that never change, with labels that may change. */
 export interface SwarmConfig extends ReturnType<typeof readSwarmConfig> {}
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
@@ -15,11 +15,11 @@ const textsOf = (value: unknown): Record<string, string> =>
   Object.fromEntries(Object.entries(object(value)).map(([key, each]) => [key, String(each)]));
 const versionOf = (raw: Json): number => Number(object(raw.Version).Index);
 
-/** A service's container. */
+/** Returns the container spec of a service. */
 export const containerOf = (spec: Json): Json => object(object(spec.TaskTemplate).ContainerSpec);
 export const imageOf = (spec: Json): string => text(containerOf(spec).Image);
 export const labelsOf = (spec: Json): Record<string, string> => textsOf(spec.Labels);
-/** Null for a global service; a job is neither. */
+/** Returns the number of replicas; null for a global service or a job. */
 export function replicasOf(spec: Json): number | null {
   const { Replicated } = object(spec.Mode);
   return Replicated === undefined ? null : Number(object(Replicated).Replicas ?? 1);
@@ -35,15 +35,15 @@ export function readService(raw: Json) {
     id: text(raw.ID),
     /** `svc_app` */
     name: text(spec.Name),
-    /** Null for a service that was created without a stack. */
+    /** Name of the stack; null for a service that was created without a stack. */
     stack: labelsOf(spec)[swarmLabels.stack] ?? null,
-    /** Names what was read, for whoever writes it back. */
+    /** Version of the object that was read, to be sent with an update. */
     version: versionOf(raw),
-    /** Holds values: never log it. */
+    /** Contains secret values: never log it. */
     spec,
-    /** The spec before the last write, which a rollback restores; null if there was none. */
+    /** Spec before the last write, which a rollback restores; null if there was none. */
     previous: raw.PreviousSpec == null ? null : object(raw.PreviousSpec),
-    /** Of its last rolling update, `updating`, `paused`; empty if there was none. */
+    /** State of the last rolling update, `updating`, `paused`; empty if there was none. */
     updateState: text(object(raw.UpdateStatus).State),
   };
 }
@@ -53,18 +53,18 @@ export function readTask(raw: Json) {
   return {
     id: text(raw.ID),
     service: text(raw.ServiceID),
-    /** Of a replicated service; 0 of a global one. */
+    /** Slot in a replicated service; 0 for a global service. */
     slot: Number(raw.Slot ?? 0),
-    /** Empty while it has none. */
+    /** Node id; empty until the task is assigned to a node. */
     node: text(raw.NodeID),
     /** `pending`, `running`, `failed` … */
     state: text(State),
-    /** What Swarm wants it to be. */
+    /** Desired state. */
     wanted: text(raw.DesiredState),
     image: text(object(object(raw.Spec).ContainerSpec).Image),
-    /** Why it failed, or waits; empty if there is nothing to say. */
+    /** Reason for a failure or a pending state; empty if there is none. */
     error: text(Err),
-    /** From its creation to its last change of state. */
+    /** Milliseconds from the creation of the task to its last change of state. */
     tookMs: Date.parse(text(Timestamp)) - Date.parse(text(raw.CreatedAt)),
   };
 }
@@ -100,6 +100,6 @@ export function readSwarmConfig(raw: Json) {
   };
 }
 
-/** A list of the engine's. */
+/** Reads a list in a response of the engine. */
 export const readAll = <T>(raw: unknown, read: (raw: Json) => T): T[] =>
   list(raw).map((each) => read(object(each)));

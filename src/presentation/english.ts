@@ -9,14 +9,14 @@ import type {
 } from '../wire/codes.ts';
 import { unitTexts } from '../wire/times.ts';
 
-/** The text for a code, or a function that builds it from the server's own sentence. */
+/** Text for a code, or a function that builds the text from the server's message. */
 export type CodeText = string | ((message: string) => string);
 
-/** All texts that a person reads, in English: single texts first, then texts by the codes of the server. */
+/** All texts for users, in English: single texts first, then texts by the codes of the server. */
 export const english = {
-  /** The name of the platform. */
+  /** Name of the platform. */
   product: 'svc',
-  /** The locale of dates and times. */
+  /** Locale of dates and times. */
   locale: 'en-GB',
 
   openDialog: (product: string, version: string) => `${product} ${version}, open update dialog`,
@@ -24,7 +24,7 @@ export const english = {
   securityUpdateTo: (version: string) => `Security update to ${version}`,
   updating: 'Updating…',
   updatingPercent: (percent: number) => `Updating… ${percent} %`,
-  /** On an upgrade path of several updates. */
+  /** Text during an upgrade path of several updates. */
   updatingStep: (step: number, steps: number) => `Updating… ${step} of ${steps}`,
   updateFailed: 'Update failed',
   rollingBack: 'Rolling back…',
@@ -36,7 +36,7 @@ export const english = {
   queuedJobsRunning: (count: number) =>
     count === 1 ? '1 queued job is now running' : `${count} queued jobs are now running`,
   downtime: (time: string) => `${time} downtime`,
-  /** The day is empty if it is today. */
+  /** Text for a completed automatic update. The day is empty if it is today. */
   updatedAutomatically: (product: string, day: string, time: string) =>
     day === ''
       ? `${product} was updated automatically at ${time}`
@@ -103,7 +103,7 @@ export const english = {
   restarting: (product: string) => `${product} is restarting…`,
   restartingAbout: (product: string) =>
     `Waiting for ${product}. This page reconnects automatically. New jobs stay queued, and the database is not affected.`,
-  /** The data services are stopped as well. */
+  /** Text for a restart during which the data services are also stopped. */
   restartingWithRestorePoint: (product: string) =>
     `Waiting for ${product}. This page reconnects automatically. New jobs stay queued.`,
   startingUpdate: 'Starting the update…',
@@ -142,7 +142,7 @@ export const english = {
   rollbackRefused: 'The rollback was refused',
   rollbackInterrupted: 'The rollback was interrupted',
   rollbackUnsuccessful: 'The rollback did not succeed',
-  /** The cause is empty if it is unknown. */
+  /** Text for a version that failed. The cause is empty if it is unknown. */
   versionFailed: (version: string, cause: string) =>
     cause === '' ? `${version} failed` : `${version} failed: ${cause}`,
   rolledBackTo: (version: string, time: string) =>
@@ -172,18 +172,18 @@ export const english = {
     `${product} will be unavailable for about ${time} (same as last time).`,
   skipThis: 'Skip this version',
   offerAgain: 'Offer again',
-  /** The time is empty if it is unknown. */
+  /** Text for a skipped release. The time is empty if it is unknown. */
   youSkipped: (version: string, time: string) =>
     time === '' ? `You skipped ${version}.` : `You skipped ${version} ${time} ago.`,
   estimatedDurationAndDowntime: (time: string, downtime: string) =>
     `The update takes about ${time}, with about ${downtime} of downtime.`,
   newJobsRunLater: 'New jobs stay queued and run afterwards.',
-  /** The day reads `tonight`, `today`, `tomorrow` or `on 14 March`. */
+  /** Text for a planned automatic update. The day reads `tonight`, `today`, `tomorrow` or `on 14 March`. */
   installedAutomatically: (version: string, day: string, time: string) =>
     `${version} will be installed automatically ${day} after ${time}.`,
   installedAutomaticallySoon: (version: string) =>
     `${version} will be installed automatically as soon as no jobs are blocking the update.`,
-  /** The day reads `today` or `on 14 March`. */
+  /** Text for paused automatic updates. The day reads `today` or `on 14 March`. */
   automaticPaused: (day: string) => `Automatic updates are paused because an update failed ${day}.`,
   automaticResumes: 'Automatic updates resume after a manual update succeeds.',
   tonight: 'tonight',
@@ -243,7 +243,7 @@ export const english = {
   windowTo: 'To',
   timeZone: 'Time zone',
   days: 'Days (if none are selected: every day)',
-  /** The input field replaces `{days}`. */
+  /** Label around an input field, which replaces `{days}`. */
   minimumAge: 'Wait until a release is {days} days old',
   includeMajors: 'Include major versions',
   nextAutomatic: (day: string, time: string, zone: string) =>
@@ -288,14 +288,14 @@ export const english = {
   stuck: 'stuck',
   upgradePath: 'Upgrade path',
 
-  // The server sends its own sentences for these codes. They are shown unless a text here replaces them.
+  // The server sends messages for these codes. They are shown unless a text here replaces them.
   reasons: {} as Partial<Record<ReasonCode, CodeText>>,
   upToDate: {} as Partial<Record<UpToDateCode, CodeText>>,
   blockedBy: {} as Partial<Record<BlockedByCode, CodeText>>,
   cancelRefusals: {} as Partial<Record<CancelCode, CodeText>>,
-  /** The result of a rollback that succeeded. */
+  /** Outcome of a rollback that succeeded. */
   rolledBack: 'rolled back',
-  /** The results of past runs. */
+  /** Outcomes of past runs. */
   outcomes: {
     updated: 'updated',
     unchanged: 'unchanged',
@@ -305,7 +305,7 @@ export const english = {
     cancelled: 'cancelled',
     crashed: 'interrupted',
   } satisfies Record<EndState, string>,
-  /** By the words of `phaseRows`. */
+  /** Texts of the phases, by the ids in `phaseRows`. */
   phases: {
     waiting: 'Waiting',
     preparing: 'Preparing',
@@ -321,7 +321,7 @@ export const english = {
     verifying: 'Verifying',
     verified: 'Verified',
   },
-  /** A phase that has not started or was not finished. */
+  /** Texts of phases that have not started or did not finish. */
   toDo: {
     waiting: 'Wait',
     preparing: 'Prepare',

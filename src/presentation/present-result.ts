@@ -29,24 +29,24 @@ const resultKinds: Record<EndState, ResultKind> = {
   crashed: 'broken',
 };
 
-/** The result of a run, as readers distinguish results. */
+/** Returns the category of a run's outcome. */
 export const resultKind = ({ outcome }: Run): ResultKind => known(resultKinds, outcome ?? '') ?? 'other-end';
 
 export const isSuccessfulEnd = (run: Run): boolean =>
   ['updated', 'unchanged', 'cancelled'].includes(resultKind(run));
 
-/** Whether two versions are the same, with or without a leading `v`. */
+/** Checks whether two versions are equal, with or without a leading `v`. */
 export const isSameVersion = (one: string, other: string): boolean =>
   one.replace(/^v/, '') === other.replace(/^v/, '');
 
 export const outdatedServers = (status: Status | null): Status['buildServers'] =>
   status?.buildServers.filter(({ outdated }) => outdated) ?? [];
 
-/** The address of the release page, if the version is the latest release. */
+/** Returns the address of the release page, if the version is the latest release. */
 export const newsUrl = (status: Status | null, version: string | null): string | null =>
   status?.latest?.version === version ? (status?.latest?.url ?? null) : null;
 
-/** The result of a run. @param status null if it is unknown. @param version the running version */
+/** Presents the result of a run. @param status null if it is unknown. @param version the running version */
 export function presentResult(
   run: Run,
   { status, version }: { status: Status | null; version: string | null },
@@ -90,7 +90,7 @@ export function presentResult(
   };
 }
 
-/** Whether a version other than the target is running. The tag `canary` is not a version. */
+/** Checks whether a version other than the target is running. The tag `canary` is not a version. */
 export const isOther = ({ to }: Run, version: string | null): boolean =>
   to !== null && to !== 'canary' && version !== null && !isSameVersion(version, to);
 
@@ -138,7 +138,7 @@ function aboutOf(run: Run, version: string | null, t: Wording): string {
 export const downtimeText = ({ downtimeSeconds }: Run, t: Wording): string =>
   downtimeSeconds === null ? '' : t.downtime(t.seconds(downtimeSeconds));
 
-/** The outcome of a past run. */
+/** Returns the text for the outcome of a past run. */
 export const outcomeText = ({ kind, outcome }: Run, t: Wording): string =>
   outcome === 'updated' && kind === 'rollback'
     ? t.rolledBack
@@ -189,11 +189,11 @@ function resultActions(
   return [again, report, close('quiet end')];
 }
 
-/** The order that repeats a run; null if it is no longer offered. */
+/** Returns the request that repeats a run; null if the run cannot be repeated. */
 function orderAfter(run: Run, status: Status | null, version: string | null): Order | null {
-  // A rollback is offered again with the current restore point.
+  // A rollback becomes available again with the current restore point.
   if (run.kind === 'rollback') return null;
-  // An update to the same version finishes an incomplete update.
+  // An update to the same version completes an incomplete update.
   const target = resultKind(run) === 'broken' ? (run.to ?? version) : run.to;
   if (resultKind(run) !== 'broken') {
     if (status === null || status.next?.version !== target) return null;
@@ -202,7 +202,7 @@ function orderAfter(run: Run, status: Status | null, version: string | null): Or
   return target === null ? null : { target };
 }
 
-/** The server has no record of a run that was seen. */
+/** Presents a run that was shown earlier but of which the server has no record. */
 export function presentUnknownRun(run: Run, version: string | null, t: Wording): Presentation {
   return {
     kind: 'run-unknown',

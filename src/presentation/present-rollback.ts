@@ -4,7 +4,10 @@ import { interruptedJobs, jobText } from './present-status.ts';
 import { box, button, muted, type Presentation } from './presentation.ts';
 import { joined, sentences, type Wording } from './wording.ts';
 
-/** A rollback to the restore point, before it is confirmed. @param jobs the jobs that it would interrupt */
+/**
+ * Presents a rollback to the restore point, before it is confirmed. @param jobs running jobs that the rollback would
+ * interrupt
+ */
 export function presentRollback(
   { to, at, since = at, downtimeSeconds }: RollbackOffer,
   { version, jobs }: { version: string | null; jobs: readonly BlockingJob[] },
@@ -52,7 +55,7 @@ export function presentRollback(
   };
 }
 
-/** @param problem null if the connection was lost */
+/** Presents a rollback that the server rejected. @param problem null if the connection was lost */
 export function presentRefusedRollback(to: string, problem: Problem | null, t: Wording): Presentation {
   const heading = t.cannotRollBack(t.product, to);
   const { refusal, advice, message, jobs = [] } = (problem?.reason ?? {}) as Partial<Reason>;

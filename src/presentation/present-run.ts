@@ -15,16 +15,16 @@ import {
 } from './presentation.ts';
 import { clockText, codeText, joined, sentences, type Wording } from './wording.ts';
 
-/** The reader's part in a run. */
+/** State of the user's cancel request. */
 interface CancelContext {
-  /** The refusal of a cancellation. */
+  /** Response to a cancel request that was rejected. */
   cancelProblem: Problem | null;
   isCancelSent?: boolean;
-  /** Seconds that the product and its data services were stopped for the last restore point. */
+  /** Seconds for which the product and its data services were stopped for the last restore point. */
   savingSeconds?: number | null;
 }
 
-/** A run in progress. It can be cancelled while it is `waiting`, `preparing` or `updating`. */
+/** Presents a run in progress. Users can cancel it while it is `waiting`, `preparing` or `updating`. */
 export function presentRun(run: Run, context: CancelContext, t: Wording): Presentation {
   const kind = kindOf(run);
   const { jobs, until, message, state } = run;
@@ -51,7 +51,7 @@ export function presentRun(run: Run, context: CancelContext, t: Wording): Presen
       place && { kind: 'path', versions: place.versions, done: place.at, isRunning: true },
       isWaiting ? { kind: 'jobs', jobs: jobs.map((job) => jobText(job, t)) } : { kind: 'phases', phases },
       isWaiting && muted(joined(now && `${now.text} ${clockText(elapsed)}`, started)),
-      // While data is copied, the server answers, so nothing has been stopped yet.
+      // Shown while data is copied. The server responds at that time, so nothing has been stopped yet.
       state === 'save' &&
         muted(
           sentences(
@@ -95,7 +95,7 @@ function cancelProblemBox({ cancelProblem: problem }: CancelContext, t: Wording)
   return box('warn', t.sentence(codeText(t.cancelRefusals, reason?.code ?? '', detail)));
 }
 
-/** An upgrade path between two updates. */
+/** Presents an upgrade path between two updates. */
 export function presentPendingStep(
   { to, reason, until, since }: PendingStep,
   { version, place, ...context }: CancelContext & { version: string; place: PathPlace | null },
@@ -121,7 +121,7 @@ export function presentPendingStep(
   };
 }
 
-/** The product is unavailable because it is being replaced. */
+/** Presents a restart, during which the product is unavailable because it is being replaced. */
 export function presentRestart(run: Run, outageMs: number, t: Wording): Presentation {
   const isData = run.kind === 'rollback' || savesData(run);
   const log = outageMs >= longRestartMs ? run.log : null;
@@ -149,7 +149,7 @@ const titleOf = ({ kind }: Run, t: Wording): string =>
 const stepText = (place: PathPlace | null, t: Wording): string | null =>
   place && t.stepOf(place.at + 1, place.versions.length);
 
-/** The phases of a run, each with its time. */
+/** Presents the phases of a run, each with its time. */
 export function presentPhases(run: Run, t: Wording): PhaseText[] {
   const { phases, toDo } = t;
   const now = t.now ?? Date.parse(run.endedAt ?? run.startedAt);

@@ -16,16 +16,16 @@ import {
 } from './presentation.ts';
 import { codeText, joined, sentences, type Wording } from './wording.ts';
 
-/** What a status does not contain. */
+/** Data that a status does not contain. */
 export interface StatusContext {
-  /** Past runs, newest first; null if they are not known yet. */
+  /** Past runs, newest first; null if they are not loaded. */
   history: readonly Run[] | null;
   isChecking?: boolean;
-  /** The application's page about backups. */
+  /** Address of the application's page about backups. */
   backupPage?: string | null;
 }
 
-/** The state of an instance without a run to show: the available update, or why there is none. */
+/** Presents an instance without a run to show: the available update, or the reason why there is none. */
 export function presentStatus(status: Status, context: StatusContext, t: Wording): Presentation {
   const { next, reason } = status;
   const shown =
@@ -40,7 +40,7 @@ export function presentStatus(status: Status, context: StatusContext, t: Wording
   };
 }
 
-/** What the publisher says about the running version, and whether this is up to date. */
+/** Presents the publisher's notices about the running version, and the error of the last check for releases. */
 export function presentAdvisory(status: Status, t: Wording): Box[] {
   const { version, recalled, urgent, feedError } = status;
   return [
@@ -53,7 +53,7 @@ export function presentAdvisory(status: Status, t: Wording): Box[] {
   ].filter((notice) => !!notice);
 }
 
-/** Why no update is available. */
+/** Presents the reason why no update is available. */
 export function presentUpToDate(status: Status, context: StatusContext, t: Wording): Presentation {
   const { upToDate, version, channel, checkedAt, automatic, recalled } = status;
   const why = upToDate ? codeText(t.upToDate, upToDate.code, upToDate.message) : t.noUpdateAvailable;
@@ -95,7 +95,7 @@ const checkButton = ({ isChecking }: StatusContext, t: Wording, isPrimary = true
     isPrimary ? 'primary' : undefined,
   );
 
-/** The update that can start now. */
+/** Presents the update that can start now. */
 export function presentUpdate(
   status: Status,
   { history, backupPage }: StatusContext,
@@ -170,19 +170,19 @@ export function presentUpdate(
 
 const majorOf = (version: string): string | undefined => /\d+/.exec(version)?.[0];
 
-/** The upgrade path to the latest release; empty if one update is enough. */
+/** Returns the upgrade path to the latest release; empty if one update is enough. */
 function upgradePathOf({ next, latest }: Status): readonly string[] {
   const { upgradePath = [] } = next ?? {};
   return upgradePath.length > 1 && upgradePath.at(-1) === latest?.version ? upgradePath : [];
 }
 
-/** The order that installs the latest release. */
+/** Returns the request that installs the latest release. */
 export function orderOf(status: Status): Order {
   const last = upgradePathOf(status).at(-1);
   return last === undefined ? { target: status.next?.version ?? '' } : { target: last, allSteps: true };
 }
 
-/** What the host application does before an update, and the restore point; empty if nothing is saved. */
+/** Describes the host application's preparation for an update, and the restore point; empty if nothing is saved. */
 const preparationText = (status: Status, to: string, t: Wording): string =>
   sentences(status.preparation && t.sentence(status.preparation), restorePointText(status, to, t));
 
@@ -192,7 +192,7 @@ export const restorePointText = ({ restorePoint, version }: Status, to: string, 
     ? ''
     : `${t.dataSaved(t.product, to, version)} ${savingText(restorePoint.downtimeSeconds, t)}`;
 
-/** The downtime of the product and its data services. */
+/** Describes the downtime of the product and its data services. */
 export const savingText = (last: number | null, t: Wording): string => {
   return last === null ? t.allUnavailable(t.product) : t.allUnavailableAsLast(t.product, t.seconds(last));
 };
@@ -214,7 +214,7 @@ function durationText({ next, restorePoint }: Status, downtime: number | null, t
   );
 }
 
-/** When the available update is installed automatically, or why not; empty if automatic updates are off. */
+/** Describes when the available update is installed automatically, or why not; empty if automatic updates are off. */
 export function automaticUpdateText({ automatic, next }: Status, t: Wording): string {
   if (!automatic?.enabled) return '';
   const { nextAt, blockedBy } = automatic;
@@ -224,7 +224,7 @@ export function automaticUpdateText({ automatic, next }: Status, t: Wording): st
   return t.installedAutomatically(version, t.futureDay(nextAt), t.clock(nextAt));
 }
 
-/** The current setting in words, in the time zone of the setting. */
+/** Describes the current setting of automatic updates, in the time zone of the setting. */
 export function automaticText(automatic: NonNullable<Status['automatic']>, t: Wording): string {
   const { enabled, nextAt, timeZone, blockedBy } = automatic;
   if (!enabled) return t.automaticOff;
@@ -235,7 +235,7 @@ export function automaticText(automatic: NonNullable<Status['automatic']>, t: Wo
 
 const isDue = (at: string, t: Wording): boolean => t.now !== null && isSoon(Date.parse(at), t.now);
 
-/** Why no update is installed automatically; empty if nothing prevents it. */
+/** Describes why no update is installed automatically; empty if nothing prevents it. */
 function blockedText({ blockedBy }: NonNullable<Status['automatic']>, t: Wording): string {
   if (!blockedBy) return '';
   const { code, message, since } = blockedBy;
@@ -245,7 +245,7 @@ function blockedText({ blockedBy }: NonNullable<Status['automatic']>, t: Wording
   return sentences(t.automaticPaused(day === '' ? t.today : t.onDay(day)), t.automaticResumes);
 }
 
-/** Reasons that lie in the deployment of the server. */
+/** Codes of reasons that concern the deployment of the server. */
 const deploymentCodes: readonly string[] = [
   'not-compose',
   'swarm',
@@ -254,7 +254,7 @@ const deploymentCodes: readonly string[] = [
   'store-unavailable',
   'unrelated-container',
 ];
-/** Reasons that do not prevent an update from being shown. */
+/** Codes of reasons that do not prevent an update from being shown. */
 const passedCodes: readonly string[] = [
   'up-to-date',
   'unproven',
@@ -264,7 +264,9 @@ const passedCodes: readonly string[] = [
   'rollback-refused',
 ];
 
-/** Why an update cannot start now; null if the update is shown nevertheless. */
+/**
+ * Presents the reason why an update cannot start now; null if the reason does not prevent the update from being shown.
+ */
 export function presentReason(
   reason: Reason,
   status: Status,
@@ -343,7 +345,10 @@ export function jobText({ kind, title, since, state, stuck }: BlockingJob, t: Wo
   return { kind: codeText(t.jobKinds, kind, kind), title: title ?? '', time, isStuck: stuck };
 }
 
-/** Queued jobs run afterwards. A job in an unknown state counts as running. */
+/**
+ * Lists the jobs that an update would interrupt. Queued jobs run afterwards, and a job in an unknown state counts as
+ * running.
+ */
 export const interruptedJobs = (jobs: readonly BlockingJob[], t: Wording): string[] =>
   jobs
     .filter(({ state }) => state !== 'queued')
@@ -352,13 +357,12 @@ export const interruptedJobs = (jobs: readonly BlockingJob[], t: Wording): strin
       return title === '' ? kind : `${kind} ${title}`;
     });
 
-/** Who started a run, and when. */
+/** Describes who started a run, and when. */
 export function startText({ by, startedAt }: Run, t: Wording): string {
   const time = t.clock(startedAt);
   if (by === byItself) return t.startedAutomatically(time);
   return by === null ? t.startedAt(time) : t.startedBy(by, time);
 }
 
-/** The outdated build servers. */
 export const presentBuildServers = (servers: Status['buildServers'], t: Wording): Part | false =>
   servers.length > 0 && { kind: 'servers', heading: t.serversOutdated(servers.length), servers };

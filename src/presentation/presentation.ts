@@ -2,31 +2,31 @@ import type { RowOfRun } from '../wire/phase-rows.ts';
 import type { Order, RollbackOrder } from '../wire/reader.ts';
 import type { BuildServer, OfferedSetting, PublishedRelease, Run } from '../wire/status.ts';
 
-/** One state of an instance in words: the page renders it, and the client prints it. */
+/** A state of an instance as texts and actions, which the page renders and the client prints. */
 export interface Presentation {
   kind: string;
-  /** A page keeps the nodes of a state with the same key; by default `kind`. */
+  /** Key of the state; `kind` by default. A page reuses the nodes of a state with the same key. */
   key?: string;
-  /** The title of the dialog, if it is not that of an update. */
+  /** Title of the dialog, if it differs from that of an update. */
   title?: string;
   heading: string;
-  /** The part of the heading that is emphasized. */
+  /** Part of the heading that is emphasized. */
   highlight?: string;
   about?: string | null;
   look?: 'ok' | 'bad';
-  /** The time of an outage so far. */
+  /** Duration of the current outage. */
   outage?: string;
   parts: (Part | Falsy)[];
   actions: (UserAction | Falsy)[];
-  /** The text for screen readers; by default `heading`. */
+  /** Text for screen readers; `heading` by default. */
   announcement?: string;
-  /** The announcement interrupts a screen reader. */
+  /** Whether the announcement interrupts a screen reader. */
   isUrgent?: boolean;
-  /** The run whose log lines a report contains. */
+  /** Run whose log lines a report contains. */
   reportedRun?: Run;
-  /** Contains a time that changes every second. */
+  /** Whether the presentation contains a time that changes every second. */
   ticks?: boolean;
-  /** Replaces parts of the presentation while the user is asked for confirmation. */
+  /** Parts and actions that replace those of the presentation while the user is asked for confirmation. */
   confirmation?: Pick<Presentation, 'parts' | 'actions' | 'announcement' | 'isUrgent'>;
 }
 
@@ -50,12 +50,12 @@ export interface Box {
   look: 'bad' | 'warn' | '';
   heading: string;
   lines: readonly string[];
-  /** An error code. */
+  /** Error code. */
   code?: string | null | undefined;
   link?: PageLink | Falsy;
 }
 
-/** A phase in words. An unknown text or time is empty. */
+/** Texts of a phase. An unknown text or time is empty. */
 export interface PhaseText extends Pick<RowOfRun, 'mark' | 'percent' | 'took'> {
   text: string;
   message: string;
@@ -72,7 +72,7 @@ export interface JobText {
 export interface PageLink {
   url: string;
   label: string;
-  /** A page of the application, not of the publisher. */
+  /** Whether the page belongs to the application, not to the publisher. */
   isOwn?: boolean;
 }
 
@@ -83,11 +83,11 @@ export interface Button {
   key: string;
   label: string;
   look?: 'primary' | 'quiet' | 'quiet end' | 'quiet danger end';
-  /** Null while a request is pending. */
+  /** Request that the button sends; null while a request is pending. */
   press: Request | null;
 }
 
-/** What a button does. */
+/** Action of a button. */
 export type Request =
   | { kind: 'start'; order: Order }
   | { kind: 'rollback'; order: RollbackOrder }

@@ -11,10 +11,10 @@ import {
 } from '../wire/times.ts';
 import type { CodeText, Texts } from './english.ts';
 
-/** The texts for one reader, with durations and times. The client has its own forms of dates. */
+/** Texts for a user, with formatted durations and times. The client formats dates in its own way. */
 export type Wording = ReturnType<typeof wordingOf>;
 
-/** @param now the server's time in milliseconds; null before the first response */
+/** Binds texts to the server's time. @param now the server's time in milliseconds; null before the first response */
 export function wordingOf(texts: Texts, now: number | null) {
   const format = (time: string | null, form: Intl.DateTimeFormatOptions, timeZone?: string): string => {
     const at = Date.parse(time ?? '');
@@ -24,13 +24,15 @@ export function wordingOf(texts: Texts, now: number | null) {
     const at = Date.parse(time ?? '');
     return now === null || Number.isNaN(at) ? Number.NaN : daysBetween(now, at, timeZone);
   };
-  /** Milliseconds since a time of the server, below 0 for a future time; null if one of them is unknown. */
+  /**
+   * Returns the milliseconds since a time of the server, negative for a future time; null if one of them is unknown.
+   */
   const passed = (time: string | null | undefined): number | null =>
     now === null ? null : between(time, new Date(now).toISOString());
-  /** `10:42`, by default in the reader's time zone. */
+  /** Formats a time of day, `10:42`, by default in the user's time zone. */
   const clock = (time: string | null, timeZone?: string): string =>
     format(time, { hour: '2-digit', minute: '2-digit' }, timeZone);
-  /** `14 March`; empty if it is today by the server's time. */
+  /** Formats a day, `14 March`; empty if it is today by the server's time. */
   const day = (time: string | null, timeZone?: string): string =>
     daysTo(time, timeZone) === 0 ? '' : format(time, { day: 'numeric', month: 'long' }, timeZone);
   return {
@@ -39,42 +41,42 @@ export function wordingOf(texts: Texts, now: number | null) {
     passed,
     clock,
     day,
-    /** `3 s`, `1 min 4 s`, `3 days`. */
+    /** Formats a duration: `3 s`, `1 min 4 s`, `3 days`. */
     duration: (milliseconds: number): string => durationText(milliseconds, texts.units),
-    /** The duration of a number of seconds. */
+    /** Formats a duration in seconds. */
     seconds: (count: number): string => secondsText(count, texts.units),
-    /** The age of a time of the server in its largest unit; empty if it is unknown. */
+    /** Formats the age of a time of the server in its largest unit; empty if it is unknown. */
     age: (time: string | null | undefined): string => {
       const age = passed(time);
       return age === null ? '' : ageText(age, texts.units);
     },
-    /** `10:42:15`, with the day if it is not today. */
+    /** Formats a time with seconds, `10:42:15`, with the day if it is not today. */
     moment: (time: string): string => {
       const isToday = now !== null && Math.abs(now - Date.parse(time)) < 12 * 3_600_000;
       const date = isToday ? {} : ({ day: 'numeric', month: 'short' } as const);
       return format(time, { ...date, hour: '2-digit', minute: '2-digit', second: '2-digit' });
     },
-    /** `today 10:42` or `12 Oct`, by the server's time. */
+    /** Formats a time as `today 10:42` or `12 Oct`, by the server's time. */
     date: (time: string): string => {
       if (daysTo(time) === 0) return texts.todayAt(clock(time));
       const isOld = now !== null && Math.abs(now - Date.parse(time)) > 300 * 86_400_000;
       return format(time, { day: 'numeric', month: 'short', ...(isOld ? { year: 'numeric' } : {}) });
     },
-    /** A future day in words: `tonight`, `tomorrow`, `on Thursday`, `on 14 March`. */
+    /** Formats a future day: `tonight`, `tomorrow`, `on Thursday`, `on 14 March`. */
     futureDay: (time: string, timeZone?: string): string => {
       const near = now === null ? null : nearDay(Date.parse(time), now, timeZone);
       if (near !== null) return texts[near];
       const isThisWeek = daysTo(time, timeZone) < 7;
       return texts.onDay(isThisWeek ? format(time, { weekday: 'long' }, timeZone) : day(time, timeZone));
     },
-    /** A message of the server as a sentence. */
+    /** Formats a message of the server as a sentence. */
     sentence: (message: string): string => messageSentence(message, texts.product),
-    /** The versions of a run, as far as known: a manually started run may not report them. */
+    /** Formats the known versions of a run. A manually started run may not report them. */
     versions: (from: string | null, to: string | null): string => {
       if (to === null) return texts.unknownVersion;
       return from === null ? texts.updateTo(to) : `${from} → ${to}`;
     },
-    /** The name of a channel, or the code of an unknown channel. */
+    /** Returns the name of a channel, or the code of an unknown channel. */
     channelName: (channel: string): string =>
       known<{ name: string }>(texts.channels, channel)?.name ?? channel,
   };
@@ -87,7 +89,7 @@ export const joined = (...facts: (string | null | undefined | false)[]): string 
 export const sentences = (...list: (string | null | undefined | false)[]): string =>
   list.filter(Boolean).join(' ');
 
-/** `0:07`, `12:34`, `1:02:03`. */
+/** Formats an elapsed time: `0:07`, `12:34`, `1:02:03`. */
 export function clockText(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   const two = (count: number) => String(count).padStart(2, '0');
@@ -96,7 +98,7 @@ export function clockText(milliseconds: number): string {
   return minutes < 60 ? `${minutes}:${end}` : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${end}`;
 }
 
-/** The text of a code, or the server's own sentence if the code has no text here (docs/contract.md 10.7). */
+/** Returns the text of a code, or the server's message if the code has no text here (docs/contract.md 10.7). */
 export function codeText(list: Readonly<Record<string, CodeText>>, code: string, message: string): string {
   const text = known(list, code) ?? message;
   return typeof text === 'function' ? text(message) : text;

@@ -1,4 +1,4 @@
-/** Why an update cannot start now, in the order in which the reasons are checked. */
+/** Reasons why an update cannot start now, in the order in which they are checked. */
 export const reasonCodes = [
   'not-compose',
   'swarm',
@@ -20,35 +20,34 @@ export const reasonCodes = [
   'recalled',
   /** The release needs values for new settings. */
   'settings-missing',
-  /** Only for a rollback: there is no restore point, or the updater refuses. */
+  /** Only for a rollback: there is no restore point, or the updater rejects the rollback. */
   'no-restore-point',
   'rollback-refused',
 ] as const;
 export type ReasonCode = (typeof reasonCodes)[number];
 
-/** Why a run cannot be cancelled now. */
+/** Reasons why a run cannot be cancelled now. */
 export const cancelCodes = ['not-running', 'too-late'] as const;
 export type CancelCode = (typeof cancelCodes)[number];
 
-/** Jobs that block an update. */
+/** Kinds of jobs that block an update. */
 export const jobKinds = ['deployment', 'backup', 'cron', 'cleanup', 'job'] as const;
 export type JobKind = (typeof jobKinds)[number];
 export const jobStates = ['queued', 'running'] as const;
 
-/** States of a prefetch. */
 export const prefetchStates = ['waiting', 'downloading', 'downloaded'] as const;
 
-/** The value of `by` for automatic updates. */
+/** Value of `by` for automatic updates. */
 export const byItself = 'automatic';
 
-/** A time of day: `02:00`. */
+/** Format of a time of day: `02:00`. */
 export const clockForm = /^(?:[01]\d|2[0-3]):[0-5]\d$/;
 
-/** The days of a week, in the order of ISO 8601. */
+/** Days of the week, in the order of ISO 8601. */
 export const dayWords = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 export type DayWord = (typeof dayWords)[number];
 
-/** Why an available release is not installed automatically, in the order in which the causes are checked. */
+/** Reasons why an available release is not installed automatically, in the order in which they are checked. */
 export const blockedByCodes = [
   /** The last update was broken or crashed, and none has succeeded since. */
   'paused',
@@ -63,16 +62,19 @@ export const blockedByCodes = [
   'settings-missing',
   /** The publication date is unknown. */
   'age-unknown',
-  /** The release is not yet rolled out to this instance. It is offered because an admin checked again. */
+  /**
+   * The release has not been rolled out to this instance yet. It is available because an admin checked for updates
+   * again.
+   */
   'rolling-out',
 ] as const;
 export type BlockedByCode = (typeof blockedByCodes)[number];
 
-/** A run installs a release, or rolls back to a restore point. */
+/** Kinds of runs: a run installs a release, or rolls back to a restore point. */
 export const runKinds = ['update', 'rollback'] as const;
 export type RunKind = (typeof runKinds)[number];
 
-/** The outcomes of a run. */
+/** Outcomes of a run. */
 export const endStates = [
   'updated',
   'unchanged',
@@ -84,22 +86,22 @@ export const endStates = [
 ] as const;
 export type EndState = (typeof endStates)[number];
 
-/** Whether the target version is running and nothing remains to be done. */
+/** Checks whether the target version is running and nothing remains to be done. */
 export const isGoodEnd = (outcome: string | null): boolean =>
   outcome === 'updated' || outcome === 'unchanged';
 
-/** The phases in the updater's log. */
+/** Phases in the updater's log. */
 export const phaseWords = ['inspect', 'plan', 'pull', 'save', 'write', 'recreate', 'verify'] as const;
 export type PhaseWord = (typeof phaseWords)[number];
 
-/** The states of a run before the updater is started. */
+/** States of a run before the updater is started. */
 export const launchStates = ['waiting', 'preparing', 'launching'] as const;
 
-/** The states of a run in order. A run only moves forward, except that it may return to `waiting` for new jobs. */
+/** States of a run, in order. A run only moves forward, except that it may return to `waiting` for new jobs. */
 export const runStates = [...launchStates, ...phaseWords, ...endStates] as const;
 export type RunState = (typeof runStates)[number];
 
-/** Why no update is available. */
+/** Reasons why no update is available. */
 export const upToDateCodes = [
   /** The newest release on the channel is running. */
   'newest',
@@ -117,11 +119,11 @@ export const upToDateCodes = [
   'unknown-version',
   /** A required intermediate release is not known. */
   'upgrade-step',
-  /** The newest release is not yet rolled out to this instance. */
+  /** The newest release has not been rolled out to this instance yet. */
   'rolling-out',
 ] as const;
 export type UpToDateCode = (typeof upToDateCodes)[number];
 
-/** The table entry for a code. A newer server may send unknown codes, even `constructor`. */
+/** Returns the table entry for a code. A newer server may send unknown codes, even `constructor`. */
 export const known = <T>(table: Readonly<Record<string, T>>, code: string): T | undefined =>
   Object.hasOwn(table, code) ? table[code] : undefined;

@@ -1,18 +1,21 @@
 /**
- * A field of a response: its type, how it is read, and its OpenAPI schema. Later versions may add fields and values, so
- * readers accept unknown values and the schemas are open.
+ * A field of a response, with its type, reader and OpenAPI schema. Later versions may add fields and values, so readers
+ * accept unknown values and the schemas are open.
  */
 export interface Field<T> {
-  /** JSON Schema. */
+  /** JSON Schema of the field. */
   readonly schema: object;
-  /** The value if it has the right type, otherwise undefined. */
+  /** Returns the value if it has the right type, otherwise undefined. */
   readonly read: (value: unknown) => T | undefined;
-  /** Default value, derived from the other fields. Without it, an object that lacks the field cannot be read. */
+  /**
+   * Returns the default value, derived from the other fields. Without a default, an object that lacks the field cannot
+   * be read.
+   */
   readonly missing?: ((beside: Given) => T) | undefined;
   readonly isOptional?: boolean;
 }
 
-/** An object with named fields: an OpenAPI component. */
+/** An object with named fields, which is an OpenAPI component. */
 export interface Shape<F extends Fields> extends Field<ShapeOf<F>> {
   readonly name: string;
   readonly component: object;
@@ -27,7 +30,7 @@ type Optional<F extends Fields> = { [K in keyof F]: undefined extends TypeOf<F[K
 type ShapeOf<F extends Fields> = Plain<
   { [K in Exclude<keyof F, Optional<F>>]: TypeOf<F[K]> } & { [K in Optional<F>]?: TypeOf<F[K]> }
 >;
-/** Shows the resolved type in editors. */
+/** Flattens an intersection, so that editors show the resolved type. */
 type Plain<T> = { [K in keyof T]: T[K] };
 
 const about = (schema: object, description: string | null | undefined): object =>
@@ -43,7 +46,7 @@ export const text = (description?: string): Field<string> => ({
 
 const timeForm = /^\d{4}-\d\d-\d\dT/;
 
-/** Whoever calculates with a time relies on it, so an unreadable one counts as missing. */
+/** Defines a time field. An invalid time counts as missing, because readers calculate with times. */
 export const time = (description = 'UTC, ISO 8601'): Field<string> => ({
   ...text(),
   schema: { type: 'string', format: 'date-time', description },
@@ -67,7 +70,7 @@ export const percent = (): Field<number> => ({
   read: (value) => (typeof value === 'number' && value >= 0 && value <= 100 ? Math.round(value) : undefined),
 });
 
-/** A newer server may send other values, which the user interface must handle. */
+/** Defines a field with known values. A newer server may send other values, which the user interface must handle. */
 export const word = <W extends string>(words: readonly W[]): Field<W> => ({
   schema: {
     type: 'string',
@@ -77,7 +80,7 @@ export const word = <W extends string>(words: readonly W[]): Field<W> => ({
   read: readText as Field<W>['read'],
 });
 
-/** Unreadable items are left out. */
+/** Defines a list field. Unreadable items are left out. */
 export const listField = <T>({ schema, read }: Field<T>, description?: string): Field<T[]> => ({
   schema: about({ type: 'array', items: schema }, description),
   read: (value) => (Array.isArray(value) ? value.flatMap((one) => read(one) ?? []) : undefined),
@@ -97,22 +100,22 @@ export const optional = <T>({ schema, read }: Field<T>, description?: string): F
   isOptional: true,
 });
 
-/** Readers treat both as the first type, which includes all members of the second. */
+/** Defines a field with two types. Readers treat both as the first type, which includes all members of the second. */
 export const either = <T>({ schema, read }: Field<T>, second: Field<unknown>): Field<T> => ({
   schema: { anyOf: [schema, second.schema] },
   read,
 });
 
-/** The same without a default value: objects without the field cannot be read. */
+/** Removes the default value of a field: objects without the field cannot be read. */
 export const needed = <T>(field: Field<T>): Field<T> => ({ ...field, missing: undefined });
 
-/** The same with another default value. */
+/** Replaces the default value of a field. */
 export const or = <T, M extends string | undefined>(
   field: Field<T>,
   missing: (beside: Given) => M,
 ): Field<Exclude<T, undefined> | M> => ({ ...(field as Field<Exclude<T, undefined>>), missing });
 
-/** Unknown members come from newer servers and are kept. */
+/** Defines an object. Unknown members come from newer servers and are retained. */
 export function shape<F extends Fields>(name: string, description: string | null, fields: F): Shape<F> {
   const all = Object.entries(fields);
   const properties = Object.fromEntries(all.map(([key, { schema }]) => [key, schema]));

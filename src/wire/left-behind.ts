@@ -1,13 +1,13 @@
 import type { BuildServer } from './status.ts';
 
-/** The beginning of a warning about this build server. */
+/** Returns the beginning of a warning about a build server. */
 const headOf = (name: string): string => `build server ${name} still runs `;
 
-/** The warning about an outdated build server after an update. */
+/** Returns the warning about an outdated build server after an update. */
 export const leftBehind = ({ name, version, command }: BuildServer): string =>
   `${headOf(name)}${version}; update it with: ${command}`;
 
-/** The warnings without those about build servers that are listed separately. */
+/** Removes the warnings about build servers that are listed separately. */
 export const withoutLeftBehind = (
   warnings: readonly string[],
   told: readonly Pick<BuildServer, 'name'>[],

@@ -1,6 +1,6 @@
-// Messages of the server are clauses of its log, or sentences in the words of the host application.
+// Messages of the server are clauses of its log, or sentences from the host application.
 
-/** A message as a sentence. The name of the product, versions and paths keep their first letter. */
+/** Formats a message as a sentence. The name of the product, versions and paths keep their first letter. */
 export function messageSentence(message: string, product: string): string {
   const text = message.trim();
   const word = /^\p{Ll}+(?=[\s,;:']|$)/u.exec(text)?.[0];
@@ -8,5 +8,5 @@ export function messageSentence(message: string, product: string): string {
   return begun === '' || /[.!?…:]$/.test(begun) ? begun : `${begun}.`;
 }
 
-/** A message as a part of a longer sentence. */
+/** Formats a message as part of a longer sentence. */
 export const messageClause = (message: string): string => message.trim().replace(/\.$/, '');

@@ -1,18 +1,18 @@
 import { isGoodEnd, launchStates, type RunState } from './codes.ts';
 import type { Run, RunStep } from './status.ts';
 
-/** A phase of a run: several states that are shown as one row. */
+/** A phase of a run, which groups several states in one row. */
 interface PhaseRow {
-  /** The id of the phase in progress: `replacing`. */
+  /** Id of the phase while it is in progress: `replacing`. */
   doing: string;
-  /** The id of the completed phase: `replaced`. */
+  /** Id of the completed phase: `replaced`. */
   done: string;
   states: readonly RunState[];
-  /** The states whose last message is still shown after the phase. */
+  /** States whose last message is still shown after the phase. */
   messageStates: readonly RunState[];
 }
 
-/** All phases, in their order. `saving` is only shown once a run has reached it. */
+/** All phases in order. `saving` is only shown once a run has reached it. */
 export const phaseRows: readonly PhaseRow[] = [
   {
     doing: 'preparing',
@@ -30,35 +30,38 @@ export const phaseRows: readonly PhaseRow[] = [
 /** A phase of one run. */
 export interface RowOfRun {
   mark: 'done' | 'now' | 'failed' | 'ahead';
-  /** The id of the phase, such as `pulled`; `waiting` while a run waits for jobs. `english.phases` has its text. */
+  /** Id of the phase, such as `pulled`; `waiting` while a run waits for jobs. `english.phases` contains the text. */
   word: string;
-  /** The server's message without the verb of the phase; empty if none is shown. */
+  /** Message of the server without the verb of the phase; empty if no message is shown. */
   message: string;
   percent: number | null;
-  /** Milliseconds so far; null before the phase. */
+  /** Elapsed milliseconds; null before the phase. */
   took: number | null;
 }
 
-/** Whether the run saves or has saved a restore point. */
+/** Checks whether the run is saving, or has saved, a restore point. */
 export const savesData = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
   state === 'save' || steps.some((step) => step.state === 'save');
 
 /**
- * Whether svc may be unavailable: from the first stop of a container on, which is in `save` if the run saves a restore
- * point.
+ * Checks whether svc may be unavailable, which is possible once the first container is stopped: in `save` if the run
+ * saves a restore point.
  */
 export const mayBeAway = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
   ['save', 'recreate', 'verify'].includes(state) || (state === 'write' && savesData({ state, steps }));
 
-/** Whether the run can no longer be cancelled: an update from `recreate` on, a rollback once its updater was launched. */
+/**
+ * Checks whether the run can no longer be cancelled: an update from `recreate` on, a rollback once its updater was
+ * launched.
+ */
 export const isTooLate = ({ kind, state }: Pick<Run, 'kind' | 'state'>): boolean =>
   state === 'recreate' ||
   state === 'verify' ||
   (kind === 'rollback' && !launchStates.some((known) => known === state));
 
 /**
- * The phases of a run. `now` is the time on the server's clock, in milliseconds. Phases that an ended run did not reach are
- * left out, and so are unknown states of a newer server.
+ * Returns the phases of a run, without phases that a finished run did not reach and unknown states of a newer server.
+ * @param now time on the server's clock, in milliseconds
  */
 export function rowsOf(run: Run, now: number): RowOfRun[] {
   const isOver = run.outcome !== null;
@@ -84,13 +87,13 @@ export function rowsOf(run: Run, now: number): RowOfRun[] {
   });
 }
 
-/** Messages of the log begin with the verb that the row shows already: `pulled app and worker`. */
+/** Removes the leading verb of a log message, because the row already shows the verb: `pulled app and worker`. */
 function messageIn({ doing, done }: PhaseRow, message = ''): string {
   const [verb = ''] = /^\w*/.exec(message) ?? [];
   return verb === doing || verb === done ? message.slice(verb.length).replace(/^[\s,:]+/, '') : message;
 }
 
-/** Milliseconds, added up because a state may occur several times (`waiting`); null if they are unknown. */
+/** Returns the total milliseconds of the steps; null if unknown. A state may occur several times (`waiting`). */
 export function timeOf(steps: readonly RunStep[], now: number): number | null {
   if (steps.length === 0) return null;
   const times = steps.map(

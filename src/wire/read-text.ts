@@ -1,15 +1,15 @@
-/** Maximum size of a response in bytes, unless another one is given. */
+/** Default maximum size of a response in bytes. */
 const usualLimit = 8 * 1024 * 1024;
 
-/** The text of a response; null if it is larger than 8 MiB. @throws the errors of the stream */
+/** Reads the text of a response; null if it is larger than 8 MiB. @throws the errors of the stream */
 export async function readText(response: Pick<Response, 'body'>): Promise<string | null> {
   const bytes = await readBytes(response);
   return bytes && new TextDecoder().decode(bytes);
 }
 
 /**
- * The bytes of a response; null if there are more than the limit. They are counted after decompression, because Content-Length
- * and the compressed size cannot be trusted. @throws the errors of the stream
+ * Reads the bytes of a response; null if there are more than the limit. Bytes are counted after decompression, because
+ * Content-Length and the compressed size cannot be trusted. @throws the errors of the stream
  */
 export async function readBytes(
   { body }: Pick<Response, 'body'>,
@@ -24,7 +24,7 @@ export async function readBytes(
     if (done) return new Uint8Array(await new Blob(chunks).arrayBuffer());
     size += value.byteLength;
     if (size > limit) {
-      // Not awaited, because it may take long.
+      // Not awaited, because the cancellation may take long.
       reader.cancel().catch(() => {});
       return null;
     }

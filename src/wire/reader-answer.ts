@@ -1,25 +1,26 @@
 import { readText } from './read-text.ts';
 import { type Problem, readProblem } from './reader-shapes.ts';
 
-/** Why a response does not come from svc. */
+/** Reason why there is no valid response from svc. */
 export type NoAnswer =
-  /** No response: no connection, or it broke. `cause` is the error of `fetch`. */
+  /** There was no connection, or it was interrupted. `cause` is the error of `fetch`. */
   | { what: 'nothing'; cause: unknown }
-  /** No response in time. */
+  /** There was no response in time. */
   | { what: 'late' }
   /** The response is larger than 8 MiB. */
   | { what: 'large' }
   /** Another program responded, for example with a proxy error or a page. */
   | { what: 'other'; status: number; type: string };
 
-/** The result of a request. */
+/** Result of a request. */
 export type Answer<T> =
   | { kind: 'ok'; value: T }
-  /** An error of svc. */
+  /** Error that svc returned. */
   | { kind: 'problem'; problem: Problem }
   /**
-   * 401, or a redirect. `location` is its target, which browsers do not reveal. `inFront` is the login scheme of a proxy in
-   * front of svc, from `WWW-Authenticate`; null for a 401 of svc or of unknown origin.
+   * Response with status 401, or a redirect. `location` is the target of the redirect, which browsers do not reveal.
+   * `inFront` is the login scheme of a proxy in front of svc, from `WWW-Authenticate`; null for a 401 of svc or of
+   * unknown origin.
    */
   | { kind: 'logged-out'; status: number; location: string | null; inFront: string | null }
   | { kind: 'none'; why: NoAnswer };
@@ -32,8 +33,8 @@ const mediaType = (response: Response): string =>
   (response.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 
 /**
- * Why a response is not a success of the expected type; null if it is. Other programs respond with a page, or with an error
- * that is not problem+json. The bodies of their responses are discarded.
+ * Returns why a response is not a success of the expected type; null if the response is a success. Other programs
+ * respond with a page, or with an error that is not problem+json. The bodies of their responses are discarded.
  */
 export async function refusalIn(response: Response, expected: readonly string[]): Promise<Refused | null> {
   const { status } = response;
@@ -52,11 +53,11 @@ export async function refusalIn(response: Response, expected: readonly string[])
   return noAnswer({ what: 'other', status, type });
 }
 
-/** The login scheme of a proxy in front of svc, such as `Basic`. A 401 of svc has none. */
+/** Returns the login scheme of a proxy in front of svc, such as `Basic`. A 401 of svc has no scheme. */
 const loginOf = ({ headers }: Response): string | null =>
   /^\s*(basic|digest|negotiate|ntlm)\b/i.exec(headers.get('www-authenticate') ?? '')?.[1] ?? null;
 
-/** The parsed body of a response, or why it could not be read. */
+/** Parses the body of a response, or returns why the body could not be read. */
 export async function readJson(response: Response): Promise<{ value: unknown } | { why: NoAnswer }> {
   let body: string | null;
   try {
@@ -72,7 +73,7 @@ export async function readJson(response: Response): Promise<{ value: unknown } |
   }
 }
 
-/** An unread body would keep the connection open. */
+/** Discards the body of a response, because an unread body would keep the connection open. */
 export const drop = async (response: Response): Promise<void> => {
   await response.body?.cancel().catch(() => {});
 };

@@ -1,16 +1,17 @@
-/** One event of a stream. */
 export interface StreamEvent {
-  /** Default: `message`. */
+  /** Type of the event; `message` by default. */
   event: string;
   data: string;
-  /** The last id of the stream so far. */
+  /** Last event id that the stream has sent. */
   id: string | null;
 }
 
-/** Maximum characters of an event, far more than svc sends. */
+/** Maximum number of characters of an event, far more than svc sends. */
 const eventLimit = 4 * 1024 * 1024;
 
-/** Reconnecting does not help, because the stream would send the same event again. */
+/**
+ * Error for an event that is too large. Reconnecting does not help, because the stream would send the same event again.
+ */
 export class EndlessEvent extends Error {
   override readonly name = 'EndlessEvent';
 
@@ -20,8 +21,8 @@ export class EndlessEvent extends Error {
 }
 
 /**
- * Reads an event stream (HTML standard), as far as svc uses it. Yields null for a comment, which shows that the server is
- * alive. @throws the errors of the stream, and EndlessEvent
+ * Reads an event stream (HTML standard), with the fields that svc uses. Yields null for a comment, which shows that the
+ * server is alive. @throws the errors of the stream, and EndlessEvent
  */
 export async function* readEvents(
   stream: ReadableStream<Uint8Array>,
@@ -29,9 +30,9 @@ export async function* readEvents(
   const decoder = new TextDecoder();
   const reader = stream.getReader();
   let rest = '';
-  /** The rest ends with a `\r`, which may be half a line break. */
+  /** Whether `rest` ends with a `\r`, which may be half of a line break. */
   let isHalf = false;
-  /** Size of the complete lines of an incomplete event. */
+  /** Number of characters in the complete lines of an incomplete event. */
   let size = 0;
   let pending: { event: string; data: string[] } = { event: '', data: [] };
   let id: string | null = null;
@@ -41,7 +42,7 @@ export async function* readEvents(
       // An event without a final empty line is incomplete and ignored.
       if (done) return;
       const chunk = decoder.decode(value, { stream: true });
-      // A long line is scanned once, however many chunks it comes in.
+      // A long line is scanned only once, even if it arrives in many chunks.
       const lines = isHalf || /[\r\n]/.test(chunk) ? (rest + chunk).split(/\r\n|\n|\r(?!$)/) : [rest + chunk];
       rest = lines.pop() ?? '';
       isHalf = chunk === '' ? isHalf : chunk.endsWith('\r');

@@ -4,29 +4,29 @@ import { EndlessEvent, readEvents, type StreamEvent } from './reader-events.ts';
 import { readToldRun } from './reader-shapes.ts';
 import type { ToldRun } from './status.ts';
 
-/** News for a client that follows a run. */
+/** Update for a client that follows a run. */
 export type News =
-  /** The current state of the run; the last news if it has an outcome. */
+  /** Current state of the run; the last update if the run has an outcome. */
   | { kind: 'run'; run: ToldRun }
-  /** A line of the updater log, as sent by the stream. */
+  /** Line of the updater log, as sent by the stream. */
   | { kind: 'line'; line: unknown }
-  /** svc is reachable: it sent an event or a comment. */
+  /** Contact with svc, which sent an event or a comment. */
   | { kind: 'heard' }
-  /** An attempt failed and is repeated automatically. */
+  /** Failed attempt, which is repeated automatically. */
   | { kind: 'unheard'; refused: Refused }
-  /** svc responds but does not know the run. This is the last news. */
+  /** svc responds but has no such run. This is the last update. */
   | { kind: 'unknown' };
 
-/** All in milliseconds. */
+/** Times in milliseconds. */
 interface FollowTiming {
-  /** Pause before the next attempt. It grows by half each time, up to the longest. */
+  /** Pause before the next attempt. It grows by half each time, up to `longestPause`. */
   firstPause: number;
   longestPause: number;
-  /** A stream without events or comments for this time is dead. svc sends a comment every 15 s. */
+  /** Time without events or comments after which a stream is dead. svc sends a comment every 15 s. */
   silence: number;
-  /** How long svc may report an unknown run, because a new server may still be looking for it. */
+  /** Time for which svc may report an unknown run, because a new server may still be looking for it. */
   unknown: number;
-  /** Polling interval if a proxy buffers streams. */
+  /** Polling interval, used if a proxy buffers streams. */
   poll: number;
 }
 
@@ -39,18 +39,18 @@ const usualTiming: FollowTiming = {
 };
 
 interface Following {
-  /** The id of the run. */
+  /** Id of the run. */
   run: string;
-  /** Stops following without further news. */
+  /** Ends the generator without further updates. */
   signal: AbortSignal;
   timing?: Partial<FollowTiming>;
-  /** The id of the last event that the caller has. Default: only events from now on. */
+  /** Id of the last event that the caller has received. By default, only new events are sent. */
   after?: string;
 }
 
 /**
- * Follows a run to its end across servers and downtime. Reconnects to the event stream, and polls if a proxy buffers the
- * stream.
+ * Follows a run until it finishes, across server restarts and downtime. Reconnects to the event stream, and polls if a
+ * proxy buffers the stream.
  */
 export async function* followRun(
   reader: Reader,
@@ -67,7 +67,7 @@ export async function* followRun(
     let hasHeard = false;
     let isUnknown = false;
     let isHeld = false;
-    /** svc has as many streams as it gives: what they would tell is asked for. */
+    /** Whether svc has reached its limit of open streams, so that the run must be polled. */
     let isFull = false;
     let hasEnded = false;
     if (!polls) {
@@ -82,7 +82,7 @@ export async function* followRun(
         if (news.kind === 'unheard') {
           if (hasEnded) return;
           const { refused } = news;
-          // A proxy that collects an answer until it is whole sends not even its head.
+          // A proxy that buffers the whole response does not even forward its headers.
           isHeld = refused.kind === 'none' && refused.why.what === 'late' && !hasHeard;
           isUnknown = isNoRun(refused);
           isFull = refused.kind === 'problem' && refused.problem.status === 503;
@@ -101,7 +101,7 @@ export async function* followRun(
       }
     }
     if (hasEnded) return;
-    // Where a stream is held back; and where another run is the last one by now.
+    // Polls if the stream is buffered, or if another run is now the last run.
     if (polls || isHeld || isUnknown || isFull) {
       const found = await lookUp(reader, id, signal);
       if (signal.aborted) return;
@@ -111,7 +111,7 @@ export async function* followRun(
       } else {
         isUnknown = found.run === null;
         hasHeard = true;
-        // Where streams have come before, this one met the moment in which svc was away.
+        // If streams arrived earlier, no proxy buffers them: svc was unavailable for a moment.
         polls ||= isHeld && !streamsCome;
         yield found.run === null ? { kind: 'heard' } : { kind: 'run', run: found.run };
         if (found.run !== null && found.run.outcome !== null) return;
@@ -128,13 +128,13 @@ export async function* followRun(
 
 type Piece =
   | { news: News; eventId: string | null }
-  /** It was opened and has never said anything, or says something that nobody can read. */
+  /** The stream has been opened without sending anything, or it sends an event that is too large to read. */
   | { held: 'silent' | 'endless' };
 
 const heard: Piece = { news: { kind: 'heard' }, eventId: null };
 const unheard = (refused: Refused): Piece => ({ news: { kind: 'unheard', refused }, eventId: null });
 
-/** What one stream says, until it ends, breaks or falls silent. */
+/** Yields the content of a stream until the stream ends, breaks or stalls. */
 async function* streamed(
   reader: Reader,
   lastEventId: string | null,
@@ -145,7 +145,7 @@ async function* streamed(
   const opened = await reader.events(lastEventId, AbortSignal.any([signal, dead.signal]));
   if (signal.aborted) return;
   if (opened.kind !== 'ok') return yield unheard(opened);
-  // It has no more: the run has ended, and its end is asked for.
+  // The stream has no more events, because the run has finished; its outcome must be requested.
   if (opened.value === null) return yield { held: 'silent' };
   let hasSpoken = false;
   let timer = setTimeout(() => dead.abort(), silence);
@@ -156,7 +156,7 @@ async function* streamed(
       hasSpoken = true;
       yield { news: newsOf(event), eventId: event?.id ?? null };
     }
-    // It was there until it let go; since when it is away is reckoned from here.
+    // svc was available until the stream ended, so an outage is counted from now.
     if (hasSpoken) yield heard;
   } catch (cause) {
     if (signal.aborted) return;
@@ -170,7 +170,7 @@ async function* streamed(
   }
 }
 
-/** A comment, or an event that cannot be read, shows that svc is alive. */
+/** Converts a stream event to an update. A comment, or an event that cannot be read, shows that svc is alive. */
 function newsOf(event: StreamEvent | null): News {
   try {
     const data: unknown = JSON.parse(event?.data ?? 'null');
@@ -181,7 +181,7 @@ function newsOf(event: StreamEvent | null): News {
   return { kind: 'heard' };
 }
 
-/** The run by asking: the current one, or one that has ended; null where svc knows of none with that id. */
+/** Fetches the current run or a finished run by id; null if svc has no run with this id. */
 async function lookUp(
   reader: Reader,
   id: string,
@@ -198,7 +198,7 @@ async function lookUp(
 
 const isNoRun = (refused: Refused): boolean => refused.kind === 'problem' && refused.problem.status === 404;
 
-/** Resolves after the time, or with the signal. */
+/** Resolves after the time, or when the signal is aborted. */
 function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {

@@ -19,19 +19,19 @@ export const isForAdmins = (status: Status | UserStatus): status is Status =>
   typeof (status as Status).channel === 'string';
 
 /**
- * Reads a status. The server may be older or newer than the reader, so missing fields get defaults and unknown fields and
- * values are kept. Null if the value is not a status.
+ * Reads a status; null if the value is not a status. The server may be older or newer than the reader, so missing
+ * fields get defaults, and unknown fields and values are retained.
  */
 export const readStatus = (value: unknown): Status | UserStatus | null =>
   statusShape.read(value) ?? versionShape.read(value) ?? null;
 
-/** Null if the value is not a run. */
+/** Reads a run with the server's time; null if the value is not a run. */
 export const readToldRun = (value: unknown): ToldRun | null => toldRunShape.read(value) ?? null;
 
-/** Null if the value is not a run. */
+/** Reads a run; null if the value is not a run. */
 export const readRun = (value: unknown): Run | null => runShape.read(value) ?? null;
 
-/** Null if it lacks the version to roll back to. */
+/** Reads the effects of a rollback; null if the version to roll back to is missing. */
 export const readRollbackOffer = (value: unknown): RollbackOffer | null =>
   rollbackOfferShape.read(value) ?? null;
 
@@ -41,5 +41,5 @@ export const readHistory = (value: unknown): Run[] | null =>
 export const readProblem = (value: unknown, status: number): Problem =>
   problemShape.read({ ...(typeof value === 'object' ? value : null), status }) as Problem;
 
-/** A run with these fields and defaults for the others. */
+/** Creates a run with these fields, and defaults for all other fields. */
 export const runOf = (given: Partial<Run> & Pick<Run, 'id' | 'state'>): Run => runShape.read(given) as Run;

@@ -6,11 +6,11 @@ import type { Automatic, RollbackOffer, Run, Status, ToldRun } from './status.ts
 /** Timeouts in milliseconds. */
 const usualDeadlines = {
   read: 15_000,
-  /** The server reads the feed first. */
+  /** Limit for a refresh, for which the server first reads the feed. */
   refresh: 30_000,
-  /** The server holds its queue and checks its jobs first. */
+  /** Limit for a change, before which the server pauses its queue and checks its jobs. */
   change: 60_000,
-  /** An updater checks the restore point first. */
+  /** Limit for a check of the restore point by an updater. */
   check: 330_000,
 };
 
@@ -20,18 +20,18 @@ const stream = 'text/event-stream';
 interface ReaderOptions {
   /** Address of the endpoints: `https://svc.example.org/api/v1/instance/update`, without a final slash. */
   address: string;
-  /** Sent with each request. */
+  /** Headers of each request. */
   headers?: Readonly<Record<string, string>>;
   fetch?: typeof fetch;
   deadlines?: Partial<typeof usualDeadlines>;
 }
 
-/** The request for an update. */
+/** Request for an update. */
 export interface Order {
   target: string;
   when?: 'idle';
   force?: true;
-  /** Installs all steps of the upgrade path to the target. */
+  /** Whether to install all steps of the upgrade path to the target. */
   allSteps?: true;
   /** Values for new settings of the release, by name. */
   settings?: Readonly<Record<string, string>>;
@@ -40,20 +40,20 @@ export interface Order {
 /** Changes to the settings of automatic updates. Omitted settings remain unchanged. */
 export type AutomaticChoice = Partial<Omit<Automatic, 'nextAt' | 'blockedBy'>>;
 
-/** The request for a rollback that the user has confirmed. */
+/** Request for a rollback that the user has confirmed. */
 export interface RollbackOrder extends Omit<Order, 'target' | 'allSteps' | 'settings'> {
-  /** The version to roll back to, `to` of the offer. */
+  /** Version to roll back to, from `to` of the rollback preview. */
   confirm: string;
 }
 
-/** The body of an open response. */
+/** Body of an open response. */
 interface OpenStream {
   body: NonNullable<Response['body']>;
 }
 
 /**
- * Reads the responses of the server, for pages and programs. It never rejects: `kind` distinguishes all failures. Redirects
- * are not followed, because they point to a login page or would send the token to another server.
+ * Client for the server's endpoints, for pages and programs. Methods never reject: `kind` distinguishes all failures.
+ * Redirects are not followed, because they point to a login page or would send the token to another server.
  */
 export class Reader {
   readonly #options: ReaderOptions;
@@ -74,7 +74,7 @@ export class Reader {
     return this.#ask(readStatus, { path: query && `?${query}`, deadline, signal });
   }
 
-  /** The current run or the last one; a 404 problem if there is none. */
+  /** Fetches the current run or the last run; a 404 problem if there is none. */
   progress({ signal }: Waiting = {}): Promise<Answer<ToldRun>> {
     return this.#ask(readToldRun, { path: '/progress', signal });
   }
@@ -83,7 +83,7 @@ export class Reader {
     return this.#ask(readHistory, { path: '/history', signal });
   }
 
-  /** Do not repeat it if the response is lost. Use `progress` to find out the result. */
+  /** Starts an update. Do not repeat the request if the response is lost: use `progress` to find out the result. */
   start(order: Order, { signal }: Waiting = {}): Promise<Answer<ToldRun>> {
     return this.#change(readToldRun, { method: 'POST', body: order, signal });
   }
@@ -92,12 +92,12 @@ export class Reader {
     return this.#change(readToldRun, { method: 'DELETE', path: '/progress', signal });
   }
 
-  /** The effects of a rollback to the last restore point; a 409 problem if there is none. */
+  /** Fetches the effects of a rollback to the last restore point; a 409 problem if there is no restore point. */
   rollbackOffer({ signal }: Waiting = {}): Promise<Answer<RollbackOffer>> {
     return this.#ask(readRollbackOffer, { path: '/rollback', deadline: this.#deadlines.check, signal });
   }
 
-  /** Like `start`. */
+  /** Starts a rollback. Do not repeat the request if the response is lost, as for `start`. */
   rollback(order: RollbackOrder, { signal }: Waiting = {}): Promise<Answer<ToldRun>> {
     return this.#change(readToldRun, { method: 'POST', path: '/rollback', body: order, signal });
   }
@@ -106,26 +106,30 @@ export class Reader {
     return this.#change(readStatus, { method: 'PUT', path: '/channel', body: { channel }, signal });
   }
 
-  /** A 400 problem if a setting is not valid, for example an unknown time zone. */
+  /**
+   * Changes the settings of automatic updates. Returns a 400 problem for an invalid setting, such as an unknown time
+   * zone.
+   */
   setAutomatic(choice: AutomaticChoice, { signal }: Waiting = {}): Promise<Answer<Status | UserStatus>> {
     return this.#change(readStatus, { method: 'PUT', path: '/automatic', body: choice, signal });
   }
 
-  /** Skips the newest release until a newer one is published; null offers it again. */
+  /** Skips the newest release until a newer release is published; null makes the skipped release available again. */
   skip(version: string | null, { signal }: Waiting = {}): Promise<Answer<Status | UserStatus>> {
     return this.#change(readStatus, { method: 'PUT', path: '/skip', body: { version }, signal });
   }
 
   /**
-   * Opens the event stream after an event; null if there are no more events. It stays open until the signal is aborted.
+   * Opens the event stream after an event; null if there are no more events. The stream stays open until the signal is
+   * aborted.
    */
   events(lastEventId: string | null, signal: AbortSignal): Promise<Answer<OpenStream | null>> {
-    // As a query parameter, because a custom header would cause a CORS preflight request in browsers.
+    // The id is a query parameter, because a custom header would cause a CORS preflight request in browsers.
     const path = `/progress${lastEventId === null ? '' : `?lastEventId=${encodeURIComponent(lastEventId)}`}`;
     return this.#open({ path, accept: stream, signal });
   }
 
-  /** An archive for an issue. */
+  /** Fetches the archive that users attach to an issue. */
   async report(signal: AbortSignal): Promise<Answer<Uint8Array>> {
     const [deadline, accept] = [this.#deadlines.check, 'application/gzip'];
     const opened = await this.#open({ path: '/report', accept, deadline, signal });
@@ -215,7 +219,7 @@ interface Question extends Waiting {
   method?: string;
   path?: string;
   body?: object;
-  /** Milliseconds. */
+  /** Deadline in milliseconds. */
   deadline?: number;
 }
 

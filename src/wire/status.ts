@@ -16,8 +16,8 @@ import {
   word,
 } from './fields.ts';
 
-// The responses of the endpoints. Types, readers of client and web, new runs and OpenAPI are derived from this file. It exports only
-// shapes, and OpenAPI lists all of them.
+// Schemas of the responses of all endpoints. Types, the readers of the client and the web page, new runs and OpenAPI
+// are derived from this file. It exports only schemas, and OpenAPI lists all of them.
 
 const channels = ['stable', 'canary'] as const;
 const sentence = () => text('Message for people');
@@ -189,7 +189,7 @@ export const rolledBackShape = shape('RolledBack', 'The result of an automatic r
   at: needed(time('UTC, ISO 8601: the time of the restored data')),
 });
 
-/** The effects of a rollback. */
+/** Effects of a rollback. */
 export interface RollbackOffer extends TypeOf<typeof rollbackOfferShape> {}
 export const rollbackOfferShape = shape(
   'RollbackOffer',
@@ -260,7 +260,7 @@ export const savingShape = shape('Saving', 'Set if each update saves a restore p
   downtimeSeconds: nullable(number({ minimum: 0 }), 'Downtime in seconds that the last restore point caused'),
 });
 
-/** The running version, newer releases and whether an update can start. */
+/** Running version, newer releases, and whether an update can start. */
 export interface Status extends TypeOf<typeof statusShape> {}
 export const statusShape = shape('Status', null, {
   version: needed(text('The running version')),
@@ -291,7 +291,7 @@ export const statusShape = shape('Status', null, {
   ),
 });
 
-/** The status for users who are not admins. */
+/** Status for users who are not admins. */
 export interface UserStatus extends TypeOf<typeof versionShape> {}
 export const versionShape = shape('Version', null, {
   version: needed(text()),
@@ -299,7 +299,7 @@ export const versionShape = shape('Version', null, {
   updating: needed(flag('Whether an update is in progress')),
 });
 
-/** An error, RFC 9457. */
+/** An error response, RFC 9457. */
 export interface Problem extends TypeOf<typeof problemShape> {}
 export const problemShape = shape('Problem', null, {
   type: or(word(['about:blank']), () => undefined),

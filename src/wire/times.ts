@@ -9,7 +9,7 @@ interface Amount {
   count: number;
 }
 
-/** The words for a number of each unit. */
+/** Functions that format an amount of each unit. */
 type UnitTexts = Record<Unit, (count: number) => string>;
 
 export const unitTexts: UnitTexts = {
@@ -19,20 +19,23 @@ export const unitTexts: UnitTexts = {
   day: (count) => (count === 1 ? '1 day' : `${count} days`),
 };
 
-/** A duration: `3 s`, `1 min 5 s`, `12 min`, `1 h 2 min`, `3 days`. Below ten minutes or hours with the next smaller unit. */
+/**
+ * Formats a duration: `3 s`, `1 min 5 s`, `12 min`, `1 h 2 min`, `3 days`. Amounts below ten minutes or hours include
+ * the next smaller unit.
+ */
 export function durationText(milliseconds: number, units = unitTexts): string {
   const [largest, smaller] = inUnits(milliseconds);
   const isExact = smaller.count === 0 || largest.count >= 10 || largest.unit === 'day';
   return [largest, ...(isExact ? [] : [smaller])].map(({ unit, count }) => units[unit](count)).join(' ');
 }
 
-/** An age in its largest unit: `41 min`, `3 days`. */
+/** Formats an age in its largest unit: `41 min`, `3 days`. */
 export function ageText(milliseconds: number, units = unitTexts): string {
   const [{ unit, count }] = inUnits(milliseconds);
   return units[unit](count);
 }
 
-/** The largest unit of a duration, and the rest in the next smaller one. */
+/** Returns the amount in the largest unit of a duration, and the rest in the next smaller unit. */
 function inUnits(milliseconds: number): [largest: Amount, smaller: Amount] {
   const passed = Math.max(0, milliseconds);
   const amounts = (unit: Unit, size: number, smaller: Unit, part: number): [Amount, Amount] => [
@@ -46,20 +49,20 @@ function inUnits(milliseconds: number): [largest: Amount, smaller: Amount] {
     : amounts('second', second, 'second', second);
 }
 
-/** The duration of a number of seconds. */
+/** Formats a duration in seconds. */
 export const secondsText = (count: number, units = unitTexts): string =>
   durationText(Math.round(count) * second, units);
 
-/** Milliseconds between two times of the server; null if one of them is unknown. */
+/** Returns the milliseconds between two times of the server; null if one of them is unknown. */
 export function between(from: string | null | undefined, to: string | null | undefined): number | null {
   const passed = Date.parse(to ?? '') - Date.parse(from ?? '');
   return Number.isFinite(passed) ? passed : null;
 }
 
-/** Whether the start of a time window counts as reached. */
+/** Checks whether the start of a time window is less than a minute away, which counts as reached. */
 export const isSoon = (at: number, now: number): boolean => at - now < minute;
 
-/** A future day in a word; null if it is not a near one. The early hours of the next day count as tonight. */
+/** Returns a keyword for a day in the near future; otherwise null. The early hours of the next day count as tonight. */
 export function nearDay(at: number, now: number, timeZone?: string): 'tonight' | 'today' | 'tomorrow' | null {
   const days = daysBetween(now, at, timeZone);
   const isEarly = hourOf(at, timeZone) < 6;
@@ -68,7 +71,7 @@ export function nearDay(at: number, now: number, timeZone?: string): 'tonight' |
   return isEarly && hourOf(now, timeZone) >= 6 ? 'tonight' : 'tomorrow';
 }
 
-/** Number of midnights between two times. */
+/** Returns the number of midnights between two times. */
 export function daysBetween(now: number, at: number, timeZone?: string): number {
   const { format } = dateFormat('en-CA', { year: 'numeric', month: 'numeric', day: 'numeric' }, timeZone);
   return Math.round((Date.parse(format(at)) - Date.parse(format(now))) / day);
@@ -77,7 +80,9 @@ export function daysBetween(now: number, at: number, timeZone?: string): number 
 const hourOf = (at: number, timeZone?: string): number =>
   Number(dateFormat('en', { hour: 'numeric', hourCycle: 'h23' }, timeZone).format(at));
 
-/** In a time zone, or in the local one if none is given or this runtime does not know it. */
+/**
+ * Creates a date format in a time zone. Uses the local time zone if none is given or the runtime does not support it.
+ */
 export function dateFormat(
   locale: string,
   form: Intl.DateTimeFormatOptions,

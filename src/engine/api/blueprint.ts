@@ -6,37 +6,43 @@ import { type Json, list, object, strings } from '../json.ts';
 import { type CopiedFile, readCopied } from './copied-files.ts';
 
 /**
- * What it takes to make a container again, in plain JSON: from the engine's inspection of it. Holds the values of its
- * environment: never log it.
+ * Snapshot of a container in plain JSON, from the engine's inspection, with all settings to recreate the container.
+ * Contains the values of its environment: never log it.
  */
 export interface Blueprint {
   /** 64 hex digits. */
   id: string;
   name: string;
-  /** The local image's id, `sha256:…`. */
+  /** Id of the local image, `sha256:…`. */
   imageId: string;
-  /** The digest of the manifest that it ran; null if the engine did not report it, unknown to journals of earlier versions. */
+  /**
+   * Digest of the manifest that the container ran; null if the engine did not report it. Missing in journals of earlier
+   * versions.
+   */
   imageManifest?: string | null;
-  /** The reference it was created from. */
+  /** Image reference from which the container was created. */
   imageReference: string;
-  /** `linux/arm64/v8` where one image id stands for several platforms; null elsewhere. */
+  /** `linux/arm64/v8` if one image id stands for several platforms; null otherwise. */
   platform: string | null;
   config: Json;
   hostConfig: Json;
-  /** By network name; empty in somebody else's network. */
+  /** Endpoint settings by network name; empty if the container has no network of its own. */
   networks: Record<string, Json>;
-  /** Ports that it had on the host when the blueprint was taken, `8080/tcp`; unknown to journals of earlier versions. */
+  /**
+   * Ports that were published on the host when the snapshot was taken, `8080/tcp`. Missing in journals of earlier
+   * versions.
+   */
   published?: readonly string[];
-  /** What compose has copied into the container's own file system. */
+  /** Files that compose has copied into the container's own file system. */
   copied: CopiedFile[];
-  /** Paths of such files that could not be kept. */
+  /** Paths of copied files that could not be saved. */
   lost: string[];
 }
 
 /**
- * Blueprints of containers, by the engine's own inspection; unknown ids are left out. Best taken while they run: of a
- * stopped one the engine no longer tells the MAC addresses of further networks.
- * @param copied paths by container id where compose may have copied files to, see `copiedPaths`
+ * Takes snapshots of containers from the engine's inspections; unknown ids are left out. Take them while the containers
+ * run: for a stopped container, the engine no longer reports the MAC addresses of additional networks.
+ * @param copied paths to which compose may have copied files, by container id; see `copiedPaths`
  * @throws UpdateError engine-unavailable
  */
 export async function takeBlueprints(
@@ -55,8 +61,8 @@ export async function takeBlueprints(
 }
 
 /**
- * Of the answer to `GET /containers/<id>/json`, or of one element of what `docker inspect` prints.
- * @param apiVersion of the API that said so, `1.45`
+ * Builds a snapshot from the response to `GET /containers/<id>/json`, or from an element of `docker inspect`.
+ * @param apiVersion API version of the response, `1.45`
  */
 export function blueprintOf(raw: unknown, apiVersion = ''): Blueprint {
   const { Id, Name, Image, Config, HostConfig, NetworkSettings, Mounts, ImageManifestDescriptor } =
@@ -75,7 +81,7 @@ export function blueprintOf(raw: unknown, apiVersion = ''): Blueprint {
     networks: networksOf(object(object(NetworkSettings).Networks), {
       id,
       mode,
-      // Since 1.52 the API no longer tells the MAC address that was chosen for the container's first network.
+      // Since API 1.52, the engine no longer reports the MAC address that was chosen for a container's first network.
       mac: isAtLeast(apiVersion, '1.52') ? null : String(config.MacAddress ?? ''),
     }),
     published: publishedPorts(object(object(NetworkSettings).Ports)),
@@ -84,14 +90,17 @@ export function blueprintOf(raw: unknown, apiVersion = ''): Blueprint {
   };
 }
 
-/** What the image supplied may be given again: the engine merges it to the same. */
+/**
+ * Returns the configuration for a new container. Values from the image may stay, because the engine merges them to the
+ * same result.
+ */
 function configOf(config: Json, { id, mode, uts }: { id: string; mode: string; uts: string }): Json {
-  // The MAC address goes with the endpoint of its network, see `networksOf`.
+  // The MAC address belongs to the network endpoint, see `networksOf`.
   const { MacAddress: _, ...kept } = config;
-  // The default host name is made from the id and would be wrong for a new one; a container that shares the host's UTS
-  // namespace may not have one.
+  // The default host name is derived from the id and would be wrong for a new container. A container that shares the
+  // host's UTS namespace must not have a host name.
   if (kept.Hostname === id.slice(0, 12) || uts === 'host') delete kept.Hostname;
-  // Podman tells it among the variables, too.
+  // Podman also reports the host name among the variables.
   if (Array.isArray(kept.Env)) kept.Env = kept.Env.filter((entry) => entry !== `HOSTNAME=${id.slice(0, 12)}`);
   if (mode.startsWith('container:')) {
     delete kept.Hostname;
@@ -102,8 +111,8 @@ function configOf(config: Json, { id, mode, uts }: { id: string; mode: string; u
 }
 
 /**
- * `Binds` and `Mounts`, with the volumes that the engine made and named by itself (for `VOLUME` of the image, or a mount
- * without a source) named: their data is what must come back.
+ * Returns `Binds` and `Mounts` with explicit names for volumes that the engine has created and named (for `VOLUME` of
+ * the image, or for a mount without a source): the new container needs the same data.
  */
 function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | null; Mounts: Json[] | null } {
   const volumes = new Map(
@@ -111,7 +120,7 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
       .filter(({ Type, Name }) => Type === 'volume' && Name)
       .map((mount) => [cleanPath(String(mount.Destination)), mount]),
   );
-  // A bind without a colon asks for an anonymous volume; those are named below.
+  // A bind without a colon requests an anonymous volume; anonymous volumes are added below.
   const binds = strings(host.Binds).filter((bind) => bind.includes(':'));
   const mounts = list<Json>(host.Mounts).map((mount) => {
     const volume = volumes.get(cleanPath(String(mount.Target)));
@@ -124,7 +133,7 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
       ...Object.keys(object(host.Tmpfs)),
     ].map(cleanPath),
   );
-  // A named volume that neither Binds nor Mounts name comes by `VolumesFrom`, which brings it again.
+  // A named volume in neither Binds nor Mounts comes from `VolumesFrom`, which mounts it again.
   const anonymous = [...volumes]
     .filter(([destination, { Name }]) => !named.has(destination) && /^[0-9a-f]{64}$/.test(String(Name)))
     .map(([destination, { Name, RW }]) => ({
@@ -139,7 +148,9 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
   };
 }
 
-/** What was asked for, without what the engine chose: addresses, and the short id among the aliases. */
+/**
+ * Returns the requested network settings, without the engine's choices: addresses, and the short id among the aliases.
+ */
 function networksOf(
   networks: Json,
   { id, mode, mac }: { id: string; mode: string; mac: string | null },
@@ -160,8 +171,9 @@ function networksOf(
 }
 
 /**
- * Of a further network the engine never tells whether the MAC address was chosen. It is taken as chosen unless it was
- * made from the IP address, as engines before 28 do: kept with another address, it could meet its double.
+ * Returns the MAC address for an additional network; the engine does not report whether it was chosen. An address
+ * derived from the IP address, as by engines before 28, was not chosen, and could be a duplicate if reused with another
+ * IP address.
  */
 function probablyChosenMac({ MacAddress, IPAddress }: Json): string {
   const made = String(IPAddress ?? '')

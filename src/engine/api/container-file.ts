@@ -3,10 +3,10 @@ import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { engineErrorIn } from '../http/engine-error.ts';
 
-/** What to do where the engine fails at its archive calls, as 29.5.1 and 29.7.0 do. */
+/** Advice for engines whose archive calls fail, such as 29.5.1 and 29.7.0. */
 const mendArchives = 'Update the engine, because its docker cp fails. Then run {command} again.';
 
-/** @throws UpdateError with advice for engines that fail at these calls */
+/** Rethrows an error. @throws UpdateError with advice if the engine's archive calls fail */
 export function adviseOnArchives(error: unknown): never {
   const cause = engineErrorIn(error);
   if (!(error instanceof UpdateError) || cause?.status == null || cause.code === 'refused-by-proxy')
@@ -14,7 +14,7 @@ export function adviseOnArchives(error: unknown): never {
   throw new UpdateError(error.code, error.message, { advice: mendArchives, cause });
 }
 
-/** Room for headers and padding. It also ends the reading of a directory, or of a file that is too big. */
+/** Bytes for headers and padding. The limit also stops the reading of a directory, or of a file that is too big. */
 const besides = 16 * blockSize;
 
 /** A regular file in a container's file system. */
@@ -27,10 +27,10 @@ export interface ContainerFile {
   content: Buffer;
 }
 
-/** What stands at a path in place of such a file. */
+/** Reason why a path has no readable regular file. */
 export type NoFile = 'missing' | 'too-big' | 'not-a-file';
 
-/** Reads a file of a container, running or not; a link is not followed. @throws UpdateError engine-unavailable */
+/** Reads a file of a container, running or not, without following links. @throws UpdateError engine-unavailable */
 export async function readContainerFile(
   engine: Engine,
   id: string,
@@ -41,15 +41,17 @@ export async function readContainerFile(
   return archive === null ? 'missing' : firstFile(archive, maxBytes);
 }
 
-/** Whether a directory of a container, running or not, contains anything. @throws UpdateError engine-unavailable */
+/**
+ * Checks whether a directory of a container, running or not, has any entries. @throws UpdateError engine-unavailable
+ */
 export async function hasEntries(engine: Engine, id: string, path: string): Promise<boolean> {
   const archive = (await readArchive(engine, id, path, 0))?.toString('latin1') ?? '';
-  // The first header is that of the directory itself. Types x and L precede the header of one entry.
+  // The first header is that of the directory itself. Headers of type x and L precede the header of their entry.
   const headers = archive.match(/.{156}[^xL].{100}ustar.{250}/gs) ?? [];
   return headers.length > 1 || archive.length >= besides;
 }
 
-/** The beginning of the archive of a path; null if there is no such path. */
+/** Reads the beginning of the archive of a path; null if the path does not exist. */
 async function readArchive(engine: Engine, id: string, path: string, bytes: number): Promise<Buffer | null> {
   const limit = bytes + besides;
   const options = { params: { id, file: path }, query: { path }, limit, cut: true };
@@ -57,7 +59,7 @@ async function readArchive(engine: Engine, id: string, path: string, bytes: numb
   return status === 404 ? null : body;
 }
 
-/** The regular file that a tar archive begins with. */
+/** Reads the regular file at the beginning of a tar archive. */
 function firstFile(archive: Buffer, maxBytes: number): ContainerFile | NoFile {
   let extended: Record<string, string> = {};
   for (let at = 0; at + blockSize <= archive.length; ) {
@@ -82,7 +84,7 @@ function firstFile(archive: Buffer, maxBytes: number): ContainerFile | NoFile {
             content,
           };
     }
-    // Only the numbers of an extended header are needed here; names are not.
+    // Only the numbers of an extended header are required here, not the names.
     if (kind === 'x') extended = records(content.toString());
     at += blockSize + Math.ceil(size / blockSize) * blockSize;
   }

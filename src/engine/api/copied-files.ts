@@ -3,20 +3,24 @@ import { archiveEnd, archiveEntry } from '../../core/files/archive-header.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type ContainerFile, readContainerFile } from './container-file.ts';
 
-/** A file that compose has copied into a container after it made it: the engine's inspection does not know it. */
+/**
+ * A file that compose has copied into a container after creating it. The engine's inspection does not include such
+ * files.
+ */
 export interface CopiedFile extends Omit<ContainerFile, 'content'> {
-  /** Absolute, in the container. */
+  /** Absolute path in the container. */
   path: string;
-  /** base64 */
+  /** Content in base64. */
   content: string;
 }
 
-/** As much as the engine's own configs may hold, and then some. */
+/** Limit in bytes, above the engine's limit for configs. */
 const maxBytes = 1024 * 1024;
 
 /**
- * Where compose puts the configs and secrets of a service, from its definition in `docker compose config --format json`.
- * Those with a file are usually mounts; those with `content` or `environment` are copied into the container.
+ * Returns the paths of a service's configs and secrets, from its definition in `docker compose config --format json`.
+ * Configs and secrets with a file are usually mounts; those with `content` or `environment` are copied into the
+ * container.
  */
 export function copiedPaths(service: unknown): string[] {
   const { configs, secrets } = (service ?? {}) as Record<'configs' | 'secrets', unknown>;
@@ -31,7 +35,7 @@ function targets(references: unknown, directory: string): string[] {
   });
 }
 
-/** The files among the paths that are there; those that are too big or no regular files are reported as lost. */
+/** Reads the existing files among the paths. Files that are too big or not regular are reported as lost. */
 export async function readCopied(
   engine: Engine,
   id: string,
@@ -48,7 +52,7 @@ export async function readCopied(
   return { copied, lost };
 }
 
-/** A tar archive of the files, to be unpacked at `/`. */
+/** Creates a tar archive of the files, to be unpacked at `/`. */
 export function copiedArchive(files: readonly CopiedFile[]): Buffer {
   const parts = files.flatMap(({ path, mode, uid, gid, modified, content }) => {
     const name = path.replace(/^\//, '');
@@ -63,7 +67,7 @@ export function copiedArchive(files: readonly CopiedFile[]): Buffer {
   return Buffer.concat([...parts, archiveEnd]);
 }
 
-/** `17 uid=100000000` and a line feed: the length counts itself. */
+/** Formats a record such as `17 uid=100000000` with a line feed. The length includes its own digits. */
 function record(key: string, value: string | number): string {
   const rest = ` ${key}=${value}\n`;
   const length = Buffer.byteLength(rest);

@@ -4,20 +4,20 @@ import { EngineError } from '../http/engine-error.ts';
 import { linesOfStream } from '../http/lines.ts';
 import { parseObject } from '../json.ts';
 
-/** What changes how a container is. The single health checks come as events, too, and are many. */
+/** Events that change a container's state. Single health checks also cause events, but too many to subscribe to. */
 const changes = [
   ...['create', 'start', 'die', 'oom', 'restart', 'pause', 'unpause', 'rename', 'destroy'],
   'health_status',
 ];
 
-/** Between two looks where the engine tells what happens; where it does not, or may not. */
+/** Milliseconds between two polls while the event stream is open, and while it is not. */
 const calmMs = 2_000;
 const deafMs = 250;
 
 /**
- * Listens to the engine's events about containers, for those who look by themselves now and then, and want to know sooner.
- * Events may be lost, broken off, or refused by a proxy: no failure of theirs is told.
- * @param about ids of containers, `{ container: […] }`, or a label of theirs
+ * Subscribes to the engine's events about containers, so that a caller can poll as soon as something changes. Events
+ * may be lost or interrupted, or blocked by a proxy; such failures are not reported.
+ * @param about ids of containers, `{ container: […] }`, or one of their labels
  */
 export function listen(engine: Engine, about: Filters) {
   let hasNews = false;
@@ -36,7 +36,7 @@ export function listen(engine: Engine, about: Filters) {
       { ...about, event: changes },
       {
         onEvent: tell,
-        // What has happened before the first event, or after the last one, only a look tells.
+        // Only a poll can find changes before the first event or after the last event.
         onOpen: () => {
           state = 'open';
           tell();
@@ -51,11 +51,11 @@ export function listen(engine: Engine, about: Filters) {
   open();
   return {
     /**
-     * Resolves when it is time to look: the engine has told something since the last call, or has begun or ceased to tell;
-     * else after two seconds, or a quarter of one where it tells nothing, and after that many milliseconds at the latest.
+     * Resolves when it is time to poll: if an event arrived since the last call, or the stream was opened or has ended.
+     * Otherwise after two seconds, or 250 ms without an open stream, and after `withinMs` milliseconds at the latest.
      */
     async next(withinMs: number): Promise<void> {
-      // Something that ends each stream at once is not asked for the next one at each look.
+      // Limits how often a stream is reopened, because a server may close each stream at once.
       if (state === 'over' && performance.now() - openedAt >= calmMs) open();
       if (!hasNews) {
         const { promise, resolve } = Promise.withResolvers<void>();
@@ -71,8 +71,8 @@ export function listen(engine: Engine, about: Filters) {
 }
 
 /**
- * Watches for stops of these containers. The engine continues a stop if the client that requested it is gone, tells of it
- * only in its events, and only while it happens.
+ * Watches for stops of these containers. The engine continues a stop after its client has disconnected, and reports the
+ * stop only in events, while it is in progress.
  */
 export function watchStops(engine: Engine, ids: readonly string[]) {
   const stopping = new Set<string>();
@@ -87,12 +87,12 @@ export function watchStops(engine: Engine, ids: readonly string[]) {
       },
     },
   );
-  /** Ids of the containers that were told to stop since the watch began, and have not ended since. */
+  /** Returns the ids of containers that have received a signal since the watch began and have not exited. */
   const underWay = () => [...stopping];
   return { underWay, close };
 }
 
-/** Starts of containers, whichever client requested them, from the call on. Gives what ends the watch. */
+/** Watches for starts of containers, whichever client requested them. Returns a function that ends the watch. */
 export const watchStarts = (
   engine: Engine,
   onStart: (id: string, attributes: Readonly<Record<string, string>>) => void,
@@ -115,11 +115,11 @@ interface EngineEvent {
 interface Listener {
   onEvent: (event: EngineEvent) => void;
   onOpen?: () => void;
-  /** Nothing more comes, or nothing ever came. */
+  /** Called when the stream has ended or could not be opened. */
   onEnd?: (isRefused: boolean) => void;
 }
 
-/** Until it is closed, which this gives, or the engine goes away. */
+/** Follows events until the engine closes the stream. Returns a function that ends the stream. */
 function follow(
   engine: Engine,
   filters: Filters,

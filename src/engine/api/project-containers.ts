@@ -2,23 +2,29 @@ import type { Engine } from '../cli/engine.ts';
 import { byNumber, type Container, isUp, numberOf, serviceOf } from '../container.ts';
 import { composeLabels } from '../labels.ts';
 
-/** Compose's name for a container that is to take another's place: the first 12 digits of that one's id come first. */
+/**
+ * Temporary name that compose gives to a replacement container: the first 12 digits of the replaced container's id, and
+ * its name.
+ */
 const temporaryName = /^([0-9a-f]{12})_(.+)$/;
 
 export const hasTemporaryName = ({ name }: Pick<Container, 'name'>): boolean => temporaryName.test(name);
 
-/** The name that such a container is to get in the end; its own where it has no temporary one. */
+/** Returns the container's name without compose's temporary prefix. */
 export const finalName = ({ name }: Pick<Container, 'name'>): string => temporaryName.exec(name)?.[2] ?? name;
 
-/** Whether compose has joined the container's name so: by `_` with `--compatibility`, otherwise by `-`. */
+/**
+ * Checks whether compose has joined the parts of the container's name with `_` (`--compatibility`) or `-` (default).
+ */
 export function isJoinedBy(separator: '_' | '-', container: Pick<Container, 'name' | 'labels'>): boolean {
   const project = container.labels[composeLabels.project] ?? '';
   return container.name === [project, serviceOf(container), numberOf(container)].join(separator);
 }
 
 /**
- * Services whose containers are called `project_service_1`. What runs decides, as compose renames whatever it replaces;
- * a service whose containers tell nothing (`container_name`) goes with the others, as the names in its links are made so.
+ * Returns the services whose containers have names like `project_service_1`. Existing containers decide, because
+ * compose renames the containers that it replaces. A service with custom names (`container_name`) follows the other
+ * services, because the names in its links use the same separator.
  */
 export function oldNamesOf(containers: readonly Container[]): string[] {
   const named = containers.map((container) => ({ ...container, name: finalName(container) }));
@@ -32,53 +38,60 @@ export function oldNamesOf(containers: readonly Container[]): string[] {
     .sort();
 }
 
-/** Whether compose made the first container to take the second one's place. */
+/** Checks whether compose created the first container to replace the second. */
 export const isMadeFor = ({ name }: Container, { id }: Container): boolean => {
   const prefix = temporaryName.exec(name)?.[1];
   return prefix !== undefined && id.startsWith(prefix);
 };
 
-/** A compose call had made it, under its temporary name, and has not started it. */
+/** Checks whether compose has created a container under a temporary name but not started it. */
 export const wasToBeStarted = (container: Container): boolean =>
   hasTemporaryName(container) && container.status === 'created';
 
-/** A compose call had made it in another's place, and named it, and has not started it. */
+/** Checks whether compose has created and renamed a replacement container but not started it. */
 export const wasNotYetStarted = ({ status, labels }: Container): boolean =>
   status === 'created' && labels[composeLabels.replaces] !== undefined;
 
-/** It only runs a hook of its service. Compose 5.3 labels such a container with project, service and version alone. */
+/**
+ * Checks whether a container only runs a hook of its service. Compose 5.3 labels such a container with project, service
+ * and version only.
+ */
 export const isHook = ({ labels }: Pick<Container, 'labels'>): boolean =>
   labels[composeLabels.hook] !== undefined ||
   (labels[composeLabels.number] === undefined && labels[composeLabels.oneOff] === undefined);
 
-/** What the engine has of a compose project, without containers that are for `docker compose run` or for a hook. */
+/** Containers of a compose project, without those of `docker compose run` and of hooks. */
 export interface ProjectContainers {
-  /** By their numbers. Among them those that never got their final name and whose predecessor is gone. */
+  /** Containers by number. Includes containers that never got their final name and whose predecessor is gone. */
   containers: readonly Container[];
   /**
-   * Made under a temporary name, not started, and beside the container that it is to replace, or that has its place by now:
-   * by a compose call that is under way, or by one that was killed there.
+   * Containers with a temporary name that were not started, if the container to be replaced still exists or another
+   * container already has the final name. Created by a compose command that is in progress or was killed.
    */
   leftovers: readonly Container[];
 }
 
-/** A compose call has stopped it to replace it, and has not come to removing it: it was up, and so must its successor be. */
+/**
+ * Checks whether compose has stopped a container to replace it but not removed it. The container was running, so its
+ * successor must run too.
+ */
 export const wasBeingReplaced = (container: Container, leftovers: readonly Container[]): boolean =>
   !isUp(container) && leftovers.some((leftover) => isMadeFor(leftover, container));
 
-/** Of which containers to ask, and which events to hear. */
+/** Returns the filter for a project's containers and events. */
 export const ofProject = (project: string) => ({ label: [`${composeLabels.project}=${project}`] });
 
-/** An earlier look at a project. */
+/** Previous result for a project. */
 interface EarlierLook {
   containers: readonly Container[];
-  /** The services whose containers are inspected again in any case. */
+  /** Services whose containers are always inspected again. */
   services: ReadonlySet<string>;
 }
 
 /**
- * @param earlier of other services a container of which the list tells the same is as it was then: a project may have a
- * hundred that are none of the run's business
+ * Lists the containers of a project.
+ * @param earlier previous result. Containers of other services than `services` are reused if the list has the same id,
+ * name and status: a project may have a hundred containers that the run does not touch.
  */
 export async function listProject(
   engine: Engine,
@@ -97,7 +110,7 @@ export async function listProject(
   return sortOut([...same, ...(await engine.inspectContainers(asked))]);
 }
 
-/** Tells compose's leftovers apart from the others. */
+/** Separates compose's leftovers from the other containers. */
 export function sortOut(all: readonly Container[]): ProjectContainers {
   const isLeftover = (container: Container) =>
     wasToBeStarted(container) &&

@@ -10,15 +10,16 @@ import { runSameImage, runsImage } from '../same-image.ts';
 import type { Blueprint } from './blueprint.ts';
 import { putCopies } from './scratch.ts';
 
-/** An image's content may have to be copied into a volume. */
+/** Milliseconds; the engine may have to copy content of the image into a volume. */
 const createDeadlineMs = 300_000;
 
 /**
- * Recreates the container under its old name, not started; gives the new id. Made a second time, it gives what is
- * there: the old container itself, or the one that was recreated and has been started since; one that was made and
- * never started is recreated, because it is unknown how far its start came.
- * @param successors ids of containers that were recreated, by their old ids
- * @throws UpdateError containers-not-restored if the engine refuses, with its words; engine-unavailable
+ * Recreates a container under its old name without starting it; returns the new id. If repeated, returns the old
+ * container if it still exists, or the recreated container if it has been started since. A container that was created
+ * but never started is recreated, because it is unknown how far its start came.
+ * @param successors ids of recreated containers, by their old ids
+ * @throws UpdateError containers-not-restored with the engine's message if the engine rejects a request;
+ * engine-unavailable
  */
 export async function rebuildContainer(
   engine: Engine,
@@ -31,10 +32,10 @@ export async function rebuildContainer(
     const twin = made === null ? await findTwin(engine, blueprint) : null;
     if (twin?.started) return twin.id;
     if (twin !== null) await remove(engine, twin.id);
-    // If the name belongs to another container, the engine rejects this one, too.
+    // If the name belongs to an unrelated container, the engine rejects the second attempt too.
     const id = made ?? (await create(engine, spec));
     await complete(engine, blueprint, id).catch(async (error) => {
-      // A container without its networks and files must not be taken for the old one by a later run.
+      // A later run must not take a container without its networks and files for the old container.
       await remove(engine, id).catch(() => {});
       throw error;
     });
@@ -56,7 +57,8 @@ async function specOf(
   successors: ReadonlyMap<string, string>,
 ): Promise<ContainerSpec> {
   const { name, platform, config, hostConfig, networks, imageReference, imageId } = blueprint;
-  // The old reference, so that the container looks as before; the image's id if the reference has another image now.
+  // Uses the old reference, so that the container looks as before, or the image's id if the reference now points to
+  // another image.
   const isSame = runsImage(blueprint, await engine.inspectImage(imageReference));
   const endpoints = Object.entries(networks);
   const first = firstNetwork(networks, hostConfig);
@@ -74,7 +76,10 @@ async function specOf(
   });
 }
 
-/** Before API 1.44 the engine takes one network at creation; the others are connected one by one. */
+/**
+ * Connects the remaining networks and copies the files. Before API 1.44, the engine accepts only one network at
+ * creation.
+ */
 async function complete(engine: Engine, blueprint: Blueprint, id: string): Promise<void> {
   const { networks, hostConfig, copied } = blueprint;
   const first = firstNetwork(networks, hostConfig);
@@ -84,7 +89,7 @@ async function complete(engine: Engine, blueprint: Blueprint, id: string): Promi
   if (copied.length > 0) await putCopies(engine, id, blueprint);
 }
 
-/** The container that has the name now, where it is the old one or one made from its blueprint. */
+/** Finds the container that now has the name, if it is the old container or was created from its snapshot. */
 async function findTwin(
   engine: Engine,
   { id, name, config, ...image }: Blueprint,
@@ -96,7 +101,7 @@ async function findTwin(
   return same ? { id: its.id, started: hasStarted(its) } : null;
 }
 
-/** Keeps the volumes: they are the old container's. */
+/** Removes a container but keeps its volumes, because they belong to the old container. */
 const remove = (engine: Engine, id: string): Promise<void> =>
   engine.removeContainer(id, { force: true, keepsVolumes: true });
 
@@ -105,7 +110,7 @@ function firstNetwork(networks: Blueprint['networks'], { NetworkMode }: Json): s
   return names.find((name) => name === NetworkMode) ?? names[0];
 }
 
-/** Points at the new containers in place of the old ones. */
+/** Replaces the ids of old containers with the ids of their successors. */
 export function withSuccessors(host: Json, successors: ReadonlyMap<string, string>): Json {
   const successor = (id: string): string => {
     const found = [...successors].find(([old]) => id.length >= 12 && old.startsWith(id));
@@ -125,7 +130,10 @@ export function withSuccessors(host: Json, successors: ReadonlyMap<string, strin
   return changed;
 }
 
-/** A limit of 2⁶³−1 ("none") has become 2⁶³ as a JavaScript number, which the engine would not take. */
+/**
+ * Limits numbers to the engine's range: a limit of 2⁶³−1 ("none") becomes 2⁶³ as a JavaScript number, which the engine
+ * rejects.
+ */
 function withinRange<T>(body: T): T {
   const most = 2 ** 63;
   const text = JSON.stringify(body, (_, value) =>

@@ -7,27 +7,33 @@ import { adviseOnArchives } from './container-file.ts';
 import { copiedArchive } from './copied-files.ts';
 
 /**
- * The label of a container that only exists to be copied from or to, or to read and write files: the project it was made
- * for, or the path it is to see.
+ * Label of a helper container, which only exists to copy, read or write files. Its value is the project for which the
+ * container was created, or the path that it accesses.
  */
 const scratchLabel = 'svc-updater.scratch';
-/** Of those that this process has made: the answer that names one may be lost with the engine. */
+/**
+ * Label of helper containers from this process: if the engine fails, the response with the new container's id may be
+ * lost.
+ */
 const makerLabel = 'svc-updater.maker';
 const maker = randomUUID();
 let hasMade = false;
 
 interface ScratchOptions {
-  /** The platform whose content of the image the container has. */
+  /** Platform of the image content. */
   platform?: string | null;
-  /** Of those that stay: they are not removed with the scratch containers. */
+  /** Label for containers that are retained when helper containers are removed. */
   label?: string;
-  /** In the engine's own form. */
+  /** Container configuration in the form of the engine's API. */
   config?: Readonly<Record<string, unknown>>;
-  /** By default it has no network. */
+  /** Host configuration; without a network by default. */
   hostConfig?: Readonly<Record<string, unknown>>;
 }
 
-/** A container that is not started. Gives its id, or null if the image is gone. @throws UpdateError engine-unavailable */
+/**
+ * Creates a container without starting it. Returns its id, or null if the image is missing. @throws UpdateError
+ * engine-unavailable
+ */
 export async function createScratch(
   engine: Engine,
   image: string,
@@ -39,13 +45,13 @@ export async function createScratch(
   const spec = {
     platform,
     Image: image,
-    // The engine creates no container without a command, and an image may have none.
+    // The engine requires a command for every container, and an image may not have one.
     Cmd: ['-'],
     ...config,
     Labels: { ...object(config.Labels), ...labels },
     HostConfig: { NetworkMode: 'none', ...hostConfig },
   };
-  // A missing log plugin, or container whose volumes are shared, is a 404 as well.
+  // The engine also returns 404 for a missing log plugin, or a missing container whose volumes are shared.
   return engine.createContainer(spec).catch((error) => {
     const cause = engineErrorIn(error);
     if (cause?.code === 'not-found' && !/plugin|such container/i.test(cause.message)) return null;
@@ -54,7 +60,7 @@ export async function createScratch(
 }
 
 /**
- * Starts a container, to check that the engine can start one with these settings, and removes it.
+ * Starts a container to check that the engine accepts the settings, then removes it.
  * @throws UpdateError engine-unavailable, whose cause is the response of the engine
  */
 export async function tryScratch(
@@ -64,26 +70,29 @@ export async function tryScratch(
   options: ScratchOptions,
 ): Promise<void> {
   const id = await createScratch(engine, image, madeFor, options);
-  // Without the updater's own image, the settings cannot be tried.
+  // Without the updater's own image, the settings cannot be checked.
   if (id === null) return;
   try {
     await engine.startContainer(id, { deadlineMs: Number.POSITIVE_INFINITY });
   } finally {
-    // A start that hangs would delay the removal.
+    // Not awaited, because a start that hangs would delay the removal.
     removeScratch(engine.uncancellable(), id).catch(() => {});
   }
 }
 
-/** Removes it with its anonymous volumes; a container that is gone, or just being removed, counts as removed. @throws UpdateError engine-unavailable */
+/**
+ * Removes a container with its anonymous volumes. A container that is missing, or is being removed, counts as removed.
+ * @throws UpdateError engine-unavailable
+ */
 export async function removeScratch(engine: Engine, id: string): Promise<void> {
   await engine.removeContainer(id, { force: true }).catch(unless('conflict'));
 }
 
-/** Removes the scratch containers that killed runs have made for that project, or to see that path, and left. */
+/** Removes helper containers that killed runs have left for this project or path. */
 export const removeScratches = (engine: Engine, madeFor: string, label = scratchLabel): Promise<void> =>
   removeLabelled(engine, `${label}=${madeFor}`);
 
-/** Removes those that this process has made, also if it was not told of them. */
+/** Removes the helper containers of this process, even if the response with their ids was lost. */
 export async function removeOwnScratches(engine: Engine): Promise<void> {
   if (hasMade) await removeLabelled(engine, `${makerLabel}=${maker}`);
 }
@@ -92,7 +101,10 @@ async function removeLabelled(engine: Engine, label: string): Promise<void> {
   for (const { id } of await engine.listContainers({ label: [label] })) await removeScratch(engine, id);
 }
 
-/** Copies the files of a container into a new one, running or not, as compose did. @throws UpdateError engine-unavailable */
+/**
+ * Copies the files of a container into a new container, running or not, as compose did. @throws UpdateError
+ * engine-unavailable
+ */
 export async function putCopies(
   engine: Engine,
   id: string,
@@ -103,16 +115,16 @@ export async function putCopies(
 }
 
 /**
- * Sees, before anything is stopped, that the engine puts a container's copied files into one made from its image. Compose
- * does the same with the new container after it has removed the old one, and there would be no way back either.
- * @param project whose containers that are never started go with the next run, should this one be killed
+ * Checks, before anything is stopped, that the engine can copy a container's files into a new container from its image.
+ * Compose copies the files only after it has removed the old container, and a rollback would fail in the same way.
+ * @param project project whose next run removes the helper container if this run is killed
  * @throws UpdateError engine-unavailable
  */
 export async function proveCopies(engine: Engine, blueprint: Blueprint, project: string): Promise<void> {
   const { imageId, platform, copied } = blueprint;
   if (copied.length === 0) return;
   const scratch = await createScratch(engine, imageId, project, { platform });
-  // Whether there is a way back to an image that is gone is told elsewhere.
+  // A missing image, which makes a rollback impossible, is reported elsewhere.
   if (scratch === null) return;
   try {
     await putCopies(engine, scratch, blueprint);

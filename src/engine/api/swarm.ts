@@ -18,25 +18,25 @@ import {
   type SwarmTask,
 } from '../swarm.ts';
 
-/** What this engine is to its Swarm. */
+/** This engine's node in its Swarm, and settings of the Swarm. */
 export interface SwarmPlace {
-  /** The node of this engine. */
+  /** Id of this engine's node. */
   node: string;
-  /** How many ended tasks Swarm remembers of each slot. */
+  /** Number of completed tasks that Swarm retains for each slot. */
   history: number;
 }
 
-/** So long a Swarm without a leader is waited for. */
+/** Milliseconds to wait for a Swarm without a leader. */
 const leaderlessMs = 60_000;
 const pauseMs = 500;
 
-/** What a manager says while there is no leader, or the leader that was asked is one no more. */
+/** Matches messages of a manager without a leader, or of a former leader. */
 const leaderless =
   /does not have a leader|context deadline exceeded|lost leadership|no longer the leader|raft: (?:stopped|failed)|code = (?:Unavailable|DeadlineExceeded|Canceled)|context canceled|connection (?:refused|error|reset)|transport is closing|election|proposal dropped/i;
 
 /**
- * Sends a call to a manager, and repeats it after an election, here and nowhere else; so a write may have been done when
- * it is sent again, and then fails with `out of sequence` or `already exists`: whoever wrote it reads it again.
+ * Sends a request to a manager and repeats it after an election; nothing else repeats it. A repeated write may already
+ * have succeeded: it then fails with `out of sequence` or `already exists`, and the caller reads the object again.
  * @throws UpdateError engine-unavailable, Cancelled
  */
 async function requestSwarm(
@@ -68,7 +68,10 @@ async function get(engine: Engine, name: EngineCallName, filters?: Filters): Pro
   return status === 404 ? null : JSON.parse(body.toString());
 }
 
-/** Null if the engine is no manager of a Swarm, or may not be asked. @throws UpdateError engine-unavailable */
+/**
+ * Returns this engine's node and the settings of its Swarm; null if the engine is not a manager or rejects the request.
+ * @throws UpdateError engine-unavailable
+ */
 export async function swarmPlace(engine: Engine): Promise<SwarmPlace | null> {
   const isManager = await engine.request('inspectSwarm').catch((error) => {
     const cause = engineErrorIn(error);
@@ -82,18 +85,18 @@ export async function swarmPlace(engine: Engine): Promise<SwarmPlace | null> {
   return { node: String(object(info.Swarm).NodeID ?? ''), history: Number(TaskHistoryRetentionLimit ?? 5) };
 }
 
-/** @param filters such as `{ label: ['com.docker.stack.namespace=svc'] }` */
+/** Lists services. @param filters such as `{ label: ['com.docker.stack.namespace=svc'] }` */
 export const listServices = async (engine: Engine, filters: Filters): Promise<SwarmService[]> =>
   readAll(await get(engine, 'listServices', filters), readService);
 
-/** Those that have ended too, as long as Swarm remembers them. @param services by id or name */
+/** Lists tasks, including completed tasks that Swarm retains. @param services by id or name */
 export const listTasks = async (engine: Engine, services: readonly string[]): Promise<SwarmTask[]> =>
   services.length === 0 ? [] : readAll(await get(engine, 'listTasks', { service: services }), readTask);
 
 export const listNodes = async (engine: Engine): Promise<SwarmNode[]> =>
   readAll(await get(engine, 'listNodes'), readNode);
 
-/** The config of that very name; null if there is none. */
+/** Finds a config by its exact name; null if there is none. */
 export async function findConfig(engine: Engine, name: string): Promise<SwarmConfig | null> {
   const found = readAll(await get(engine, 'listConfigs', { name: [name] }), readSwarmConfig);
   return found.find((each) => each.name === name) ?? null;
@@ -107,7 +110,7 @@ const configBody = ({ name, labels, data }: ConfigSpec) => ({
   Data: Buffer.from(data).toString('base64'),
 });
 
-/** Whether it was made: `taken` where there is one of that name. @throws UpdateError engine-unavailable */
+/** Creates a config. Returns `taken` if a config of that name exists. @throws UpdateError engine-unavailable */
 export async function createConfig(engine: Engine, config: ConfigSpec): Promise<'made' | 'taken'> {
   const body = configBody(config);
   const options = { params: { name: config.name }, body };
@@ -115,7 +118,10 @@ export async function createConfig(engine: Engine, config: ConfigSpec): Promise<
   return made === null ? 'taken' : 'made';
 }
 
-/** Writes labels if the config is still as it was read. @throws UpdateError engine-unavailable */
+/**
+ * Changes the labels of a config unless the config has changed since it was read. @throws UpdateError
+ * engine-unavailable
+ */
 export async function relabelConfig(
   engine: Engine,
   { id, name, version, data }: SwarmConfig,
@@ -125,23 +131,29 @@ export async function relabelConfig(
   return write(engine, 'updateConfig', { params: { id, name }, query: { version: `${version}` }, body });
 }
 
-/** One that is gone is gone. */
+/** Removes a config. Succeeds if the config does not exist. */
 export async function removeConfig(engine: Engine, { id, name }: SwarmConfig): Promise<void> {
   await requestSwarm(engine, 'removeConfig', { params: { id, name } });
 }
 
-/** @param headers a login for the registry, which Swarm keeps in the service. @throws UpdateError engine-unavailable */
+/**
+ * Creates a service. @param headers credentials for the registry, which Swarm stores in the service. @throws
+ * UpdateError engine-unavailable
+ */
 export async function createService(
   engine: Engine,
   spec: Json,
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
   const options = { params: { name: String(spec.Name) }, body: spec, headers };
-  // The request was repeated, and the service exists.
+  // On a conflict, the request was repeated, and the service already exists.
   await requestSwarm(engine, 'createService', options).catch(unless('conflict'));
 }
 
-/** Writes a service's spec if it is still as it was read. @throws UpdateError engine-unavailable */
+/**
+ * Changes the spec of a service unless the service has changed since it was read. @throws UpdateError
+ * engine-unavailable
+ */
 export async function updateService(
   engine: Engine,
   { id, name, version }: Pick<SwarmService, 'id' | 'name' | 'version'>,
@@ -166,7 +178,7 @@ async function write(
   }
 }
 
-/** One that is gone is gone. */
+/** Removes a service. Succeeds if the service does not exist. */
 export async function removeService(engine: Engine, id: string): Promise<void> {
   await requestSwarm(engine, 'removeService', { params: { id } });
 }

@@ -7,42 +7,42 @@ export interface CommandResult {
   /** Null if the command was killed by a signal or could not be started. */
   exitCode: number | null;
   stdout: string;
-  /** Its last lines. */
+  /** Last lines of standard error. */
   stderr: string;
-  /** The deadline ended it. */
+  /** Whether the command was stopped at its deadline. */
   timedOut: boolean;
-  /** The abort signal ended it. */
+  /** Whether the command was stopped by the abort signal. */
   aborted: boolean;
 }
 
 export interface CommandOptions {
-  /** The whole environment of the command; nothing is inherited. */
+  /** Whole environment of the command; no variables are inherited. */
   env: Readonly<Record<string, string>>;
-  /** Infinity for none. */
+  /** Milliseconds; Infinity for no deadline. */
   deadlineMs: number;
   signal?: AbortSignal | undefined;
   cwd?: string | undefined;
   onStderrLine?: ((line: string) => void) | undefined;
-  /** What it reads; closed where there is none. */
+  /** Standard input of the command; closed if not set. */
   input?: Readable | undefined;
-  /** Where its standard output goes, as it comes, instead of into the result. */
+  /** Destination of standard output, instead of `stdout` in the result. */
   output?: Writable | undefined;
 }
 
-/** Between a polite SIGTERM and SIGKILL. */
+/** Milliseconds between SIGTERM and SIGKILL. */
 const graceMs = 5_000;
-/** The last lines of standard error are kept, each with at most this many characters. */
+/** Number of lines of standard error to retain, each truncated to `longestLine` characters. */
 const tailLines = 200;
 const longestLine = 16 * 1024;
-/** Bytes of a standard output. A longer one ends the command: half of a model is none. */
+/** Limit for standard output in bytes. A command that exceeds it is killed, because half a compose model is useless. */
 const longestOutput = 64 * 1024 ** 2;
-/** Of Node: a longer one goes off at once. */
+/** Limit of Node's timers in milliseconds: a longer timer fires immediately. */
 const longestTimerMs = 2 ** 31 - 1;
 
 /**
- * Runs a command to its end: no shell, stdin closed but for `input`, own process group. The group matters twice: Ctrl-C on the
- * updater's terminal must not reach a compose call that has to finish, and a deadline must reach the plugin behind
- * `docker compose` as well.
+ * Runs a command to completion, without a shell and with stdin closed unless `input` is set. The command has its own
+ * process group: Ctrl-C on the updater's terminal must not reach a compose command that has to finish, and a deadline
+ * must also stop the plugin behind `docker compose`.
  */
 export async function runCommand(
   file: string,
@@ -60,7 +60,7 @@ export async function runCommand(
     stripFinalNewline: false,
     buffer: false,
   });
-  // A pull reports every block it fetches, and a command in a container prints what it likes.
+  // Only the last lines are retained: a pull reports every block, and a command in a container may print any amount.
   const tail: string[] = [];
   const errors = lineSplitter((line) => {
     options.onStderrLine?.(line);
@@ -74,7 +74,7 @@ export async function runCommand(
     try {
       if (child.pid !== undefined) process.kill(-child.pid, signal);
     } catch {
-      // The process group has ended by itself.
+      // The process group has already exited.
     }
   };
   const stop = (why: keyof typeof ended) => {
@@ -96,7 +96,8 @@ export async function runCommand(
   if (options.signal?.aborted) onAbort();
   options.signal?.addEventListener('abort', onAbort, { once: true });
 
-  // A command that ends early, or a full disk, ends the other side too; the exit code and the stream's error tell why.
+  // If the command exits early or the disk is full, the other end of the pipe fails too. The exit code and the stream's
+  // error give the cause.
   const { input, output } = options;
   const fed = input && child.stdin && pipeline(input, child.stdin).catch(() => {});
   const drained =

@@ -6,9 +6,12 @@ import type { CommandResult } from './command.ts';
 import type { Engine } from './engine.ts';
 import { lacksModelPlugin, rejectionOf } from './rejection.ts';
 
-/** What makes compose see the project the way the host does. Absolute host paths throughout. */
+/** Project options that make compose resolve the project as on the host. All paths are absolute host paths. */
 export interface ComposeProject extends StartedProject {
-  /** An env file has a COMPOSE_COMPATIBILITY, which only what runs may decide. */
+  /**
+   * Whether an env file sets COMPOSE_COMPATIBILITY. The updater overrides it, because the names of the existing
+   * containers decide.
+   */
   asksForNames?: boolean;
 }
 
@@ -21,7 +24,7 @@ export interface ModelMount {
 }
 
 interface ModelHook {
-  /** Of a `pre_start` hook that does not run from the service's. */
+  /** Image of a `pre_start` hook, if it does not run from the service's image. */
   image?: string;
   command?: unknown;
   environment?: Record<string, string | null> | null;
@@ -36,13 +39,13 @@ export interface ModelService {
   labels?: Record<string, string> | null;
   environment?: Record<string, string | null> | null;
   env_file?: { path: string; required?: boolean }[] | null;
-  /** A program on the host runs the service, and sets variables of its dependents. */
+  /** Provider of a service that a program on the host runs; the program sets variables of dependent services. */
   provider?: unknown;
   depends_on?: Record<string, { condition?: string; restart?: boolean; required?: boolean }> | null;
   container_name?: string;
   scale?: number;
   deploy?: { replicas?: number } | null;
-  /** Since compose 5.3: commands that run from the service's image before a container of it starts. */
+  /** Commands that run from the service's image before its containers start (compose 5.3 and later). */
   pre_start?: readonly ModelHook[] | null;
   post_start?: readonly ModelHook[] | null;
   pre_stop?: readonly ModelHook[] | null;
@@ -56,51 +59,54 @@ export interface ModelService {
   volumes_from?: string[] | null;
   tmpfs?: string | string[] | null;
   configs?: { source: string; target?: string }[] | null;
-  /** Language models that it uses. */
+  /** Language models that the service uses. */
   models?: Record<string, unknown> | null;
   secrets?: { source: string; target?: string }[] | null;
 }
 
-/** Compose's own resolved model, as `docker compose config --format json` prints it. */
+/** Resolved model of a project, as `docker compose config --format json` prints it. */
 export interface Model {
   name: string;
   services: Record<string, ModelService>;
   networks?: Record<string, { name?: string; external?: boolean } | null>;
   volumes?: Record<string, { name?: string; external?: boolean; driver_opts?: object } | null>;
-  /** `environment` names the variable that the content comes from. */
+  /** Sources of configs. `environment` is the name of the variable that contains the content. */
   configs?: Record<string, { file?: string; content?: string; environment?: string } | null>;
   secrets?: Record<string, { file?: string; content?: string; environment?: string } | null>;
 }
 
 interface ConfigOptions {
-  /** Files that stand in for the project's own while an edit is proven. */
+  /** Files that replace the project's own files while an edit is verified. */
   files?: readonly string[];
   envFiles?: readonly string[];
-  /** Reject files that use a service, network or volume that no file defines, as `up` does. */
+  /** Whether to reject files that use a service, network or volume that no file defines, as `up` does. */
   isStrict?: boolean;
 }
 
 interface ImagePull {
   deadlineMs: number;
   onStderrLine: (line: string) => void;
-  /** No image is asked for before the one before it is here. */
+  /** Whether to pull the images one at a time. */
   oneByOne: boolean;
 }
 
-/** How many containers each service gets, by its name. */
+/** Number of containers by service name. */
 type Scale = ReadonlyMap<string, number>;
 
 interface UpOptions {
   start: boolean;
   forceRecreate?: boolean;
-  /** Files over those of the project. */
+  /** Override files that are added to the project's files. */
   override?: readonly string[];
-  /** Off by default: it may be asked again only where nothing changes by it. */
+  /** Whether the command may be repeated after an outage; true only if it changes nothing. False by default. */
   repeatable?: boolean;
   deadlineMs: number;
 }
 
-/** Engines whose compose is older than 2.35, as a host may have it; from 5.0 on it can go without env files. */
+/**
+ * Engines whose compose is older than 2.35 and lacks `--no-env-resolution`, as a host's compose may be. Compose 5.0 and
+ * later can do without env files.
+ */
 const olderCompose = new WeakSet<Engine>();
 
 export class Compose {
@@ -112,12 +118,12 @@ export class Compose {
     this.project = project;
   }
 
-  /** The same project, by another view of the engine. */
+  /** Returns a copy that uses another view of the engine. */
   by(engine: Engine): Compose {
     return new Compose(engine, this.project);
   }
 
-  /** The same project with everything under another root. */
+  /** Returns a copy with all paths under another root directory. */
   under(root: string): Compose {
     const { directory, files, envFiles, ...same } = this.project;
     const moved = (path: string) => `${root}${path}`;
@@ -129,12 +135,15 @@ export class Compose {
     });
   }
 
-  /** All services, whatever their profiles. Throws compose-invalid with compose's own words. */
+  /**
+   * Resolves the model with all services, whatever their profiles. @throws UpdateError compose-invalid with compose's
+   * message
+   */
   async config(options: ConfigOptions = {}): Promise<Model> {
-    // The model holds the values of env files: never print it.
+    // The model contains the values of env files: never print it.
     let result = await this.#config(options);
     if (result.exitCode !== 0 && !olderCompose.has(this.#engine)) {
-      // An env file that compose cannot read may be of a service that the run leaves alone.
+      // The env file that compose cannot read may belong to a service that the run does not update.
       const without = await this.#config(options, '--no-env-resolution');
       if (without.exitCode === 0) result = without;
       else if (/unknown flag: --no-env-resolution/.test(without.stderr)) olderCompose.add(this.#engine);
@@ -143,7 +152,7 @@ export class Compose {
     return JSON.parse(result.stdout);
   }
 
-  /** `docker compose pull`, with the images of `override` in place of those in the files. */
+  /** Runs `docker compose pull`, with the images of `override` instead of those in the files. */
   pull(
     services: readonly string[],
     override: string,
@@ -159,14 +168,14 @@ export class Compose {
   }
 
   /**
-   * Never `-y`, never `--remove-orphans`: nothing but the named service may change. Said in so many words, as
-   * COMPOSE_REMOVE_ORPHANS may stand in the project's `.env`. Several services only where nothing changes by it: what is
-   * replaced has an order.
+   * Runs `docker compose up` for these services only: without `-y`, and with an explicit `--remove-orphans=false`,
+   * because the project's `.env` may set COMPOSE_REMOVE_ORPHANS. Pass several services only if the command changes
+   * nothing, because containers must be replaced in order.
    */
   async up(scale: Scale, options: UpOptions): Promise<CommandResult> {
     const result = await this.#up(scale, options);
     if (!lacksModelPlugin(result)) return result;
-    // Compose also asks for the plugin if only a dependency uses models, which is left alone.
+    // Compose also requires the plugin if only a dependency uses models; the dependency is not updated.
     const { services } = await this.config();
     const users = Object.keys(services).filter((name) => services[name]?.models);
     if (users.some((name) => scale.has(name))) return result;
@@ -181,7 +190,8 @@ export class Compose {
   #up(scale: Scale, options: UpOptions): Promise<CommandResult> {
     const files = [...this.project.files, ...(options.override ?? [])];
     const { oldNames = [], asksForNames } = this.project;
-    // Only here (docs/contract.md 2.9): `config` would give another model, and nothing else names a container.
+    // `--compatibility` is set only here (docs/contract.md 2.9): it would change the model of `config`, and no other
+    // command assigns container names.
     const isOld = oldNames.some((name) => scale.has(name));
     const { cwd, env } = this.#where();
     const what = [
@@ -189,19 +199,19 @@ export class Compose {
       ...['--no-deps', '--no-build', '--pull', 'never', '--remove-orphans=false'],
       ...(options.forceRecreate ? ['--force-recreate'] : []),
       ...[...scale].flatMap(([name, count]) => ['--scale', `${name}=${count}`]),
-      // A service may be named as an option is.
+      // The name of a service may look like an option.
       ...['--', ...scale.keys()],
     ];
     return this.#engine.call([...this.#flags({ files, isOld }), '--progress', 'json', 'up', ...what], {
       deadlineMs: options.deadlineMs,
       repeatable: options.repeatable ?? false,
       cwd,
-      // There is no flag that turns it off.
+      // No flag turns COMPOSE_COMPATIBILITY off.
       env: asksForNames && !isOld ? { ...env, COMPOSE_COMPATIBILITY: 'false' } : env,
     });
   }
 
-  /** The files as they are written, their variables unresolved. Null if compose cannot give that. */
+  /** Reads the files without resolving variables; null if compose fails. */
   async written(): Promise<unknown> {
     const result = await this.#config({}, '--no-interpolate');
     return result.exitCode === 0 ? JSON.parse(result.stdout) : null;
@@ -225,7 +235,9 @@ export class Compose {
     ];
   }
 
-  /** Services may pass PWD through, and it is the project directory for whoever types the command by hand. */
+  /**
+   * Sets PWD to the project directory, as if the command were run there by hand, because services may pass PWD through.
+   */
   #where() {
     return { cwd: this.project.directory, env: { PWD: this.project.directory } };
   }

@@ -1,4 +1,4 @@
-// The updater's engine: the API, and the commands of compose and stacks, which only docker's own programs can carry out.
+// The updater's engine: its API, and the commands of compose and stacks, which only docker's own programs can run.
 
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -17,33 +17,36 @@ import { loginFor, type RegistryLogin } from '../registry-login.ts';
 import { type CommandOptions, type CommandResult, runCommand } from './command.ts';
 import { withoutCancelled } from './compose-output.ts';
 
-/** The digest of a tag in its registry; `none` if the registry has no such tag; null if it is not known. */
+/** Digest of a tag in its registry; `none` if the registry has no such tag; null if unknown. */
 export type RemoteDigest = { digest: string } | 'none' | null;
 
-/** How to reach the engine: always by flags, never by variables that compose could pass on to a service. */
+/** Address of the engine. It is always passed in flags, because compose could pass variables on to a service. */
 interface EngineAddress {
   /** `unix:///var/run/docker.sock` */
   host: string;
-  /** `--tlsverify …` where the engine is reached by TCP. */
+  /** TLS flags for a TCP connection, such as `--tlsverify`. */
   tls: readonly string[];
-  /** Directory with the config.json of the updater's own. */
+  /** Directory that contains the updater's own config.json. */
   configDirectory: string;
 }
 
-/** `env` is set beside PATH and HOME. */
+/** Options of a docker command. `env` is added to PATH and HOME. */
 interface CallOptions extends Partial<Omit<CommandOptions, 'signal'>> {
-  /** Start it again once an engine that went away is back. On by default: only for calls that may be repeated. */
+  /**
+   * Whether to run the command again after an outage of the engine; true by default. Must be false for a command that
+   * cannot be repeated safely.
+   */
   repeatable?: boolean;
 }
 
 /**
- * In the updater's image. Called as the docker command calls it, and without that command, which takes longer to find it
- * than most compose calls take.
+ * Path of the compose plugin in the updater's image. The updater starts the plugin as the docker command does, but
+ * without docker, which takes longer to find the plugin than most compose calls take.
  */
 const composePlugin = '/usr/local/libexec/docker/cli-plugins/docker-compose';
 const asPlugin = { DOCKER_CLI_PLUGIN_ORIGINAL_CLI_COMMAND: 'docker' };
 
-/** By the updater's own PATH: the variables of a call come from a stack's files. */
+/** Finds docker in the updater's own PATH, because a command's variables come from the files of a stack. */
 function dockerProgram(): string {
   const paths = (process.env.PATH ?? '').split(':').map((folder) => join(folder, 'docker'));
   return paths.find((path) => isAbsolute(path) && existsSync(path)) ?? 'docker';
@@ -54,40 +57,48 @@ const timeouts: EngineTimeouts = {
   query: queryDeadlineMs,
   registry: 15_000,
   work: queryDeadlineMs,
-  // A busy engine takes its time to start a container.
+  // A busy engine takes long to start a container.
   start: 900_000,
   pullSilence: 300_000,
   logSilence: 60_000,
 };
 const awayMs = 60_000;
-/** An engine that starts ends, or tells to stop, what it does not take over before that. */
+/**
+ * Milliseconds of an outage before a deleted socket counts as lost. In this time, a starting engine ends or stops the
+ * processes that it does not take over.
+ */
 const lostSocketMs = 10_000;
 const maxAttempts = 3;
-/** An engine returns 500 for a container that is being removed, until it is gone. */
+/**
+ * Limit of repeated reads: the engine returns 500 for a container that is being removed, until the removal is complete.
+ */
 const maxReadings = 20;
 const readingPauseMs = 250;
-/** An engine that is shutting down, or starting, takes connections and does not answer. */
+/**
+ * Deadline of a probe in milliseconds: an engine that is starting or shutting down accepts connections but does not
+ * respond.
+ */
 const probeMs = 4_000;
 const probePauseMs = 1_000;
 
-/** Printed if the engine cannot be reached, or by a proxy whose engine does not answer. */
+/** Matches messages about an engine that cannot be reached, or a proxy whose engine does not respond. */
 const unreached =
   /Cannot connect to the Docker daemon|error during connect|failed to connect to the docker API|request returned 50[234] .* for API route|response from daemon: (?:<|\\u003c).*(?<!\d)50[234]\b/im;
-/** Printed if a connection breaks during a response. */
+/** Matches messages about a connection that was interrupted during a response. */
 const broken = /connection reset by peer|socket: no such file|unexpected EOF$|: EOF$/im;
-/** In its errors, the engine reports connections of its own: to registries, log servers and plugins. */
+/** Matches errors that the engine reports about its own connections to registries, log servers and plugins. */
 const engineError = /error (?:response from daemon|from registry): .*/gi;
 
-/** A call that was cancelled because another one failed: what that one failed of decides. */
+/** Matches a call that was cancelled because another call failed: the error of the other call decides. */
 const cancelledCall = /error during connect: [^\n]*?context canceled/g;
 
-/** Whether durations are logged: `SVC_UPDATER_TRACE=1`. */
+/** Whether durations are logged; enabled by `SVC_UPDATER_TRACE=1`. */
 const isTraced = process.env.SVC_UPDATER_TRACE === '1';
 
 /**
- * Says what has just ended, a child process or a request to the engine, and when it began: to standard error, beside the
- * log, in milliseconds since the start of this process.
- * @param beganAt by `performance.now()`
+ * Logs the start and end of a child process or of a request to the engine, in milliseconds since this process started.
+ * Prints to standard error, beside the log.
+ * @param beganAt time from `performance.now()`
  */
 function logTiming(what: string, beganAt: number, how: string): void {
   if (!isTraced) return;
@@ -101,26 +112,30 @@ export function isConnectionLost(stderr: string): boolean {
 }
 
 interface EngineOptions {
-  /** The home directory that compose sees. */
+  /** Home directory that compose sees. */
   home: string;
-  /** Ends calls under way. */
+  /** Signal that cancels calls in progress. */
   signal?: AbortSignal | undefined;
-  /** Called when the engine stops answering and when it answers again. */
+  /** Called when the engine stops responding and when it responds again. */
   onAway?: (sentence: string) => void;
 }
 
-/** What all views of one engine share. */
+/** State that all views of an engine share. */
 interface SharedState {
   readonly client: EngineClient;
   hasAnswered: boolean;
-  /** Since when the engine has not answered, by `performance.now()`; it is logged once, however many calls wait. */
+  /**
+   * Start of the current outage, from `performance.now()`; null if the engine responds. The outage is logged once, even
+   * if several calls wait.
+   */
   awaySince: number | null;
   readonly shutdown: AbortController;
 }
 
 /**
- * The updater's engine: its API, and the `docker` command for compose and stacks. Every call has a deadline and ends with the abort
- * signal. Calls wait for an engine that stops answering. Methods throw UpdateError, whose cause is the EngineError; streams throw EngineError.
+ * The updater's engine: its API, and the `docker` command for compose and stacks. Every call has a deadline, can be
+ * cancelled by the abort signal, and waits if the engine stops responding. Methods throw UpdateError with an
+ * EngineError as its cause; streams throw EngineError.
  */
 export class Engine extends EngineApi {
   readonly address: EngineAddress;
@@ -136,33 +151,36 @@ export class Engine extends EngineApi {
     this.#shared = shared;
   }
 
-  /** The same engine, without the signal: for work that must not be left half done. Only its shutdown ends calls. */
+  /**
+   * Returns a view without the signal, for work that must not be left unfinished. Only a shutdown of the engine ends
+   * its calls.
+   */
   uncancellable(): Engine {
     return new Engine(this.address, { ...this.#options, signal: undefined }, this.#shared);
   }
 
-  /** The same engine, for work that this signal ends, too. */
+  /** Returns a view whose calls are also cancelled by this signal. */
   until(signal: AbortSignal): Engine {
     const both = AbortSignal.any([signal, ...(this.signal ? [this.signal] : [])]);
     return new Engine(this.address, { ...this.#options, signal: both }, this.#shared);
   }
 
-  /** The same engine for work after the last line of the log: lost connections are not logged. */
+  /** Returns a view that does not log outages, for work after the last line of the log. */
   quiet(): Engine {
     return new Engine(this.address, { ...this.#options, onAway: () => {} }, this.#shared);
   }
 
-  /** The same engine by another address, such as a socket that stands before it. */
+  /** Returns a view with another address, such as a socket in front of the engine. */
   at(address: EngineAddress): Engine {
     return new Engine(address, this.#options, this.#shared);
   }
 
-  /** Where its API is. @throws UpdateError engine-unavailable */
+  /** Address of the engine's API. @throws UpdateError engine-unavailable */
   get target(): EngineTarget {
     return targetOf(this.address);
   }
 
-  /** Waits for an engine that stopped answering, then repeats the request. */
+  /** Sends a request. If the engine stops responding, waits for it and repeats the request. */
   protected override async exchange(call: EngineCall, question: EngineQuestion): Promise<EngineAnswer> {
     const name = requestName(question);
     const { repeat = question.method === 'GET' ? 'failed' : 'lost' } = call;
@@ -198,7 +216,10 @@ export class Engine extends EngineApi {
     return stream;
   }
 
-  /** If no line came because of an outage, the log is read again: it may explain why an update failed. */
+  /**
+   * Reads the last lines of a log, again if an outage interrupted the first attempt: the log may explain why an update
+   * failed.
+   */
   override async readLastLines(...asked: Parameters<EngineApi['readLastLines']>): Promise<string[]> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -220,7 +241,10 @@ export class Engine extends EngineApi {
     return new UpdateError('engine-unavailable', text, { cause });
   }
 
-  /** Runs `docker …` and gives its result back, whatever its exit code. Throws when the engine stays away. */
+  /**
+   * Runs `docker …` and returns the result, whatever its exit code. @throws UpdateError engine-unavailable if the
+   * engine stays unavailable
+   */
   async call(args: readonly string[], options: CallOptions = {}): Promise<CommandResult> {
     const deadlineMs = options.deadlineMs ?? queryDeadlineMs;
     for (let attempt = 1; ; attempt++) {
@@ -237,13 +261,14 @@ export class Engine extends EngineApi {
     }
   }
 
-  /** The credentials of the updater's own configuration for the registry of an image. */
+  /** Returns the credentials for the registry of an image from the updater's own configuration. */
   ownLogin(repository: string): Promise<RegistryLogin | null> {
     return loginFor(repository, join(this.address.configDirectory, 'config.json'));
   }
 
   /**
-   * The digest that a tag, or a digest, has in its registry now. A failed request is no reason to end a run.
+   * Returns the digest that a tag or digest has in its registry; null if the request fails, because that must not end a
+   * run.
    * @throws Cancelled, Interrupted
    */
   async findRemoteDigest({ repository, tag }: { repository: string; tag: string }): Promise<RemoteDigest> {
@@ -253,13 +278,13 @@ export class Engine extends EngineApi {
       return { digest };
     } catch (error) {
       if (!(error instanceof UpdateError)) throw error;
-      // Another server than a registry may respond with 404, too.
+      // A server that is not a registry may also respond with 404.
       const { code, message } = engineErrorIn(error) ?? error;
       return code === 'not-found' && /manifest unknown|not found/i.test(message) ? 'none' : null;
     }
   }
 
-  /** Whether it answers right now, also after the abort signal. */
+  /** Checks whether the engine responds now, even after the abort signal. */
   answers(signal?: AbortSignal): Promise<boolean> {
     const probe = {
       method: 'GET',
@@ -274,20 +299,21 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * To be called once this process was asked to stop: from now on an engine that does not answer is shutting down, waits
-   * for this process, and cannot be waited for. Calls under way then end with Interrupted.
+   * Waits until the engine stops responding; to be called after a request to stop this process. An engine that stops
+   * responding then is shutting down and waits for this process, so calls in progress fail with Interrupted instead of
+   * waiting for the engine.
    */
   async watchShutdown(): Promise<void> {
     while (await this.answers()) await sleep(probePauseMs, undefined, { ref: false });
     this.#shared.shutdown.abort(new Interrupted());
   }
 
-  /** Ends running calls. */
+  /** Signal that ends running calls. */
   get aborted(): AbortSignal {
     return AbortSignal.any([this.#shared.shutdown.signal, ...(this.signal ? [this.signal] : [])]);
   }
 
-  /** Why it was ended. */
+  /** Error for calls that `aborted` ended. */
   get abortion(): Cancelled | Interrupted {
     return this.#shared.shutdown.signal.aborted ? new Interrupted() : new Cancelled();
   }
@@ -312,15 +338,15 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Waits until an engine that answered before answers again: it is restarted or upgraded now and then.
-   * @param cause how the connection was lost
+   * Waits until an engine that responded earlier responds again, for example after a restart or an upgrade.
+   * @param cause error of the lost connection
    */
   async #awaitReturn(cause?: EngineError): Promise<void> {
     const known = this.#shared;
     for (const end = performance.now() + awayMs; performance.now() < end; await sleep(500)) {
       const isBack = await this.answers(this.aborted);
       if (this.aborted.aborted) throw this.abortion;
-      // If the engine answers the first probe, the lost connection was one to a registry, and nothing is logged.
+      // If the engine responds to the first probe, the lost connection was to a registry, and nothing is logged.
       if (isBack) return this.#noteAnswer();
       if (known.awaySince === null)
         this.#options.onAway?.(`the engine stopped answering; waiting up to ${awayMs / 1000} s for it`);
@@ -335,7 +361,10 @@ export class Engine extends EngineApi {
     throw new UpdateError('engine-unavailable', message, { cause });
   }
 
-  /** Any answer ends an outage, also if the call that waited for it was cancelled: the next outage is logged again. */
+  /**
+   * Ends an outage after any response, even if the call that waited was cancelled, so that the next outage is logged
+   * again.
+   */
   #noteAnswer(): void {
     const { awaySince } = this.#shared;
     this.#shared.awaySince = null;
@@ -363,8 +392,8 @@ function targetOf({ host, tls }: EngineAddress): EngineTarget {
 }
 
 /**
- * Whether the socket has no name any more on the host: one that was mounted as a file leads nowhere once an engine with
- * live-restore has made a new one.
+ * Checks whether the socket has been deleted on the host. A socket that is mounted as a file is unusable after an
+ * engine with live-restore has created a new one.
  */
 async function isSocketGone(host: string): Promise<boolean> {
   const found = await stat(host.replace(/^unix:\/\//, '')).catch(() => null);

@@ -3,7 +3,7 @@ import { letThrough, proxyRefusal } from '../proxy-refusal.ts';
 import type { CommandResult } from './command.ts';
 import { composeMessages } from './compose-output.ts';
 
-/** The message of compose for a command that it rejected. */
+/** Converts the result of a compose command that failed to an error. */
 export function rejectionOf(result: CommandResult): UpdateError {
   const messages = composeMessages(result.stderr);
   if (hasNoPlugin(result))
@@ -33,27 +33,30 @@ export function rejectionOf(result: CommandResult): UpdateError {
   );
 }
 
-/** The messages of docker without its compose plugin, and of a system without docker. */
+/** Checks for the messages of docker without its compose plugin, and of a system without docker. */
 const hasNoPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
   /^spawn \S+ ENOENT|is not a docker command|^docker: unknown command/m.test(stderr) ||
   (exitCode === 125 && stderr.startsWith('unknown flag: --ansi'));
 
-/** How the recorder begins its answer to a request that would change something. */
+/** Beginning of the recorder's response to a request that would change something. */
 export const notExecuted = 'svc-updater records, but does not execute';
 
-/** The folder of the host is that of the packages. */
+/** Advice for a missing plugin. The host path is the directory that Docker's packages use. */
 const mountPlugin =
   'Add -v /usr/libexec/docker/cli-plugins/docker-model:/usr/local/libexec/docker/cli-plugins/docker-model:ro to the docker run command. If docker info on the host prints another path of the plugin, use that path before the colon.';
 
-/** The message of compose 2.38 and later for a project with `models:`, without the CLI plugin that runs them. */
+/**
+ * Checks for the message of compose 2.38 and later for a project with `models:` if the CLI plugin for models is
+ * missing.
+ */
 export const lacksModelPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
   exitCode !== 0 && /'models' support requires Docker Model plugin/.test(stderr);
 
-/** Advice for a rejection whose message does not contain any. */
+/** Returns advice for a rejection whose message contains none. */
 function adviceOn(message: string): { advice?: string } {
   const missing = /required variable (\w+) is missing/.exec(message)?.[1];
   if (missing) return { advice: `Make sure that .env exists and sets ${missing}, then run {command} again.` };
-  // `docker compose config` looks for neither, and accepts the file.
+  // `docker compose config` checks neither external networks nor external volumes, and accepts the file.
   const network = /network (\S+) declared as external, but could not be found/.exec(message)?.[1];
   const volume = /external volume "([^"]+)" not found/.exec(message)?.[1];
   const missed = network ? `network create ${network}` : volume && `volume create ${volume}`;
@@ -62,7 +65,7 @@ function adviceOn(message: string): { advice?: string } {
       advice: `Create it again (docker ${missed}) or change its name in the file, then run {command} again.`,
     };
   }
-  // From compose 5.2 on the two are merged.
+  // Compose 5.2 and later merges the service with the included service.
   if (/conflicts with imported resource/.test(message)) {
     return {
       advice:

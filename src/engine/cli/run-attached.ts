@@ -2,17 +2,17 @@ import { Writable } from 'node:stream';
 import { lineSplitter } from '../http/lines.ts';
 import type { Engine } from './engine.ts';
 
-/** How a command in a container ended. */
+/** Result of a command in a container. */
 export interface CommandEnd {
-  /** Null if it did not end in time. */
+  /** Null if the command did not finish in time. */
   exitCode: number | null;
-  /** Its standard output, then its standard error. */
+  /** Lines of standard output, followed by those of standard error. */
   lines: readonly string[];
 }
 
 const maxOutput = 1024 ** 2;
 
-/** Runs a `docker` command that prints what a command in a container prints; after 1 MB, nothing more is read of it. */
+/** Runs a `docker` command that prints the output of a command in a container. Ignores output after the first 1 MB. */
 export async function runAttached(
   engine: Engine,
   asked: readonly string[],
@@ -30,7 +30,7 @@ export async function runAttached(
   return { exitCode: timedOut ? null : exitCode, lines: [...output, ...errors] };
 }
 
-/** A stream that gives the lines of the text written to it, also a last one without its end. */
+/** Creates a stream that reports the lines of the text written to it, including a last line without a line break. */
 export function byLine(onLine: (line: string) => void, longestLine?: number): Writable {
   const splitter = lineSplitter(onLine, longestLine);
   return new Writable({

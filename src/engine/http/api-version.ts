@@ -1,15 +1,16 @@
 import { EngineError, refusal } from './engine-error.ts';
 
 /**
- * Between these the answers have the shape that is read here. An engine of 2017 speaks the oldest; of the newest, since
- * 1.48, images and containers tell of manifests, and after it, from 1.52 on, fields are gone.
+ * Oldest and newest API version whose responses this program can read. An engine of 2017 supports the oldest. Since
+ * 1.48, images and containers include manifests; from 1.52 on, fields are missing.
  */
 const oldest = '1.30';
 const newest = '1.51';
 
 /**
- * The version of the API to speak with an engine, by what it says of itself: the newest that both know, so that a newer
- * engine answers as it did when this was written. Null if the engine does not report it: it takes its newest then.
+ * Returns the API version for requests: the newest that the engine and this program support, so that a newer engine
+ * responds as it did when this program was written. Null if the engine does not report its version and therefore uses
+ * its newest.
  * @throws EngineError if the engine is too old
  */
 export function apiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown>): string | null {
@@ -18,29 +19,32 @@ export function apiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown
     const message = `the engine is too old: it supports API ${ApiVersion}, but at least ${oldest} is required`;
     throw new EngineError('unsupported', message);
   }
-  // An engine that no longer speaks what is known here is spoken to in the version that is nearest to it.
+  // If the engine no longer supports `newest`, its oldest version is the closest.
   const wanted = isVersion(MinAPIVersion) && !isAtLeast(newest, MinAPIVersion) ? MinAPIVersion : newest;
   return isAtLeast(wanted, ApiVersion) ? ApiVersion : wanted;
 }
 
 /**
- * Whether the engine refuses the version itself, as one does that has taken another's place. What was asked was not done,
- * whatever it was.
+ * Checks whether the engine rejects the API version, which may happen after it has replaced another engine. The
+ * rejected request had no effect.
  */
 export const isVersionRefusal = (answer: { status: number; body: Buffer }): boolean =>
   answer.status === 400 && /client version \S+ is too (?:new|old)/i.test(refusal(answer));
 
-/** As the engine wants it said. */
+/** Adds the API version to a path; null leaves the path unchanged. */
 export const inVersion = (version: string | null, path: string): string =>
   version === null ? path : `/v${version}${path}`;
 
-/** By the first two numbers of versions as programs say them: `1.45` of the API, `v5.3.0-4` of compose. */
+/** Compares the first two numbers of versions, such as `1.45` of the API or `v5.3.0-4` of compose. */
 export function isAtLeast(version: string, needed: string): boolean {
   const [[major, minor], [neededMajor, neededMinor]] = [numbersOf(version), numbersOf(needed)];
   return major > neededMajor || (major === neededMajor && minor >= neededMinor);
 }
 
-/** Before that, a container is made with its first network, and joined to the others afterwards. */
+/**
+ * Checks whether a container can be created with all its networks. Before API 1.44, a container is created with its
+ * first network and connected to the others afterwards.
+ */
 export const takesAllNetworks = (apiVersion: string): boolean => isAtLeast(apiVersion, '1.44');
 
 export const isVersion = (text: unknown): text is string =>

@@ -16,30 +16,31 @@ import type { EngineTarget } from './target.ts';
 
 const whoAreYou = '/version';
 
-/** Of a page that a proxy sends in place of an answer, so many bytes are enough to tell what it is. */
+/** Limit for the body of an error response: the first 64 KiB of a proxy's error page are enough to identify it. */
 const ofRefusal = { limit: 64 * 1024, cut: true };
 
 /**
- * The one client of the engine's API, for the updater and for the server library. Asks in the version of the API that both
- * know, which is part of the first question. All methods throw EngineError, and the reason of the signal.
+ * Client for the engine's API, for the updater and the server library. Uses the newest API version that the engine and
+ * this program support; the first request determines the version. All methods throw EngineError and the reason of the
+ * signal.
  */
 export class EngineClient {
-  /** What the engine said of itself when it was asked last; null before. */
+  /** Latest response to `GET /version`; null before the first response. */
   about: Record<string, unknown> | null = null;
-  /** The version of the API of the last answer; empty if the engine does not report it. */
+  /** API version of the last response; empty if the engine does not report it. */
   apiVersion = '';
   readonly #targetOf: () => EngineTarget;
   readonly #deadlineMs: number;
-  /** Forgotten when no answer comes, as an engine may come back as another. */
+  /** API version for requests. Reset after a failed request, because another engine may respond next. */
   #version: Promise<string | null> | null = null;
 
-  /** @param deadlineMs of the question for the version */
+  /** @param deadlineMs deadline for the request of the version, in milliseconds */
   constructor(targetOf: () => EngineTarget, deadlineMs: number) {
     this.#targetOf = targetOf;
     this.#deadlineMs = deadlineMs;
   }
 
-  /** Gives any answer, also a refusal. */
+  /** Sends a request and returns the response, whatever its status. */
   ask(question: EngineQuestion): Promise<EngineAnswer> {
     return this.#versioned(question, async (asked) => {
       const answer = await ask(this.#targetOf(), asked);
@@ -49,7 +50,7 @@ export class EngineClient {
     });
   }
 
-  /** For an answer that goes on; a silence of more than `silenceMs` is a fault, and so is a refusal. */
+  /** Opens a streamed response. Fails for an error status, or if nothing arrives for `silenceMs`. */
   async open(question: EngineQuestion, silenceMs: number): Promise<EngineStream> {
     const opened = await this.#versioned(question, async (asked) => {
       const stream = await openStream(this.#targetOf(), asked, silenceMs);
@@ -61,7 +62,7 @@ export class EngineClient {
     return opened;
   }
 
-  /** `HEAD` is asked in no version, as the docker command does. */
+  /** Sends a request with the API version in its path. `HEAD` requests have no version, as in the docker command. */
   async #versioned<T extends EngineAnswer>(
     question: EngineQuestion,
     send: (asked: EngineQuestion) => Promise<T>,
@@ -80,7 +81,7 @@ export class EngineClient {
           if (!isPlain) this.apiVersion = version ?? apiVersion;
           return { ...answer, apiVersion: version ?? apiVersion };
         }
-        // Another engine has taken the place of the one that was asked for its version.
+        // Another engine has replaced the engine that reported its version.
         this.#version = null;
       } catch (error) {
         if (!(error instanceof EngineError)) throw error;
@@ -92,7 +93,10 @@ export class EngineClient {
     }
   }
 
-  /** Null if the engine does not report it, or a proxy blocks the request: the engine then uses its newest. */
+  /**
+   * Returns the API version for requests. Null if the engine does not report its version, or a proxy blocks the
+   * request: the engine then uses its newest.
+   */
   #agree(): Promise<string | null> {
     const asked = { method: 'GET', path: whoAreYou, deadlineMs: this.#deadlineMs } as const;
     this.#version ??= ask(this.#targetOf(), asked).then((answer) =>

@@ -1,8 +1,9 @@
 /**
- * `refused`: the engine rejects the request; `not-found` and `conflict` are its statuses 404 and 409;
- * `refused-by-proxy`: a proxy in front of the engine rejects the request; `unsupported`: the engine supports no API version
- * of this program; `unreachable`: there is no response, or it was interrupted; `not-an-engine`: another server responds;
- * `late`: no response, or no more of it, in time; `too-big`: the response is longer than any that is expected.
+ * Reason for a failed request. `refused`: the engine rejects the request; `not-found` and `conflict` are its statuses
+ * 404 and 409; `refused-by-proxy`: a proxy in front of the engine rejects the request; `unsupported`: the engine
+ * supports no API version of this program; `unreachable`: there was no response, or it was interrupted;
+ * `not-an-engine`: another server responded; `late`: the response, or the rest of it, did not arrive in time;
+ * `too-big`: the response is longer than expected.
  */
 export type EngineErrorCode =
   | 'refused'
@@ -15,11 +16,10 @@ export type EngineErrorCode =
   | 'late'
   | 'too-big';
 
-/** A request to the engine failed. */
 export class EngineError extends Error {
   override readonly name = 'EngineError';
   readonly code: EngineErrorCode;
-  /** HTTP status; null if there was no response, or no complete one. */
+  /** HTTP status; null if there was no response, or an incomplete one. */
   readonly status: number | null;
 
   constructor(
@@ -33,16 +33,16 @@ export class EngineError extends Error {
   }
 }
 
-/** The codes of a response that is a refusal. */
+/** Error codes of responses with an error status. */
 export const rejections = ['refused', 'not-found', 'conflict', 'refused-by-proxy'] as const;
 
-/** The engine's error, or the one that caused this error; null if there is none. */
+/** Returns the EngineError that is the error or its cause; null if there is none. */
 export function engineErrorIn(error: unknown): EngineError | null {
   const { cause } = Object(error) as { cause?: unknown };
   return [error, cause].find((each) => each instanceof EngineError) ?? null;
 }
 
-/** A handler for the named failures of a request, which the caller tolerates. Other errors are thrown again. */
+/** Creates an error handler that returns null for errors with these codes and rethrows other errors. */
 export const unless =
   (...codes: readonly EngineErrorCode[]) =>
   (error: unknown): null => {
@@ -51,11 +51,11 @@ export const unless =
     throw error;
   };
 
-/** A proxy may give these without a body. */
+/** Statuses that a proxy may send without a body. */
 const statusesOfDenial = [401, 403, 405, 407];
 const codesOfStatus: Readonly<Record<number, EngineErrorCode>> = { 404: 'not-found', 409: 'conflict' };
 
-/** A response that is a refusal, as an error. @param call `GET /version` */
+/** Converts an error response to an EngineError. @param call `GET /version` */
 export function refusalError(call: string, answer: { status: number; body: Buffer }): EngineError {
   const { status } = answer;
   const said = refusal(answer);
@@ -73,15 +73,15 @@ export function refusalError(call: string, answer: { status: number; body: Buffe
   return new EngineError('refused-by-proxy', message, { status });
 }
 
-/** The status of a proxy whose backend does not answer. */
+/** Checks for the response of a proxy whose backend does not respond. */
 export const isAbsence = ({ status, body }: { status: number; body: Buffer }): boolean =>
   [502, 503, 504].includes(status) && wordsOf(body) === null;
 
-/** The engine's own words for why it refuses; those of a proxy where the body is not the engine's. */
+/** Returns the engine's message in an error response; if the body is not the engine's, its first line. */
 export const refusal = ({ status, body }: { status: number; body: Buffer }): string =>
   wordsOf(body) ?? (body.toString().trim().split('\n')[0]?.slice(0, 300) || `status ${status}`);
 
-/** What the engine says in its JSON; null if the body is not its own. */
+/** Returns the message in the engine's JSON; null if the body is not from the engine. */
 function wordsOf(body: Buffer): string | null {
   try {
     const { message } = JSON.parse(body.toString());

@@ -1,12 +1,12 @@
 import { StringDecoder } from 'node:string_decoder';
 import { EngineError } from './engine-error.ts';
 
-/** UTF-16 code units; more than a line of any log or stream of the engine has. */
+/** UTF-16 code units; longer than any line in the engine's logs and streams. */
 const longestLine = 1024 * 1024;
 
 /**
- * Splits bytes into lines. A line that is too long is cut, so the memory is bounded whatever is written. `end` gives a last
- * line without its end.
+ * Splits bytes into lines. Long lines are truncated, so memory use is bounded. `end` reports a last line without a line
+ * break.
  */
 export function lineSplitter(onLine: (line: string) => void, longest = longestLine) {
   const decoder = new StringDecoder('utf8');
@@ -30,7 +30,7 @@ export function lineSplitter(onLine: (line: string) => void, longest = longestLi
   };
 }
 
-/** The lines of a text that comes in pieces; of a line that is too long the beginning. */
+/** Yields the lines of a stream. Long lines are truncated. */
 export async function* linesOfStream(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let lines: string[] = [];
   const splitter = lineSplitter((line) => lines.push(line));
@@ -43,14 +43,14 @@ export async function* linesOfStream(chunks: AsyncIterable<Buffer>): AsyncGenera
   yield* lines;
 }
 
-/** The objects of a stream that has one in each line, as pulls and events have. @throws EngineError for anything else */
+/** Parses a stream with a JSON object in each line, such as pulls and events. @throws EngineError for other content */
 export async function* objectsOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Record<string, unknown>> {
   for await (const line of linesOfStream(chunks)) {
     if (line.trim() !== '') yield objectOf(line);
   }
 }
 
-/** @throws EngineError if the text is no JSON object */
+/** Parses a JSON object. @throws EngineError if the text is not a JSON object */
 export function objectOf(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);
@@ -58,26 +58,26 @@ export function objectOf(text: string): Record<string, unknown> {
       return value as Record<string, unknown>;
     }
   } catch {
-    // What it is instead is said below.
+    // The error below contains the beginning of the text.
   }
   const message = `this is not an answer of an engine: ${text.slice(0, 100).trim()}`;
   throw new EngineError('not-an-engine', message);
 }
 
 const headSize = 8;
-/** The first byte of a frame in which the engine reports that it could not read the log. */
+/** First byte of a frame in which the engine reports that it could not read the log. */
 const errorFrame = 3;
 const maxErrorBytes = 1_000;
 
 /**
- * The text of a container's log, both outputs in the order that they came in. Without a terminal the engine sends it in
- * frames: a byte for the output, three zeros, the length of what follows. With one it sends the text alone; before API
- * 1.42 it says the same of both, but no terminal's text begins with such a head.
+ * Decodes a container's log, with both outputs in order of arrival. Without a terminal, the engine sends frames with a
+ * head: a byte for the output, three zeros, and the length of the content. With a terminal, it sends plain text. Before
+ * API 1.42 the engine describes both in the same way, but no text from a terminal begins with such a head.
  */
 export async function* logText(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let isFramed: boolean | null = null;
   let rest: Buffer = Buffer.alloc(0);
-  /** Bytes of the frame that are still to come. */
+  /** Remaining bytes of the frame. */
   let left = 0;
   let isError = false;
   let error: Buffer = Buffer.alloc(0);
@@ -103,7 +103,7 @@ export async function* logText(chunks: AsyncIterable<Buffer>): AsyncGenerator<Bu
       rest = rest.subarray(size);
     }
   }
-  // A terminal may have said less than a head has.
+  // The output of a terminal may be shorter than the head of a frame.
   if (isFramed === null && rest.length > 0) yield rest;
   else if (left > 0 || rest.length > 0)
     throw new EngineError('unreachable', 'the log ends in the middle of a frame');

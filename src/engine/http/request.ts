@@ -1,5 +1,5 @@
-// The one client of the engine's API, for the updater and for the server library. An engine, or what stands for one, may
-// break an answer off or fall silent at any byte: whatever is asked here settles all the same, and in time.
+// Requests to the engine's API, for the updater and the server library. An engine or a proxy may interrupt a response
+// or stall at any byte: every request here still settles in time.
 
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
@@ -9,15 +9,18 @@ import type { EngineTarget } from './target.ts';
 
 export interface EngineQuestion {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
-  /** With its query. */
+  /** Path with the query. */
   path: string;
   headers?: OutgoingHttpHeaders;
-  /** Sent as JSON, bytes and streams as a tar archive. */
+  /** Sent as JSON; buffers and streams are sent as a tar archive. */
   body?: unknown;
-  /** From the question to the end of its answer; of a stream, to the answer's head. Infinity for none. */
+  /** Milliseconds for the whole response; for a stream, for its headers. Infinity for no deadline. */
   deadlineMs: number;
   signal?: AbortSignal;
-  /** Bytes of a whole answer beyond which it is not read any further, 16 MiB by default: a fault, or, where it is cut, its end. */
+  /**
+   * Maximum size of the response in bytes, 16 MiB by default. A longer response is an error, or is truncated if `cut`
+   * is set.
+   */
   limit?: number;
   cut?: boolean;
 }
@@ -32,31 +35,34 @@ export interface EngineAnswer {
 }
 
 export interface EngineStream extends Omit<EngineAnswer, 'body'> {
-  /** Ends with the answer. @throws EngineError if it breaks off or stalls; the reason of the signal */
+  /** Ends with the response. @throws EngineError if the response is interrupted or stalls; the reason of the signal */
   chunks: AsyncIterable<Buffer>;
   close(): void;
 }
 
-/** A request to the engine that is still to be sent. */
+/** Creates a request to the engine without sending it. */
 export function openRequest(
   { tls, prefix, options }: EngineTarget,
   path: string,
   { headers, ...how }: { method?: string; headers?: OutgoingHttpHeaders } = {},
 ): ClientRequest {
-  // An import by name would load the whole module at every start, also for a plain socket.
+  // A static import would load the whole module at every start, even for a unix socket.
   const { request } = process.getBuiltinModule(tls ? 'node:https' : 'node:http');
   return request({
     ...options,
     ...how,
     path: prefix + path,
-    // No connection is kept open: it could be one to an engine that has gone.
+    // Connections are not reused, because the engine may have exited since.
     agent: false,
-    // A unix socket has no host name, but HTTP/1.1 wants the header; the engine ignores its value.
+    // A unix socket has no host name, but HTTP/1.1 requires the header; the engine ignores its value.
     headers: { ...(options.socketPath === undefined ? {} : { Host: 'engine' }), ...headers },
   });
 }
 
-/** @throws EngineError if there is no whole answer in time; the reason of the signal */
+/**
+ * Sends a request and reads the response. @throws EngineError if the response is incomplete at the deadline; the reason
+ * of the signal
+ */
 export async function ask(target: EngineTarget, asked: EngineQuestion): Promise<EngineAnswer> {
   const endsAt = performance.now() + asked.deadlineMs;
   const stream = await openStream(target, asked, Number.POSITIVE_INFINITY);
@@ -65,8 +71,8 @@ export async function ask(target: EngineTarget, asked: EngineQuestion): Promise<
 }
 
 /**
- * Asks for an answer that goes on for as long as it takes; a silence of more than `idleMs` is a fault.
- * @throws EngineError if nothing answers in time; the reason of the signal
+ * Opens a response of unlimited duration; a silence of more than `idleMs` is an error.
+ * @throws EngineError if no response starts in time; the reason of the signal
  */
 export async function openStream(
   target: EngineTarget,
@@ -84,7 +90,7 @@ export async function openStream(
   }
 }
 
-/** Sends it. What comes of it is to be awaited at once, as it may reject soon. */
+/** Sends a request. The caller must await the response at once, because the promise may reject soon. */
 function send(
   target: EngineTarget,
   { method, path, headers, body }: EngineQuestion,
@@ -99,25 +105,25 @@ function send(
     };
     const request = openRequest(target, path, { method, headers: { ...headers, ...described } });
     request.on('error', reject);
-    // For some answers, such as a protocol change, Node only emits this event.
+    // For some responses, such as a protocol upgrade, Node emits only this event.
     request.on('close', () => reject(new Error('the connection was closed before the engine answered')));
     request.on('response', (answer) => {
-      // The reader of the answer gets the error, too, except after the last byte that counts.
+      // The reader of the response also gets the error, except after the last byte that counts.
       answer.on('error', () => {});
       resolve(answer);
     });
-    // If the engine responds before the end of a stream, its response counts.
+    // If the engine responds before the stream has ended, its response counts.
     if (content instanceof Readable) pipeline(content, request).catch(() => {});
     else request.end(content);
     return { answer: promise, close: () => void request.destroy() };
   } catch (error) {
-    // A path or a header that cannot be sent.
+    // A path or a header is invalid.
     reject(error);
     return { answer: promise, close: () => {} };
   }
 }
 
-/** The whole rest of an answer. @throws EngineError if it has more bytes than the limit, and is not cut off there */
+/** Reads the rest of a response. @throws EngineError if the response is longer than the limit and `cut` is not set */
 export function bodyOf(stream: EngineStream, asked: EngineQuestion, deadlineMs: number): Promise<Buffer> {
   const { limit = usualLimit, cut = false } = asked;
   const read = async () => {
@@ -145,7 +151,7 @@ async function* chunksOf(
   const iterator: AsyncIterator<Buffer> = answer[Symbol.asyncIterator]();
   try {
     for (;;) {
-      // The time that the reader takes does not count.
+      // Time that the consumer takes between chunks does not count.
       const { done, value } = await inTime(iterator.next(), idleMs, asked);
       if (done) return;
       yield value;
@@ -155,7 +161,7 @@ async function* chunksOf(
   }
 }
 
-/** Settles with the work, at the deadline, or when the signal is given, whichever is first. */
+/** Settles with the work, at the deadline, or when the signal is aborted, whichever is first. */
 export async function inTime<T>(
   work: Promise<T>,
   deadlineMs: number,
@@ -184,11 +190,13 @@ export async function inTime<T>(
   }
 }
 
-/** `GET /containers/x/json`; a query may contain secrets. */
+/**
+ * Returns the name of a request for messages, `GET /containers/x/json`, without the query, which may contain secrets.
+ */
 export const requestName = ({ method, path }: Pick<EngineQuestion, 'method' | 'path'>): string =>
   `${method} ${path.replace(/\?.*/, '')}`;
 
-/** Node calls an interrupted answer `aborted`. */
+/** Describes a connection error. Node's message for an interrupted response is only `aborted`. */
 function wordsOf(error: unknown): string {
   const { message, code } = Object(error) as NodeJS.ErrnoException;
   return message === 'aborted' ? `the answer was interrupted (${code})` : String(message || code || error);

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import type { RequestOptions } from 'node:http';
 
-/** Where an engine's API is. */
+/** Connection options for an engine's API. */
 export interface EngineTarget {
   tls: boolean;
-  /** What stands before each path, for an engine behind a proxy. */
+  /** Prefix of all paths, for an engine behind a proxy. */
   prefix: string;
   options: RequestOptions & {
     ca?: Buffer | undefined;
@@ -15,9 +15,10 @@ export interface EngineTarget {
 }
 
 /**
+ * Parses the address of an engine.
  * @param host `unix:///…` or `tcp://…`
  * @param tls flags of the docker command: `--tlsverify`, `--tlscacert`, `/certs/ca.pem` …
- * @throws TypeError for an address of another kind
+ * @throws TypeError for any other address
  */
 export function engineTarget(host: string, tls: readonly string[] = []): EngineTarget {
   if (host.startsWith('unix://')) {
