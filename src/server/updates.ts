@@ -22,15 +22,15 @@ import { PathUpdates } from './schedule/path-updates.ts';
 import { statusNow } from './status.ts';
 import { Ledger } from './store/ledger.ts';
 
-/** The server side of updates: finds releases, launches the updater and follows it. */
+/** Server side of updates, which finds releases, launches the updater and follows its runs. */
 export interface Updates extends UpdateService {
   listeners: Listeners;
   /**
-   * Looks for a run in progress, usually the one that has just replaced the server. The queue is held until the run has
-   * finished. Without a run, an earlier hold is released. Then the feed is read regularly.
+   * Looks for a run in progress, usually the update that has just replaced the server, and pauses the queue until the
+   * run has finished. If there is no run, resumes the queue. Then starts to read the feed regularly.
    */
   boot(): Promise<void>;
-  /** Stops everything except the hold of a running update, which the next server takes over. */
+  /** Stops all work. During an update the queue stays paused, because the next server takes over the run. */
   close(): Promise<void>;
 }
 
@@ -139,7 +139,7 @@ export function createUpdates(
       return status();
     },
     async record() {
-      // A client that reconnects for a run must not get 404.
+      // A client that reconnects to follow a run must not get 404 while the state is unknown.
       if ((await observations.whyUnknown()) && !runs.isUnderWay) throw new Unavailable(notKnownYet);
       if (!runs.hasSession) await observations.recent();
       return history.last();

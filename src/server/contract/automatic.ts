@@ -8,7 +8,7 @@ export type AutomaticChoice = {
 /** Settings of automatic updates (docs/contract.md 8.37). */
 export type AutomaticSettings = Omit<Automatic, 'nextAt' | 'blockedBy'>;
 
-/** The given settings and the defaults of the others. */
+/** Returns the given settings, with defaults for omitted settings. */
 export const automaticSettings = (said: AutomaticChoice): AutomaticSettings => ({
   enabled: false,
   from: '02:00',
@@ -23,7 +23,7 @@ export const automaticSettings = (said: AutomaticChoice): AutomaticSettings => (
 export const whatIsSaid = (choice: AutomaticChoice): Partial<AutomaticSettings> =>
   Object.fromEntries(Object.entries(choice).filter(([, value]) => value !== undefined));
 
-/** If `TZ` is unknown, Node uses UTC and names no usable time zone. */
+/** Returns the time zone of the server. If `TZ` is unknown, Node uses UTC but does not return a usable name. */
 export function serverTimeZone(): string {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   return isTimeZone(`${timeZone}`) ? timeZone : 'UTC';

@@ -9,7 +9,7 @@ import type { TimeWindow } from './time-window.ts';
 export type Awaitable<T> = T | Promise<T>;
 
 type Role = 'admin' | 'user';
-/** The sender of a request: an admin or another user, optionally with a name. Null if the sender is not logged in. */
+/** Sender of a request: an admin or another user, optionally with a name. Null if the sender is not logged in. */
 export type Caller = Role | { role: Role; name: string } | null;
 
 /** A job of the host application. */
@@ -21,27 +21,27 @@ export interface Job {
   title?: string;
   /** When the job was queued or started. */
   since?: Date;
-  /** The job will not finish on its own, so an update does not wait for it. Default false. */
+  /** Whether the job will not finish on its own, so that an update does not wait for it. Default: false. */
   stuck?: boolean;
 }
 
-/** The job queue of the host application. Keep the hold of updates separate from any other hold of the queue. */
+/** Job queue of the host application. The pause for updates must be independent of any other pause of the queue. */
 export interface JobQueue {
-  /** Keeps new jobs from starting; running jobs continue. Must be idempotent. */
+  /** Pauses the queue: new jobs do not start, running jobs continue. Must be idempotent. */
   hold(): Awaitable<void>;
-  /** Lets jobs start again. Must be idempotent: it is also called at each start without an update in progress. */
+  /** Resumes the queue. Must be idempotent: also called at each start of the server without an update in progress. */
   resume(): Awaitable<void>;
-  /** All jobs that are queued or running. */
+  /** Returns all jobs that are queued or running. */
   jobs(): Awaitable<readonly Job[]>;
 }
 
-/** A persistent key-value store that all servers of the instance share. */
+/** Persistent key-value store that all servers of the instance share. */
 export interface Store {
-  /** The current text; null if the key is not set. */
+  /** Returns the current text; null if the key is not set. */
   get(key: string): Awaitable<string | null>;
   /** Compare and set: if the current text is `was`, sets the new text (null removes the key) and returns true. */
   set(key: string, text: string | null, condition: { was: string | null }): Awaitable<boolean>;
-  /** Directory of the store, if it has one. It must be on a mount of the server's container. */
+  /** Directory of the store, if any, which must be on a mount of the server's container. */
   readonly directory?: string;
 }
 
@@ -49,13 +49,13 @@ export interface Store {
 export interface KnownBuildServer {
   /** Display name. */
   name: string;
-  /** Its version, with or without `v`. */
+  /** Version of the build server, with or without `v`. */
   version: string;
-  /** Command that updates it, run on that server. */
+  /** Command to run on the build server to update it. */
   command: string;
 }
 
-/** The argument of `beforeUpdate`. */
+/** Argument of `beforeUpdate`. */
 export interface Preparation {
   /** Id of the run. */
   run: string;
@@ -65,7 +65,7 @@ export interface Preparation {
   target: string;
   /** Whether the major version changes. */
   major: boolean;
-  /** Reports progress to people who follow the run. */
+  /** Reports progress to the users who follow the run. */
   say(message: string): void;
   /** Aborted when the run is cancelled or the time limit is reached. */
   signal: AbortSignal;
@@ -74,17 +74,18 @@ export interface Preparation {
 /** Options of `createInstanceUpdates`. */
 export interface InstanceOptions {
   /**
-   * The product that is updated: its name, and other names that do not follow from it. Default: svc
+   * Product that is updated: its name, and other names that are not derived from its name. Default: svc
    * (docs/your-product.md).
    */
   product?: ProductOptions;
-  /** Running version: `v1.4.2` or `v1.6.0-canary.3`, with or without `v`. With any other value, no update is offered. */
+  /**
+   * Running version: `v1.4.2` or `v1.6.0-canary.3`, with or without `v`. With any other value, no update is offered.
+   */
   version: string;
   /** Image of the updater, preferably with a digest. */
   updaterImage: string;
   /**
-   * With `missing`, a local image of the updater is used without pulling it.
-   * Default: `always`.
+   * When to pull the updater image: `missing` pulls only an image that is not local. Default: `always`.
    */
   updaterPull?: 'always' | 'missing';
   /** Environment variables of the updater: `{ SVC_UPDATER_WAIT_TIMEOUT: '600' }`. Default: none. */
@@ -95,31 +96,31 @@ export interface InstanceOptions {
    */
   containerName?: string;
   /**
-   * The release feed. With `trust`, only signed releases are offered. `channelUrl` is the address of the publisher's
-   * `channel.json` (docs/server-library.md). Null disables the feed. Default: the feed of `product`; required if there is
-   * none.
+   * Release feed. With `trust`, only signed releases are offered. `channelUrl` is the address of the publisher's
+   * `channel.json` (docs/server-library.md). Null disables the feed. Default: the feed of `product`; required if the
+   * product has no feed.
    */
   feed?: (FeedOptions & { trust?: Trust; channelUrl?: string }) | null;
-  /** Authenticates a request. It must respond within 10 seconds. */
+  /** Authenticates a request. Must respond within 10 seconds. */
   authorize(request: Request): Awaitable<Caller>;
-  /** The job queue, which is held during an update. */
+  /** Job queue, which is paused during an update. */
   queue: JobQueue;
   /** Persistent state, for example `fileStore(directory)`. */
   store: Store;
   /**
-   * Called once before each update, for example for a database dump. It is never retried. To refuse the update, throw an
+   * Called once before each update, for example for a database dump, and never retried. To refuse the update, throw an
    * error or return a message. Default: none.
    */
   beforeUpdate?(preparation: Preparation): Awaitable<unknown>;
-  /** Description of `beforeUpdate` for people, such as: The database is dumped first. Default: none. */
+  /** Description of `beforeUpdate` that users see, for example: The database is dumped first. Default: none. */
   preparation?: string;
   /** Time limit for `beforeUpdate` in seconds. Default: 3600. */
   preparationTimeoutSeconds?: number;
-  /** How long an update with `when: "idle"` waits for running jobs, in seconds. Default: 3600. */
+  /** Maximum time that an update with `when: "idle"` waits for running jobs, in seconds. Default: 3600. */
   idleTimeoutSeconds?: number;
   /**
-   * Saves the data before each update. If the new version fails, the updater rolls back and restores the data. Admins can
-   * also roll back later. Default: false (docs/server-library.md).
+   * Saves the data before each update. If the new version fails, the updater rolls back and restores the data. Admins
+   * can also roll back later. Default: false (docs/server-library.md).
    */
   restorePoint?: boolean;
   /** Maximum downtime while the data is saved, in seconds. Default: no limit (docs/server-library.md). */
@@ -127,25 +128,25 @@ export interface InstanceOptions {
   /** Removes old images after each successful update. Default: false (docs/server-library.md). */
   removeOldImages?: boolean;
   /**
-   * Downloads the images of an available release before the update: at any time, or in a time window in the server's time
-   * zone. Default: false (docs/server-library.md).
+   * Downloads the images of an available release before the update: at any time, or in a time window in the server's
+   * time zone. Default: false (docs/server-library.md).
    */
   prefetch?: boolean | TimeWindow;
   /**
-   * Initial settings of automatic updates, until an admin changes them. Default: disabled; 02:00 to 05:00 in the server's
-   * time zone, every day, minimum age 72 hours, no major versions (docs/server-library.md).
+   * Initial settings of automatic updates, until an admin changes them. Default: disabled; 02:00 to 05:00 in the
+   * server's time zone, every day, minimum age 72 hours, no major versions (docs/server-library.md).
    */
   automatic?: AutomaticChoice;
   /**
-   * Called between two steps of an upgrade path. Return a message to delay the next step. It is called again every ten
-   * seconds for up to one hour. Default: no delay.
+   * Called between two steps of an upgrade path. To delay the next step, return a message: the function is called again
+   * every ten seconds for up to one hour. Default: no delay.
    */
   afterStep?(step: { version: string }): Awaitable<unknown>;
   /** Lists the build servers, which must be updated separately. Default: none. */
   buildServers?(): Awaitable<readonly KnownBuildServer[]>;
   /**
-   * Services that are updated with the app. Default: services labelled `svc.role: worker`, otherwise the existing services
-   * of the product, such as `worker`.
+   * Services that are updated with the app. Default: services labelled `svc.role: worker`, otherwise the existing
+   * services of the product, such as `worker`.
    */
   workers?: readonly string[];
   /** Service of the app, if the library runs in another service. Default: the server's own service. */
@@ -157,9 +158,9 @@ export interface InstanceOptions {
   engine?: string;
   /** Path of the engine's socket on the host, for the updater. Required with `tcp://`. Default: the mounted socket. */
   updaterSocket?: string;
-  /** Docker config.json with registry logins, as a path inside the server's container. Default: none. */
+  /** Path of a Docker config.json with registry credentials inside the server's container. Default: none. */
   registryCredentials?: string;
-  /** Additional host directories that compose reads files from. Default: only those in the compose labels. */
+  /** Additional host directories that compose reads files from. Default: only the directories in the compose labels. */
   directories?: readonly string[];
   /** Base path of the endpoints. Default: `/api/v1/instance/update`. */
   path?: string;
@@ -169,8 +170,8 @@ export interface InstanceOptions {
    */
   onEnd?(run: Run): Awaitable<void>;
   /**
-   * Up to 8 addresses that are notified of releases and runs: a web hook, `ntfy+https://…` or `slack+https://…`. Default:
-   * none (docs/server-library.md).
+   * Up to 8 addresses that are notified of releases and runs: a web hook, `ntfy+https://…` or `slack+https://…`.
+   * Default: none (docs/server-library.md).
    */
   notify?: readonly string[];
   /** Receives log entries. Default: warnings and errors go to the console. */

@@ -8,18 +8,17 @@ export interface UpdateOrder {
   /** Target version: `vX.Y.Z`, `vX.Y.Z-canary.N` or `canary`. Default: `next` from the status. */
   target?: string;
   /**
-   * With `idle`, the update waits until running jobs have finished.
-   * Default: `now`.
+   * When to start: with `idle`, the update waits until running jobs have finished. Default: `now`.
    */
   when?: 'now' | 'idle';
-  /** Starts even if jobs are running; they are interrupted. Default: false. */
+  /** Starts even if jobs are running, and interrupts these jobs. Default: false. */
   force?: boolean;
   /**
    * Installs all required intermediate releases, then the target. Without a target, `latest` is the target. Default:
    * false.
    */
   allSteps?: boolean;
-  /** Values for new settings of the release, by name. They are passed to the updater and not stored. */
+  /** Values for new settings of the release, by name, which are passed to the updater and not stored. */
   settings?: Readonly<Record<string, string>>;
   /** Name of the person or program that starts the run. Default: name of the product. */
   by?: string;
@@ -27,17 +26,17 @@ export interface UpdateOrder {
 
 /** A rollback that the host application starts. */
 export interface RollbackOrder extends Omit<UpdateOrder, 'target' | 'allSteps' | 'settings'> {
-  /** Version to roll back to. It must equal `to` of the offer, to confirm that the caller has read it. */
+  /** Version to roll back to. Must equal `to` of the rollback offer, to confirm that the caller has read the offer. */
   confirm: string;
 }
 
-/** The same with defaults; a target of null means `next` from the status. */
+/** `UpdateOrder` with its defaults. A target of null means `next` from the status. */
 export type StartOrder = Required<Omit<UpdateOrder, 'target' | 'allSteps' | 'settings'>> &
   Pick<UpdateOrder, 'allSteps' | 'settings'> & { target: string | null };
 
 export type RollbackStart = Required<RollbackOrder>;
 
-/** The events and the argument of their listeners. */
+/** Events, with the argument of their listeners. */
 export interface UpdateEvents {
   /** A new release is available. */
   offer: NextRelease;
@@ -49,38 +48,42 @@ export interface UpdateEvents {
   end: Run;
 }
 
-/** The self-update of the instance that this server belongs to. */
+/** Updates of the instance that this server belongs to. */
 export interface InstanceUpdates {
   /** Responds to a request below `path`. Never rejects. */
   handle(request: Request): Promise<Response>;
   /** Whether the path of a request is `path` or below. */
   matches(request: Request): boolean;
-  /** Starts the library. Await it before the queue starts jobs. During an update, the queue is held. */
+  /** Starts the library. Await the result before the queue starts jobs: during an update, the queue is paused. */
   start(): Promise<void>;
-  /** Stops event streams and timers. The hold of a running update remains for the next server. Await it at shutdown. */
+  /** Stops event streams and timers. During an update, the queue stays paused. Await the result at shutdown. */
   close(): Promise<void>;
   /**
-   * The status. With `refresh`, the feed is read again, at most every 10 seconds.
-   * With `notes`, the status has the release notes.
+   * Returns the status. With `refresh`, the feed is read again, at most every 10 seconds. With `notes`, the status has
+   * the release notes.
    */
   status(options?: { refresh?: boolean; notes?: boolean }): Promise<Status>;
-  /** Starts an update. */
+  /** Starts an update, or returns the reason why no update can start. */
   update(order?: UpdateOrder): Promise<{ run: Run } | { reason: Reason }>;
-  /** Cancels the current run. `by` is the name of the person or program that cancels it. */
+  /** Cancels the current run. `by` is the name of the person or program that requests the cancellation. */
   cancel(options?: { by?: string }): Promise<{ run: Run } | { reason: CancelReason }>;
-  /** The effects of a rollback to the last restore point. An updater checks it, which may take minutes. */
+  /**
+   * Returns the effects of a rollback to the last restore point, which an updater checks first. This may take minutes.
+   */
   rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }>;
-  /** Starts a rollback. */
+  /** Starts a rollback, or returns the reason why no rollback can start. */
   rollback(order: RollbackOrder): Promise<{ run: Run } | { reason: Reason }>;
-  /** Sets the release channel. */
+  /** Sets the release channel and returns the new status. */
   setChannel(channel: Channel): Promise<Status>;
-  /** Skips the newest release until a newer one is published; null offers it again. Returns null for another version. */
+  /**
+   * Skips the newest release until a newer release is published; null undoes the skip. Returns null for other versions.
+   */
   skip(version: string | null): Promise<Status | null>;
   /** Changes the settings of automatic updates. Omitted settings remain unchanged. */
   setAutomatic(choice: AutomaticChoice): Promise<Status>;
-  /** The last 50 runs including the current one, newest first. */
+  /** Returns the last 50 runs including the current run, newest first. */
   history(): Promise<Run[]>;
-  /** Metrics of the status and the last run in Prometheus' text format, for a route of the host application. */
+  /** Returns metrics of the status and the last run in Prometheus' text format, for a route of the host application. */
   metrics(): Promise<string>;
   /** Adds a listener and returns a function that removes it. Errors of listeners are logged. */
   on<E extends keyof UpdateEvents>(event: E, listener: (told: UpdateEvents[E]) => void): () => void;

@@ -9,7 +9,7 @@ import { automaticSettings } from './automatic.ts';
 import type { InstanceOptions, JobQueue, Store } from './instance-options.ts';
 import { automaticSchema, clock } from './schemas.ts';
 
-/** The validated options with their defaults. */
+/** Validated options with their defaults. */
 export type Settings = Omit<
   z.output<ReturnType<typeof settingsSchema>>,
   'product' | 'feed' | 'queue' | 'store'
@@ -35,14 +35,14 @@ function isEngineAddress(text: string): boolean {
 const text = (form: RegExp, message: string) => z.string().check(z.regex(form, message));
 const callable = <Name extends keyof InstanceOptions>() =>
   z.custom<NonNullable<InstanceOptions[Name]>>((value) => typeof value === 'function', 'must be a function');
-/** An option whose default is null. */
+/** Returns a schema for an option whose default is null. */
 const orNull = <T extends z.ZodMiniType>(schema: T) =>
   z.pipe(
     z.optional(schema),
     z.transform((value) => (value ?? null) as z.output<T> | null),
   );
 
-/** Made when it is asked for: an import has no use of it, and waits for it. */
+/** Creates the schema on demand, because creating it would slow down every import of this module. */
 function settingsSchema({ name, containerName }: Product) {
   const absolute = text(/^\/(?:.*[^/])?$/, 'must be an absolute path');
   const seconds = z.number().check(z.gt(0), z.lte(7 * 24 * 3600));
@@ -102,7 +102,7 @@ function settingsSchema({ name, containerName }: Product) {
 
 const leastNode = [22, 12] as const;
 
-/** @throws TypeError that lists all errors */
+/** Validates the options and adds defaults. @throws TypeError that lists all errors */
 export function readOptions(given: InstanceOptions, nodeVersion = process.versions.node): Settings {
   const { product, mistakes } = readProduct(given);
   const { name } = product;
@@ -121,7 +121,7 @@ export function readOptions(given: InstanceOptions, nodeVersion = process.versio
     throw new TypeError(`${name}-updater: invalid options\n${mistakes.join('\n')}`);
   const { feed = null, queue, store } = options;
   const preparationMs = data.preparationTimeoutSeconds * 1000;
-  // The objects themselves, because their methods may need `this`.
+  // `queue` and `store` are returned as they were passed, because their methods may need `this`.
   return { ...data, feed, queue, store, product, preparationMs, idleMs: data.idleTimeoutSeconds * 1000 };
 }
 
@@ -132,7 +132,7 @@ const toConsole =
       console[level](`${name}-updater: ${message}`, ...(cause === undefined ? [] : [cause]));
   };
 
-/** The given product, otherwise svc. If the given product is not valid, returns svc and the errors. */
+/** Returns the given product, otherwise svc. If the given product is not valid, returns svc and the errors. */
 function readProduct(given: InstanceOptions): { product: Product; mistakes: string[] } {
   try {
     return { product: given?.product === undefined ? svc : productOf(given.product), mistakes: [] };
@@ -141,5 +141,5 @@ function readProduct(given: InstanceOptions): { product: Product; mistakes: stri
   }
 }
 
-/** Build tools often report versions without `v`. */
+/** Adds a missing `v`, because build tools often report versions without `v`. */
 const withV = (version: string): string => (/^\d+\.\d+\.\d+/.test(version) ? `v${version}` : version);

@@ -4,7 +4,7 @@ import { mistakeInValue } from '../../core/release/release-settings.ts';
 import { clockForm, dayWords } from '../../wire/codes.ts';
 import { isTimeZone } from './automatic.ts';
 
-/** Descriptions for OpenAPI. The registry is our own because the host application may use zod as well. */
+/** Descriptions for OpenAPI. zod's global registry is not used, because the host application may use zod as well. */
 export const abouts = z.registry<{ description: string; examples?: readonly string[] }>();
 
 const about = <T extends z.ZodMiniType>(schema: T, description: string, examples?: readonly string[]): T => {
@@ -19,7 +19,7 @@ const target = z.string().check(
 );
 
 const value = z.string().check(z.refine((it) => mistakeInValue(it) === null, 'must be one line of text'));
-/** A record of zod drops this name without an error. */
+/** Rejects the key `__proto__`, which a record of zod drops without an error. */
 const withoutProto = z.transform((given: Record<string, string>, { issues }) => {
   if (Object.hasOwn(Object(given), '__proto__'))
     issues.push({ code: 'custom', message: 'has an unknown key', input: given });
@@ -59,7 +59,7 @@ export const skipSchema = z.strictObject({
   version: about(z.nullable(z.string()), '`latest` from the status; use null to undo a skip', ['v1.5.0']),
 });
 
-/** A time of day. */
+/** Time of day, for example 02:00. */
 export const clock = z.string().check(z.regex(clockForm, 'must be a time such as 02:00'));
 const timeZone = z.string().check(z.refine(isTimeZone, 'must be a time zone such as Europe/Berlin'));
 
@@ -81,7 +81,7 @@ export const automaticFields = {
   includeMajors: about(z.optional(z.boolean()), 'Whether major versions are also installed automatically'),
 };
 
-/** Omitted settings remain unchanged. */
+/** Changes to the settings of automatic updates. Omitted settings remain unchanged. */
 export const automaticSchema = z.strictObject(automaticFields);
 
 export const channelSchema = z.strictObject({ channel: z.enum(channels) });

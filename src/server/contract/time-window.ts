@@ -1,7 +1,7 @@
 import { type DayWord, dayWords } from '../../wire/codes.ts';
 import { serverTimeZone } from './automatic.ts';
 
-/** A daily time window. If `from` equals `to`, it lasts 24 hours. */
+/** Daily time window. If `from` equals `to`, the window lasts 24 hours. */
 export interface TimeWindow {
   from: string;
   to: string;
@@ -9,11 +9,11 @@ export interface TimeWindow {
 
 export interface Schedule extends TimeWindow {
   timeZone: string;
-  /** Weekdays on which a window starts. Empty: every day. */
+  /** Weekdays on which a window starts. An empty list means every day. */
   days: readonly DayWord[];
 }
 
-/** In milliseconds since 1970. The end is exclusive. */
+/** Time window in milliseconds since 1970. The end is exclusive. */
 export interface Window {
   begin: number;
   end: number;
@@ -27,10 +27,10 @@ export function isIn(window: TimeWindow, moment: number): boolean {
   return next !== undefined && next.begin <= moment;
 }
 
-/** The windows that end after a moment, earliest first. The sequence is infinite. */
+/** Returns the infinite sequence of windows that end after a moment, earliest first. */
 export function* windowsAfter({ from, to, timeZone, days }: Schedule, moment: number): Generator<Window> {
   const length = (minutes(to) - minutes(from) + 1440) % 1440 || 1440;
-  // The window of the previous day may not be over yet.
+  // The window of the previous day may not have ended yet.
   const firstDay = Math.floor(wallAt(moment, timeZone) / dayMs) - 1;
   for (let day = firstDay; ; day++) {
     // 1970 began on a Thursday.
@@ -45,15 +45,15 @@ export function* windowsAfter({ from, to, timeZone, days }: Schedule, moment: nu
   }
 }
 
-/** Minutes since midnight. */
+/** Returns the minutes since midnight. */
 const minutes = (clock: string): number => {
   const [hours = 0, rest = 0] = clock.split(':').map(Number);
   return hours * 60 + rest;
 };
 
 /**
- * Converts a wall clock time, given as if it were UTC. Of two equal hours the first counts. A skipped time becomes the moment
- * at which the clock is set forward.
+ * Converts a wall clock time, given as if it were UTC, to milliseconds since 1970. A time that occurs twice becomes the
+ * first moment. A skipped time becomes the moment at which the clock is set forward.
  */
 function momentOf(wall: number, timeZone: string): number {
   let [before, after] = [wall - dayMs, wall + dayMs];
@@ -72,7 +72,10 @@ const offsetAt = (moment: number, timeZone: string): number => wallAt(moment, ti
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** The wall clock time at a moment, to the second, as if it were UTC. @throws RangeError for an unknown time zone */
+/**
+ * Returns the wall clock time at a moment, to the second, as if it were UTC.
+ * @throws RangeError for an unknown time zone
+ */
 function wallAt(moment: number, timeZone: string): number {
   const numeric = {
     month: 'numeric',

@@ -1,4 +1,4 @@
-/** Timeouts and intervals in milliseconds. Tests use shorter ones. */
+/** Timeouts and intervals in milliseconds. Tests use shorter values. */
 export const usualTiming = {
   /** Timeout for functions of the host application. */
   host: 10_000,
@@ -8,7 +8,7 @@ export const usualTiming = {
   proof: 10_000,
   /** Interval for checking the store and the engine. */
   watch: 10_000,
-  /** The same while another server prepares a run, or while the state is unknown. */
+  /** Interval for checking store and engine while another server prepares a run, or while the state is unknown. */
   watchClosely: 1_000,
   /** Interval for checking the prefetch. */
   prefetch: 30_000,
@@ -18,9 +18,9 @@ export const usualTiming = {
   path: 10_000,
   /** Interval for checking running jobs that an update waits for. */
   jobs: 2_000,
-  /** How long a request waits until the server has found out whether a run is in progress. */
+  /** Maximum time that a request waits until the server has determined whether a run is in progress. */
   known: 10_000,
-  /** If store and engine do not respond for this time, the queue resumes. An updater gives up after 60 s. */
+  /** Time without a response from store or engine after which the queue is resumed. An updater gives up after 60 s. */
   silence: 180_000,
   /** Pause before the second attempt. Each further pause is twice as long, up to `longestRetry`. */
   retry: 1_000,
@@ -29,9 +29,9 @@ export const usualTiming = {
   check: 300_000,
   /** Interval for checking the updater's container. */
   follow: 250,
-  /** If the engine restarts a container, it does so within this time. */
+  /** Maximum time until the engine restarts a container. */
   restart: 10_000,
-  /** How long the updater may continue after its last log line. */
+  /** Maximum time that the updater runs after its last log line. */
   lastMoments: 15_000,
 };
 export type Timing = typeof usualTiming;

@@ -1,9 +1,9 @@
 import type { Awaitable } from '../contract/instance-options.ts';
 
-/** A function of the host application failed or did not respond in time. */
+/** Error if a function of the host application failed or did not respond in time. */
 export class HostFailure extends Error {
   override readonly name = 'HostFailure';
-  /** `queue.hold`, `store.get` and the like. */
+  /** Name of the function, for example `queue.hold` or `store.get`. */
   readonly asked: string;
 
   constructor(asked: string, message: string, options?: ErrorOptions) {
@@ -13,8 +13,8 @@ export class HostFailure extends Error {
 }
 
 /**
- * Calls a function of the host application, which may throw, reject or hang. If it settles after the deadline, `onLate` is
- * called.
+ * Calls a function of the host application, which may throw, reject or hang. If the call settles after the deadline,
+ * `onLate` is called.
  * @throws HostFailure
  */
 export async function askHost<T>(
@@ -29,7 +29,7 @@ export async function askHost<T>(
   };
   // The async function also turns synchronous errors into rejections.
   const answer = (async () => call())();
-  // After the deadline nothing awaits the answer, so its rejection is handled here.
+  // After the deadline nothing awaits the result, so a rejection is handled here.
   answer.then(settled, settled);
   try {
     const late = () => new HostFailure(name, `${name}() did not respond within ${deadlineMs / 1000} s`);
@@ -40,7 +40,7 @@ export async function askHost<T>(
   }
 }
 
-/** Settles with the work, or rejects with the result of `late` at the deadline. */
+/** Settles like `work`, or rejects with the result of `late` at the deadline. */
 export async function inHostTime<T>(work: Promise<T>, deadlineMs: number, late: () => Error): Promise<T> {
   const { promise: over, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(late()), deadlineMs);

@@ -6,7 +6,7 @@ import { askHost, HostFailure } from './ask-host.ts';
 
 const longestTitle = 200;
 
-/** All queued and running jobs. Unknown kinds and states count as a running job. @throws HostFailure */
+/** Returns all queued and running jobs. Unknown kinds and states count as a running job. @throws HostFailure */
 export async function askJobs({ queue }: Pick<Settings, 'queue'>, { host }: Timing): Promise<BlockingJob[]> {
   const answer: unknown = await askHost('queue.jobs', () => queue.jobs(), host);
   if (!Array.isArray(answer)) throw new HostFailure('queue.jobs', 'queue.jobs() did not return a list');
@@ -22,7 +22,7 @@ export async function askJobs({ queue }: Pick<Settings, 'queue'>, { host }: Timi
   });
 }
 
-/** ISO 8601; null if the value is not a valid time. */
+/** Returns the time in ISO 8601; null if the value is not a valid time. */
 function isoTime(value: unknown): string | null {
   if (!(value instanceof Date) && typeof value !== 'string' && typeof value !== 'number') return null;
   const date = new Date(value);

@@ -2,17 +2,17 @@ import { pause } from '../../core/progress/wait.ts';
 import type { UpdateEvents } from '../contract/instance-updates.ts';
 import type { Listeners } from './listeners.ts';
 
-/** A check that is repeated until the server closes. */
+/** Check that is repeated until the server closes. */
 export interface RepeatedCheck {
   /** Milliseconds between two checks. */
   readonly pause: number;
-  /** The event that triggers the next check at once. */
+  /** Event that triggers the next check at once. */
   readonly wakenBy?: keyof UpdateEvents;
   look(): Promise<void>;
   onFailure(cause: Error): Promise<void>;
 }
 
-/** Repeats a check until the server closes. Resolves after the first one. */
+/** Repeats a check until the server closes. Resolves after the first check. */
 export function keepLooking(
   check: RepeatedCheck,
   { listeners, closing }: { listeners: Listeners; closing: AbortSignal },
@@ -25,7 +25,7 @@ export function keepLooking(
     try {
       await check.look();
     } catch (cause) {
-      // If this fails as well, the next check tries it again.
+      // Errors of `onFailure` are ignored, because the next check tries again.
       if (!closing.aborted) await check.onFailure(cause as Error).catch(() => {});
     }
   };

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { UpdateEvents } from '../contract/instance-updates.ts';
 import type { Settings } from '../contract/options.ts';
 
-/** Event listeners of the host application. Their errors are only logged. */
+/** Event listeners of the host application, whose errors are only logged. */
 export class Listeners {
   readonly #log: Settings['log'];
   readonly #emitter = new EventEmitter().setMaxListeners(0);
@@ -11,7 +11,7 @@ export class Listeners {
     this.#log = log;
   }
 
-  /** Returns a function that removes the listener. */
+  /** Adds a listener and returns a function that removes the listener. */
   on<E extends keyof UpdateEvents>(event: E, listener: (payload: UpdateEvents[E]) => unknown): () => void {
     // A new function for each call, so that a listener can be added twice and removed once.
     const own = async (payload: UpdateEvents[E]) => {

@@ -4,15 +4,15 @@ import { askHost, HostFailure } from './ask-host.ts';
 import { retry } from './retry.ts';
 
 /**
- * Holds or resumes the queue: one call at a time, retried until it succeeds. A call that settles after its deadline may have
- * undone a later one, so the wanted state is requested again.
+ * Pauses or resumes the queue: one call at a time, retried until it succeeds. A call that settles after its deadline
+ * may have reverted a later call, so the wanted state is requested again.
  */
 export class QueueHold {
   readonly #settings: Pick<Settings, 'queue' | 'log'>;
   readonly #timing: Timing;
   readonly #closing: AbortSignal;
   #wanted: boolean | null = null;
-  /** Number of calls. Older calls are obsolete. */
+  /** Number of the latest call. Earlier calls are obsolete. */
   #turn = 0;
   #last: Promise<void> = Promise.resolve();
 
@@ -23,12 +23,12 @@ export class QueueHold {
     this.#closing = closing;
   }
 
-  /** Null before the first call. */
+  /** Whether the queue is to be paused; null before the first call. */
   get wanted(): boolean | null {
     return this.#wanted;
   }
 
-  /** Calls the host application unless the last call had the same purpose. Never rejects; failures are retried. */
+  /** Calls the host application unless the last call requested the same state. Never rejects; failures are retried. */
   async ensure(held: boolean): Promise<void> {
     if (this.#wanted === held) return this.#last;
     await this.call(held).catch(() => {});

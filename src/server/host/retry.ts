@@ -2,8 +2,8 @@ import { pause } from '../../core/progress/wait.ts';
 import type { Timing } from '../contract/timing.ts';
 
 /**
- * Retries until it succeeds, with growing pauses. `onFailure` returns whether to continue. The result is null after giving up
- * or if the signal is aborted between two attempts.
+ * Retries `attempt` until it succeeds, with growing pauses. `onFailure` returns whether to continue. Returns null after
+ * giving up or if the signal is aborted between two attempts.
  */
 export async function retry<T>(
   attempt: () => Promise<T>,

@@ -1,7 +1,7 @@
 import type { Run, ToldRun } from '../../wire/status.ts';
 import type { RunRecord } from '../run/run-record.ts';
 
-/** A run with the current time, as sent in responses. */
+/** Adds the current time to a run, as in responses. */
 export const toldRun = (run: Run): ToldRun => ({ ...run, now: new Date().toISOString() });
 
 /** Milliseconds without an event after which a comment keeps proxies from closing the connection. */
@@ -11,7 +11,7 @@ const retry = 1_000;
 /** Characters after which a chunk is sent. A longer line is not split. */
 const chunkSize = 16 * 1024;
 
-/** Whether an Accept header contains text/event-stream. Any type (*) means JSON. */
+/** Whether an Accept header contains text/event-stream. Any type (*) selects JSON. */
 export const wantsEventStream = (accept: string | null): boolean =>
   /(?:^|,)\s*text\/event-stream\s*(?:[,;]|$)/i.test(accept ?? '');
 
@@ -21,10 +21,11 @@ export function hasSeenTheEnd(record: RunRecord, lastEventId: string | null): bo
 }
 
 /**
- * The run as an event stream (docs/contract.md 8.3). A client that reconnects with an id of this run gets every line that
- * it missed. When the server closes, the stream ends without an outcome and the client reconnects to the next server.
+ * Returns the run as an event stream (docs/contract.md 8.3). A client that reconnects with an id of this run gets every
+ * line that it missed. When the server closes, the stream ends without an outcome and the client reconnects to the next
+ * server.
  *
- * Events are created on demand, so a client that does not read only costs a cursor.
+ * Events are created on demand, so a client that does not read needs only the memory of a line number.
  * When the stream ends or the client disconnects, `onEnd` is called, possibly more than once.
  */
 export function eventStream(
@@ -72,12 +73,12 @@ export function eventStream(
   );
 }
 
-/** The events that one client has not received yet. */
+/** Events that one client has not received yet. */
 class UnseenEvents {
-  /** The client has received the last event. */
+  /** Whether the client has received the last event. */
   isOver = false;
   readonly #record: RunRecord;
-  /** The number of the last line that the client has. */
+  /** Number of the last line that the client has received. */
   #cursor: number;
   #told: Run | null = null;
   #hasBegun = false;
@@ -87,7 +88,7 @@ class UnseenEvents {
     this.#cursor = lineNumber(record.run.id, lastEventId) ?? record.lineCount;
   }
 
-  /** Waits for the next events. Empty if the signal is aborted first. */
+  /** Waits for the next events and returns their text, which is empty if the signal is aborted first. */
   async next(signal: AbortSignal): Promise<string> {
     for (;;) {
       const { changes } = this.#record;
@@ -97,7 +98,7 @@ class UnseenEvents {
     }
   }
 
-  /** Stops waiting for lines that the client already has. */
+  /** Stops waiting for the record to contain the lines that the client has already received from another server. */
   catchUp(): void {
     this.#cursor = Math.min(this.#cursor, this.#record.lineCount);
   }
@@ -109,7 +110,8 @@ class UnseenEvents {
       text += `retry: ${retry}\n\n`;
     }
     const { run, hasEnded, lineCount } = this.#record;
-    // A new server may still be reading lines that the client already has; until then its state is older.
+    // A new server may still be reading log lines that the client already has. Until it has read them, its state is
+    // old.
     if (this.#cursor > lineCount && !hasEnded) return text;
     const lines = this.#record.linesAfter(this.#cursor);
     if (this.#told === null && lines.length > 0) text += this.#tell(run);
@@ -132,14 +134,14 @@ class UnseenEvents {
   }
 }
 
-/** The number in an event's id; null for an id of another run, or of none. */
+/** Parses the line number in an event's id; null if the id is missing or belongs to another run. */
 function lineNumber(runId: string, eventId: string | null): number | null {
   if (!eventId?.startsWith(`${runId}:`)) return null;
   const number = eventId.slice(runId.length + 1);
   return /^\d{1,9}$/.test(number) ? Number(number) : null;
 }
 
-/** A run is never changed in place, but a new object may have the same content. */
+/** Whether two runs are equal. A run is never changed in place, but a new object may have the same content. */
 const isSame = (run: Run, told: Run | null): boolean =>
   run === told || (told !== null && JSON.stringify(run) === JSON.stringify(told));
 

@@ -10,12 +10,12 @@ import { type Endpoint, endpoints } from './operations.ts';
 import { comeBack, problemResponse, Refusal } from './problem.ts';
 import { isOtherSite, isSameOrigin, whyOtherOrigin } from './same-origin.ts';
 
-/** Milliseconds that the host has to say who asks. */
+/** Time limit for `authorize` in milliseconds. */
 const authorizeMs = 10_000;
 
 /**
- * The endpoints (docs/contract.md 8.6 and docs/contract.md 8.8) below `path`, without a slash at the end. Never rejects:
- * whatever goes wrong is answered with problem+json, and what the host has to know is told to its log.
+ * Returns the handler of all endpoints below `path`, which has no slash at the end (docs/contract.md 8.6 and 8.8). The
+ * handler never rejects: every error becomes a response of type problem+json, and unexpected errors are logged.
  */
 export function createHandler(
   service: UpdateService,
@@ -25,14 +25,15 @@ export function createHandler(
   const routes = Map.groupBy(endpoints, ({ at }) => `${path}${at}`);
 
   async function answer(request: Request): Promise<Response> {
-    // First of all: who is nobody does not even learn which paths there are.
+    // Authentication comes first, so that unauthenticated clients cannot find out which paths exist.
     const asker = await whoAsks(request);
     const endpoint = find(request);
     const { answerUser, startsUpdater = false } = endpoint;
     if (!asker.isAdmin && !answerUser) throw new Refusal(403, 'Only admins can do this.');
     const isAllowed = isReading(request) ? !(startsUpdater && isOtherSite(request)) : isSameOrigin(request);
     if (!isAllowed) throw new Refusal(403, whyOtherOrigin(request));
-    // A stream ends at once, and its client comes back to the next server; a refused client stays away for good.
+    // A stream of a closing server ends at once, and its client reconnects to the next server. After an error response,
+    // the client would not reconnect.
     if (service.closing.aborted && !isStream(request)) throw new Unavailable('the server is shutting down');
     return answerUser && !asker.isAdmin ? answerUser(door) : endpoint.answer(door, request, asker.by);
   }
@@ -69,24 +70,24 @@ export function createHandler(
   };
 }
 
-/** Who asks, as the handler goes by it. */
+/** Authenticated sender of a request. */
 interface Asker {
   isAdmin: boolean;
-  /** For people: in a run it says who started it. */
+  /** Display name of the sender, which is stored in the run that the sender starts. */
   by: string;
 }
 
-/** Characters of a name, which comes from wherever the host has it from. */
+/** Maximum number of characters in a name, because names may come from an untrusted source. */
 const nameLimit = 200;
 
-/** What `authorize` said, as far as it is something that it may say; null for nobody. */
+/** Parses the result of `authorize`. Null if the sender is not logged in or the result is not valid. */
 function askerOf(caller: Caller | undefined): Asker | null {
   const { role, name = '' } =
     typeof caller === 'object' && caller !== null ? caller : { role: caller, name: undefined };
   if ((role !== 'admin' && role !== 'user') || typeof name !== 'string') return null;
-  // Written out: no character of a name may turn a log or a page around.
+  // Control and bidi characters are escaped, because they could change the order of text in a log or on a page.
   const shown = writtenOut([...name.toWellFormed().trim()].slice(0, nameLimit).join(''));
-  // Nobody is to be taken for what starts by itself.
+  // A user must not be mistaken for an automatic update.
   return { isAdmin: role === 'admin', by: (shown !== byItself && shown) || role };
 }
 
@@ -101,7 +102,7 @@ function tell(log: Settings['log'], level: 'warn' | 'error', cause: unknown): vo
   try {
     log({ level, message: 'a request to the update endpoints failed', cause });
   } catch {
-    // The host's log is no reason to leave somebody without an answer.
+    // An error in the log function of the host application must not prevent a response.
   }
 }
 

@@ -8,9 +8,9 @@ import { isContradictory, type Operation, operations } from './operations.ts';
 type Methods = Omit<InstanceUpdates, 'handle' | 'start' | 'close' | 'on'>;
 
 /**
- * The methods of the library object. They validate their arguments by the schemas of the endpoints, and throw a TypeError
- * that lists all invalid values.
- * @param name name of the product, and the default of `by`
+ * Returns the methods of the library object. They validate their arguments by the schemas of the endpoints, and throw a
+ * TypeError that lists all invalid values.
+ * @param name name of the product, which is also the default of `by`
  */
 export function methodsOf(service: UpdateService, { path, name }: { path: string; name: string }): Methods {
   const call = async <Said, Result>(

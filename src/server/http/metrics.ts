@@ -7,7 +7,7 @@ type Gauge = readonly [
   labels?: Readonly<Record<string, string>>,
 ];
 
-/** Metrics in Prometheus' text format (docs/contract.md 8.44). An unknown value is omitted. */
+/** Returns metrics in Prometheus' text format (docs/contract.md 8.44). Unknown values are omitted. */
 export function metricsOf(status: Status, past: readonly Run[]): string {
   const { version, channel, next, run, checkedAt, now } = status;
   const last = [...(run ? [run] : []), ...past].find(({ outcome }) => outcome !== null);

@@ -4,15 +4,15 @@ import { pipeline } from 'node:stream/promises';
 import type { TLSSocket } from 'node:tls';
 import type { InstanceUpdates } from '../contract/instance-updates.ts';
 
-/** A request of `node:http` with the properties that frameworks add. */
+/** Request of `node:http` with the properties that frameworks add. */
 export interface NodeRequest extends IncomingMessage {
-  /** The complete path, if a router has removed a prefix from `url`. */
+  /** Complete path, if a router has removed a prefix from `url`. */
   originalUrl?: string;
-  /** The body, if a framework has already read it. */
+  /** Body, if a framework has already read the body. */
   body?: unknown;
 }
 
-/** Requests outside the base path are passed to `next`. Without it they get 404. Never throws. */
+/** Passes requests outside the base path to `next`, or responds with 404 if there is no `next`. Never throws. */
 export type NodeHandler = (request: NodeRequest, response: ServerResponse, next?: () => void) => void;
 
 /** Mounts the endpoints on `node:http` and frameworks that use it: Express, Fastify, Nest. */
@@ -27,9 +27,10 @@ export function toNodeHandler(updates: Pick<InstanceUpdates, 'handle' | 'matches
       return plain(response, 400, 'The request URL is not valid.');
     }
     if (!isOurs) return next ? next() : plain(response, 404, 'Not found.');
-    // A socket that breaks while it is written to is nobody's error.
+    // A connection that breaks during a write is not an error of the server.
     response.on('error', () => {});
-    // The rest of a body that was too large is let pass, so that its sender reads the answer and the connection goes on.
+    // The rest of a body that is too large is discarded, so that the client reads the response and the connection stays
+    // usable.
     response.once('finish', () => request.resume());
     answer(updates, address, request, response).catch(() => {
       if (response.headersSent) response.destroy();
@@ -52,27 +53,28 @@ async function answer(
   if (response.closed) gone.abort();
   const { status, headers, body } = await updates.handle(await webRequest(address, request, gone.signal));
   if (gone.signal.aborted) return void body?.cancel().catch(() => {});
-  // `Response.error()`: somebody wants the connection to break.
+  // `Response.error()` requests that the connection is closed without a response.
   if (status === 0) return void response.destroy();
   for (const [name, value] of headers) {
     if (name === 'set-cookie') response.appendHeader(name, value);
     else response.setHeader(name, value);
   }
-  // The rest of a late body would be waited for, and nobody reads it.
+  // The rest of a late body is not read, so the connection is not used again.
   if (status === 408) response.shouldKeepAlive = false;
   response.writeHead(status);
-  // As fast as the client reads, and no longer than it is there.
+  // Sends the body at the speed of the client, and stops when the client disconnects.
   if (body) await pipeline(Readable.fromWeb(body), response);
   else response.end();
 }
 
 /**
- * The address that was asked for. What a proxy says of itself in a header is not looked at: anybody can send it. A host
- * that is none is left out, so that it cannot make another path of the address.
+ * Returns the URL of a request. Headers of proxies such as `X-Forwarded-Host` are ignored, because any client can send
+ * them. An invalid host is replaced by `localhost`, so that the host cannot change the path.
  */
 function addressOf({ originalUrl, url = '/', headers, socket }: NodeRequest): URL {
   const asked = originalUrl ?? url;
-  // A proxy asks with the whole address. HTTP/2 hands on any text, and `x:@evil/` must not become a login and a host.
+  // A request to a proxy contains an absolute URL. HTTP/2 passes any text, and `x:@evil/` must not be parsed as
+  // credentials and a host.
   const whole = /^https?:\/\//i.test(asked) ? URL.parse(asked) : null;
   const path = asked.startsWith('/') ? asked : whole ? whole.pathname + whole.search : '/';
   const scheme = (socket as Partial<TLSSocket> | undefined)?.encrypted ? 'https' : 'http';
@@ -82,7 +84,7 @@ function addressOf({ originalUrl, url = '/', headers, socket }: NodeRequest): UR
   return new URL(`${base?.origin ?? `${scheme}://localhost`}${path}`);
 }
 
-/** Methods that `Request` refuses; whoever sends one is told which there are. */
+/** Methods that `Request` rejects, renamed so that the handler can respond with the allowed methods. */
 const unspeakable = ['CONNECT', 'TRACE', 'TRACK'];
 
 async function webRequest(address: URL, request: NodeRequest, signal: AbortSignal): Promise<Request> {
@@ -90,7 +92,7 @@ async function webRequest(address: URL, request: NodeRequest, signal: AbortSigna
   const headers = new Headers();
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const [name = '', value = ''] = rawHeaders.slice(at, at + 2);
-    // A pseudo-header of HTTP/2 is no header.
+    // An HTTP/2 pseudo-header is not a valid header name.
     if (!name.startsWith(':')) headers.append(name, value);
   }
   if (method === 'GET' || method === 'HEAD') return new Request(address, { method, headers, signal });
@@ -103,12 +105,15 @@ async function webRequest(address: URL, request: NodeRequest, signal: AbortSigna
     body: body === undefined ? 'lost' : body,
     duplex: 'half',
   });
-  // Used up, so that it does not count as a request without a body.
+  // The body is consumed, so that the request is not treated as a request without a body.
   if (body === undefined) await asked.text();
   return asked;
 }
 
-/** The body as it comes, or what a framework has made of it, as text again; undefined where the framework has not kept it. */
+/**
+ * Returns the unread body, or the text of a body that a framework has already parsed. Null if the body is empty;
+ * undefined if a framework has read the body and discarded it.
+ */
 function bodyOf(request: NodeRequest): ReadableStream | string | Uint8Array<ArrayBuffer> | null | undefined {
   const { body, readableDidRead, readableEnded, headers } = request;
   if (!readableDidRead && !readableEnded) {

@@ -7,7 +7,7 @@ import { type Endpoint, endpoints, json, paragraph, problem, type ResponseObject
 import { bodyLimit } from './read-body.ts';
 
 /**
- * The endpoints as an OpenAPI 3.1 document, generated from the table and the schemas that the server uses.
+ * Returns the endpoints as an OpenAPI 3.1 document, generated from the table and the schemas that the server uses.
  * @param path base path of the endpoints
  * @param version version of this package
  * @param product name of the product that is updated
@@ -60,7 +60,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
   };
 }
 
-/** The operation of an endpoint, and its HEAD if it is a GET. */
+/** Returns the operation of an endpoint. For GET, also returns the HEAD operation. */
 function documented(endpoint: Endpoint): [method: string, operation: object][] {
   const { id: operationId, method, summary, parameters, body } = endpoint;
   const names = Object.entries(commonNames(endpoint));
@@ -74,7 +74,7 @@ function documented(endpoint: Endpoint): [method: string, operation: object][] {
     responses: Object.fromEntries([...own, ...references]),
   };
   if (method !== 'GET') return [[method.toLowerCase(), operation]];
-  // The same without contents, also of problems.
+  // HEAD has the same responses without bodies, errors included.
   const all = {
     ...ownResponses(endpoint),
     ...Object.fromEntries(names.map(([s, name]) => [s, responses[name]])),
@@ -110,7 +110,7 @@ const ownResponses = ({
   ...others,
 });
 
-/** The names of the responses that many endpoints have. */
+/** Returns the names of the shared responses of an endpoint, by status code. */
 function commonNames({
   method,
   body,
@@ -171,7 +171,7 @@ const lineShape = shape('Line', 'A line of the updater log', {
   message: text(),
 });
 
-/** Requests allow no unknown members; responses do. */
+/** Returns the schemas of requests, which allow no unknown members, and of responses, which allow unknown members. */
 const componentSchemas = (): object => ({
   ...Object.fromEntries(
     [...Object.values(shapes), lineShape].map(({ name, component }) => [name, component]),

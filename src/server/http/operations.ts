@@ -31,7 +31,7 @@ export const problem = (description: string, headers?: object): ResponseObject =
   content: { 'application/problem+json': { schema: schema('Problem') } },
 });
 
-/** The server that answers a request. */
+/** Dependencies of all endpoints. */
 export interface Door {
   service: UpdateService;
   /** Base path of the endpoints. */
@@ -40,11 +40,11 @@ export interface Door {
   streams: Set<symbol>;
 }
 
-/** An endpoint, with its description in the OpenAPI document. */
+/** Endpoint, with its description in the OpenAPI document. */
 export interface Endpoint {
   id: string;
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Below the base path. */
+  /** Path below the base path. */
   at: string;
   summary: string;
   parameters?: readonly object[];
@@ -53,33 +53,33 @@ export interface Endpoint {
     name: string;
     schema: z.ZodMiniType;
     description?: string;
-    /** Why a request without a body is refused. Omitted: the body is optional. */
+    /** Error message for a request without a body. If omitted, the body is optional. */
     missing?: string;
   };
   status?: 200 | 202;
   /** Description of a successful response. */
   success: string;
   content: object;
-  /** Whether the response names the URL path for the run's progress. */
+  /** Whether the response has a `Location` header with the URL path of the run's progress. */
   isLocated?: boolean;
-  /** Responses besides the successful one and those that all endpoints have. */
+  /** Responses in addition to the successful response and the common responses of all endpoints. */
   others?: Record<string, ResponseObject>;
-  /** The request only reads, but starts a container, so other sites may not send it. */
+  /** Whether a GET request starts a container, so that requests from other sites are rejected. */
   startsUpdater?: true;
-  /** Answers users who are not admins. Omitted: they are refused. */
+  /** Handles requests of users who are not admins. If omitted, these requests are rejected. */
   answerUser?(door: Door): Promise<Response>;
   answer(door: Door, request: Request, by: string): Promise<Response>;
 }
 
-/** An endpoint that is a method of the library object as well. */
+/** Endpoint that is also a method of the library object. */
 export interface Operation<Said, Result> extends Omit<Endpoint, 'body' | 'answer'> {
   body: NonNullable<Endpoint['body']> & { schema: z.ZodMiniType<Said> };
   ask(service: UpdateService, said: Said, by: string): Promise<Result>;
-  /** The body of a successful response. @throws Refusal */
+  /** Returns the body of a successful response. @throws Refusal */
   told(result: NoInfer<Result>, said: NoInfer<Said>): object;
 }
 
-/** Event streams of one server at a time. */
+/** Maximum number of open event streams of a server. */
 const mostStreams = 100;
 
 /** Whether an order contains both `when: "idle"` and `force: true`. */
@@ -141,7 +141,7 @@ const getStatus: Endpoint = {
   },
 };
 
-/** The response to an update or a rollback that was started. */
+/** Response to a request that started an update or a rollback. */
 const beginning = {
   status: 202,
   success: 'The update was started. With `when: "idle"`, it may still be waiting for running jobs.',
@@ -167,7 +167,10 @@ const update = operation({
     service.start({ ...requestedDestination(said), when, force, by }),
 });
 
-/** An upgrade path ends at a release; a single update to a canary build uses the floating tag. */
+/**
+ * Returns the target of a request. An upgrade path ends at a release, but a single update to a canary build uses
+ * `canary`.
+ */
 const requestedDestination = ({
   target,
   allSteps = false,
@@ -241,7 +244,7 @@ const getProgress: Endpoint = {
       headers: {
         ...commonHeaders,
         'Content-Type': 'text/event-stream',
-        // Without this header nginx collects events until a buffer is full.
+        // Without this header nginx collects events until its buffer is full.
         'X-Accel-Buffering': 'no',
       },
     });
@@ -372,7 +375,7 @@ const setAutomatic = operation({
   told: asIs,
 });
 
-/** The operations whose argument is validated. */
+/** Operations whose argument is validated. */
 export const operations = { update, rollback, setChannel, skip, setAutomatic };
 
 /** All endpoints, in the order of the OpenAPI document. */

@@ -16,10 +16,10 @@ const titles = {
 
 type ProblemStatus = keyof typeof titles;
 
-/** What every answer carries. */
+/** Headers of all responses. */
 export const commonHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const;
 
-/** An answer that ends the request; its text is meant for whoever asked. */
+/** Error that is returned to the client as the response. The error's message is shown to users. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly status: ProblemStatus;
@@ -45,7 +45,7 @@ export function jsonResponse(status: number, body: object, headers: Record<strin
   });
 }
 
-/** RFC 9457. */
+/** Returns an error as application/problem+json (RFC 9457). */
 export function problemResponse({ status, message, reason, headers }: Refusal): Response {
   const problem = {
     type: 'about:blank',
@@ -57,6 +57,6 @@ export function problemResponse({ status, message, reason, headers }: Refusal): 
   return jsonResponse(status, problem, { ...headers, 'Content-Type': 'application/problem+json' });
 }
 
-/** What keeps a server from answering may be over in 5 seconds. */
+/** Returns a 503 error with `Retry-After`, because its cause may be gone after 5 seconds. */
 export const comeBack = (detail: string): Refusal =>
   new Refusal(503, detail, { headers: { 'Retry-After': '5' } });

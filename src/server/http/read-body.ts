@@ -2,12 +2,12 @@ import type * as z from 'zod/mini';
 import { inHostTime } from '../host/ask-host.ts';
 import { Refusal } from './problem.ts';
 
-/** Bytes. */
+/** Maximum size of a body in bytes. */
 export const bodyLimit = 16 * 1024;
-/** Milliseconds that a body has to come, whole. */
+/** Time limit for receiving a complete body, in milliseconds. */
 const bodyMs = 10_000;
 
-/** The body, which is JSON of that schema; undefined where it is empty. @throws Refusal 400, 408, 413, 415 */
+/** Reads and validates a JSON body; undefined if the body is empty. @throws Refusal 400, 408, 413, 415 */
 export async function readBody<T>(request: Request, schema: z.ZodMiniType<T>): Promise<T | undefined> {
   const bytes = await readBytes(request);
   if (bytes.length === 0) return undefined;
@@ -18,9 +18,9 @@ export async function readBody<T>(request: Request, schema: z.ZodMiniType<T>): P
   return data;
 }
 
-/** Counts the bytes itself: Content-Length may be absent, or a lie. */
+/** Reads the body and counts its bytes, because Content-Length may be missing or wrong. */
 async function readBytes({ body, bodyUsed }: Request): Promise<Uint8Array> {
-  // Nobody knows any more what the body said: it must not count as a request without one.
+  // The content of the body is lost, so the request must not be treated as a request without a body.
   if (bodyUsed)
     throw new Error('the request body had already been read before the request reached the update endpoints');
   if (body === null) return new Uint8Array();
@@ -41,7 +41,7 @@ async function collect(reader: ReadableStreamDefaultReader<Uint8Array>): Promise
     if (done) return Buffer.concat(chunks);
     length += value.length;
     if (length > bodyLimit) {
-      // The cancelled body is not awaited: its sender may take its time.
+      // The cancellation is not awaited, because the client may be slow.
       reader.cancel().catch(() => {});
       throw new Refusal(413, `The body is larger than ${bodyLimit} bytes.`);
     }
@@ -57,7 +57,10 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** In words of our own, as zod's may repeat what was sent. The path is made of names that the schema knows, and of those of settings. */
+/**
+ * Describes a validation error without zod's message, which may contain input values. The path contains only names from
+ * the schema and names of settings.
+ */
 function describe(issue: z.core.$ZodIssue): string {
   const where = issue.path.length === 0 ? 'it' : issue.path.join('.');
   switch (issue.code) {

@@ -1,11 +1,12 @@
 /**
- * Whether a request that changes something may be one of the instance's own pages, or of a program (docs/contract.md 8.7).
- * What a browser adds by itself, a cookie or a login, another site could abuse; a request with neither it cannot.
+ * Checks whether a request that changes something comes from the instance's own pages or from a program
+ * (docs/contract.md 8.7). Another site could abuse a cookie or a login that a browser sends automatically, but not a
+ * request without both.
  */
 export function isSameOrigin({ headers, url }: Pick<Request, 'headers' | 'url'>): boolean {
   const site = headers.get('sec-fetch-site');
   if (site !== null) return site === 'same-origin';
-  // Browsers leave Sec-Fetch-Site out on plain http, where many instances live, but never the Origin of a POST or PUT.
+  // Browsers omit Sec-Fetch-Site on plain http, which many instances use, but never omit the Origin of a POST or PUT.
   const named = headers.get('origin');
   if (named === null) return !headers.has('cookie') && !isBrowsersLogin(headers.get('authorization'));
   const origin = URL.parse(named);
@@ -13,13 +14,13 @@ export function isSameOrigin({ headers, url }: Pick<Request, 'headers' | 'url'>)
   return origin.host === hostAsked({ headers, url }, origin);
 }
 
-/** Whether a browser sends a request for another site, such as for a link or an image, which have no Origin. */
+/** Whether another site has caused a request of a browser, for example by a link or an image, which send no Origin. */
 export const isOtherSite = ({ headers }: Pick<Request, 'headers'>): boolean =>
   /^(?:cross|same)-site$/.test(headers.get('sec-fetch-site') ?? '');
 
 /**
- * The host that was asked for, as a page of that origin would write it, without the default port of the origin's scheme.
- * The server's own scheme is not compared: behind a proxy that ends TLS, the server sees http.
+ * Returns the requested host, without the default port of the origin's scheme, for comparison with the host of an
+ * origin. The server's own scheme is not compared: behind a proxy that terminates TLS, the server sees http.
  */
 function hostAsked(
   { headers, url }: Pick<Request, 'headers' | 'url'>,
@@ -30,8 +31,8 @@ function hostAsked(
 }
 
 /**
- * Why a request is refused: most are of the instance's own pages, behind a proxy that hands on another address than the
- * browser sees.
+ * Returns why a request is rejected. Most rejected requests come from the instance's own pages, behind a proxy that
+ * forwards a different host from the one in the browser.
  */
 export function whyOtherOrigin(request: Pick<Request, 'headers' | 'url'>): string {
   const { headers } = request;
@@ -42,6 +43,6 @@ export function whyOtherOrigin(request: Pick<Request, 'headers' | 'url'>): strin
   return `${rule} The page is at ${page.host}, but the server received a request for ${asked}. Configure the proxy to forward the original Host header (nginx: proxy_set_header Host $http_host).`;
 }
 
-/** A login that a browser remembers for a site and sends along, whoever made the request. */
+/** Whether a browser sends this login automatically with every request, even if another site caused the request. */
 const isBrowsersLogin = (authorization: string | null): boolean =>
   /^\s*(?:basic|digest|negotiate|ntlm)\b/i.test(authorization ?? '');

@@ -5,7 +5,7 @@ import type { Settings } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
 import { askHost, HostFailure } from '../host/ask-host.ts';
 
-/** The build servers, compared with a version; none if the host application does not respond. */
+/** Returns the build servers, compared with a version; empty if the host application does not respond. */
 export async function askBuildServers(
   settings: Settings,
   { host }: Timing,
@@ -22,7 +22,7 @@ export async function askBuildServers(
   }
 }
 
-/** Warnings about outdated build servers after an update. */
+/** Returns warnings about outdated build servers after an update. */
 export async function outdatedBuildServers(
   { outcome, to }: Run,
   settings: Settings,
@@ -33,7 +33,7 @@ export async function outdatedBuildServers(
   return servers.filter(({ outdated }) => outdated).map(leftBehind);
 }
 
-/** Empty without a name, a version and a command. */
+/** Parses a build server. Returns an empty list if name, version or command is missing. */
 function readBuildServer(one: unknown, running: string): BuildServer[] {
   const { name, version: given, command } = Object(one) as Record<string, unknown>;
   if (typeof name !== 'string' || typeof given !== 'string' || typeof command !== 'string') return [];

@@ -8,12 +8,14 @@ import { signersOf } from '../../provenance/trust.ts';
 import { HostFailure } from '../host/ask-host.ts';
 import { type FeedContext, isFuture } from './proven-releases.ts';
 
-/** In milliseconds, for all copies. A check on request must not take much longer. */
+/** Time limit in milliseconds for reading all copies. A check requested by an admin must not take much longer. */
 const longestRead = 20_000;
 
 type Copy = ChannelFile & { signer?: string };
 
-/** The file that counts. With a clock that is behind, stored files seem to be from the future: their recalls still count. */
+/**
+ * Returns the effective file. If the local clock is slow, stored files seem to be from the future: recalls still apply.
+ */
 function countingFile(stored: readonly ChannelFile[]): ChannelFile | null {
   const file = newestOf(stored.filter(isPast)) ?? newestOf(stored);
   const recalled = stored.flatMap((each) => (each === file || !isPast(each) ? each.recalled : []));
@@ -26,25 +28,25 @@ const newestOf = <T extends ChannelFile>(files: readonly T[]): T | null =>
   files.toSorted((a, b) => Date.parse(b.issuedAt) - Date.parse(a.issuedAt))[0] ?? null;
 
 /**
- * Reads the publisher's channel file (docs/contract.md 8.40). A signed file is stored: whoever replaces it with an older file,
- * or withholds it, must not undo a recall.
+ * Reads the publisher's channel file (docs/contract.md 8.40). A signed file is stored, so that an attacker cannot undo
+ * a recall by withholding the file or by replacing it with an older file.
  */
 export class ChannelFiles {
   readonly #context: FeedContext;
-  /** The last accepted file: without trust, or while the store does not respond. */
+  /** Last accepted file, which is used without `trust` or while the store does not respond. */
   #last: ChannelFile | null = null;
 
   constructor(context: FeedContext) {
     this.#context = context;
   }
 
-  /** The file that counts for a channel. */
+  /** Returns the effective file of a channel; null if there is none. */
   async current(channel: Channel): Promise<ChannelFile | null> {
     if (this.#trust) this.#last = await this.#stored(channel).then(countingFile, () => this.#last);
     return this.#last?.channel === channel ? this.#last : null;
   }
 
-  /** Returns why no copy was accepted; null if one was, or if there is none. */
+  /** Reads all copies. Returns why no copy was accepted; null if a copy was accepted or if there is none. */
   async read(releases: readonly Release[], channel: Channel, signal: AbortSignal): Promise<string | null> {
     const { feed } = this.#context.settings;
     const limit = AbortSignal.any([signal, AbortSignal.timeout(longestRead)]);
@@ -60,12 +62,12 @@ export class ChannelFiles {
     const refusal = newest && (await this.#accept(newest));
     if (newest && refusal === null) return null;
     if (refusal !== null) problems.add(refusal);
-    // Without trust only what can be read now counts.
+    // Without `trust`, a file that can no longer be read has no effect.
     if (!this.#trust && problems.size === 0) this.#last = null;
     return [...problems].join('; ') || null;
   }
 
-  /** Null if there is no file, a message if it is not accepted. */
+  /** Reads a copy. Returns null if the file does not exist, and a message if it is not accepted. */
   async #readAt(
     { feed, files: [listed, signature] }: ChannelPlace,
     signal: AbortSignal,
@@ -91,7 +93,9 @@ export class ChannelFiles {
     }
   }
 
-  /** Returns why it is not accepted. */
+  /**
+   * Accepts a copy, unless it is older than the last accepted file. Returns why it was not accepted, otherwise null.
+   */
   async #accept({ signer, ...file }: Copy): Promise<string | null> {
     try {
       const stored = signer === undefined ? [] : await this.#stored(file.channel);
@@ -113,7 +117,7 @@ export class ChannelFiles {
     return this.#context.settings.feed?.trust ?? null;
   }
 
-  /** The stored files of signers that are still trusted. */
+  /** Reads the stored files of signers that are still trusted. */
   async #stored(channel: Channel): Promise<ChannelFile[]> {
     const files = await this.#context.ledger.ofSigners('channel-files', channel);
     const signers = this.#trust ? signersOf(this.#trust) : [];

@@ -27,21 +27,23 @@ interface OfferContext extends FeedContext {
   closing: AbortSignal;
 }
 
-/** The current offer, made from the feed, the channel, and the releases that earlier runs did not reach. */
+/**
+ * Determines the available update from the feed, the channel, and the target versions that the last run did not reach.
+ */
 export class CurrentOffer {
   readonly #context: OfferContext;
   readonly #lastRun: () => Promise<Run | null>;
   readonly #lag: LagWatch;
   readonly #feed: Feed | null;
-  /** Null if signatures are not required. */
+  /** Verified releases; null if signatures are not required. */
   readonly #proven: ProvenReleases | null;
   readonly #files: ChannelFiles;
-  /** The releases in the feed, with those that are not offered. */
+  /** All releases in the feed, including releases that are not offered. */
   #published: readonly Release[] = [];
-  /** The last channel in the store. */
+  /** Channel that was last read from the store or written to it. */
   #channel: Channel = 'stable';
   #skipped: Skipped | null = null;
-  /** The version of which listeners were told last. */
+  /** Version of the last available update, for which no further `offer` event is emitted. */
   #announced: string | null = null;
 
   constructor(context: OfferContext, lastRun: () => Promise<Run | null>) {
@@ -62,7 +64,7 @@ export class CurrentOffer {
       });
   }
 
-  /** Starts reading the feed, by the channel in the store. */
+  /** Starts reading the feed for the channel in the store. */
   async start(): Promise<void> {
     await this.now(null).catch(() => {});
     this.#feed?.start();
@@ -72,7 +74,10 @@ export class CurrentOffer {
     this.#feed?.close();
   }
 
-  /** Reads the feed now, for an admin. From now on a release is offered that is not rolled out to this instance yet. */
+  /**
+   * Reads the feed now, for an admin. From now on, a release is offered even if it is not rolled out to this instance
+   * yet.
+   */
   async check(): Promise<void> {
     await this.#feed?.check();
     const run = await this.#lastRun();
@@ -82,7 +87,7 @@ export class CurrentOffer {
     if (held && !held.isAsked) await this.#context.ledger.rollout(held.version).catch(() => {});
   }
 
-  /** Reads the channel file again. If that fails, the last one counts. */
+  /** Reads the channel file again. If the read fails, the last file remains effective. */
   async readChannelFile(): Promise<void> {
     await this.#files.read(this.#published, this.#channel, this.#context.closing).catch(() => {});
   }
@@ -94,7 +99,11 @@ export class CurrentOffer {
     this.#feed?.lookFor(channel);
   }
 
-  /** Returns whether it is the newest release, because only that can be skipped. @throws HostFailure if the store fails */
+  /**
+   * Skips a release; null undoes the skip. Returns false if the version is not the newest release, because only the
+   * newest release can be skipped.
+   * @throws HostFailure if the store fails
+   */
   async skip(version: string | null): Promise<boolean> {
     const { offer } = await this.now();
     if (version !== null && version !== offer.latest?.version) return false;
@@ -105,13 +114,13 @@ export class CurrentOffer {
     return true;
   }
 
-  /** The target of an order, or why it is refused. */
+  /** Returns the target of a requested update, or the reason against it. */
   async destination(order: StartOrder): Promise<Destination | { reason: Reason }> {
     const { known } = await this.now();
     return verifiedDestination(orderedDestination(order, known), known);
   }
 
-  /** The new settings in the verified content of a release. If the engine does not respond, none has a value. */
+  /** Returns the new settings of a verified release. If the engine does not respond, no setting counts as set. */
   async settings(proof: ReleaseFile | string | undefined): Promise<OfferedSetting[]> {
     const listed = (typeof proof === 'object' && proof.settings) || [];
     const values = listed.length > 0 ? await this.#appVariables().catch(() => null) : null;
@@ -133,18 +142,18 @@ export class CurrentOffer {
   }
 
   /**
-   * The facts at one moment, and the offer that they lead to. The offer also has the status fields about the feed and the
-   * publisher's channel file.
+   * Returns the current facts, and the available update that follows from them. `offer` also has the status fields
+   * about the feed and the publisher's channel file.
    * @param last the last run, if the caller has read it already
    */
   async now(last?: Run | null) {
     const { ledger, settings } = this.#context;
     const run = last === undefined ? await this.#lastRun() : last;
-    // If the store does not respond, the status reports it elsewhere.
+    // If the store does not respond, the status reports the error in another field.
     const channel = (await ledger.read('channel').catch(() => this.#channel)) ?? 'stable';
     const isNew = channel !== this.#channel;
     this.#channel = channel;
-    // Another server has set it, and the signatures of its releases have not been checked, nor its channel file read.
+    // Another server has changed the channel, so its releases must be verified and its channel file must be read.
     if (isNew) this.#feed?.lookFor(channel);
     this.#skipped = await ledger.read('skip').catch(() => this.#skipped);
     const word = await this.word();
@@ -169,7 +178,7 @@ export class CurrentOffer {
     return { known, offer: { ...offer, next: { ...offer.next, settings: listed } } };
   }
 
-  /** What the publisher says about this instance. Never rejects. */
+  /** Returns the effects of the publisher's channel file on this instance. Never rejects. */
   async word(): Promise<PublisherWord> {
     const { ledger, settings } = this.#context;
     const file = await this.#files.current(this.#channel);

@@ -3,21 +3,21 @@ import type { BlockingJob, Reason } from '../../wire/status.ts';
 import type { StartOrder } from '../contract/instance-updates.ts';
 import type { HomeNotFound } from '../place/home-not-found.ts';
 
-/** The possible reasons against an update. */
+/** Possible reasons against an update. */
 interface Hindrances {
   noHome: HomeNotFound | null;
-  /** The store does not answer. */
+  /** Reason if the store does not respond or is not persistent, otherwise null. */
   noStore: Reason | null;
-  /** A running update of this instance, or of another one on the same engine. */
+  /** Running update of this instance, or of another instance on the same engine; null if there is none. */
   updater: { message: string; since: string } | null;
   /** Unrelated containers with the compose labels of the instance. */
   foreign: Reason | null;
   jobs: readonly BlockingJob[];
-  /** Why no update is available; null if there is one. */
+  /** Why no update is available; null if an update is available. */
   upToDate: string | null;
 }
 
-/** The first reason why an update cannot start (docs/contract.md 8.1); null if it can. */
+/** Returns the first reason why an update cannot start (docs/contract.md 8.1); null if it can start. */
 export function findReason(hindrances: Hindrances): Reason | null {
   const { noHome, noStore, updater, foreign, jobs, upToDate } = hindrances;
   if (noHome) return noHome.reason;
@@ -27,7 +27,9 @@ export function findReason(hindrances: Hindrances): Reason | null {
   return jobsReason(jobs) ?? (upToDate === null ? null : { code: 'up-to-date', message: upToDate });
 }
 
-/** Queued jobs run after the update. Only queued deployments block it, because a user is waiting for them. */
+/**
+ * Jobs that block an update. Queued jobs run after the update, except deployments, because a user is waiting for them.
+ */
 const hindrances: readonly (readonly [ReasonCode, JobKind, BlockingJob['state'], sentence: string])[] = [
   ['deployment-queued', 'deployment', 'queued', 'a deployment is queued'],
   ['deployment-running', 'deployment', 'running', 'a deployment is running'],
@@ -37,7 +39,7 @@ const hindrances: readonly (readonly [ReasonCode, JobKind, BlockingJob['state'],
   ['job-running', 'job', 'running', 'a job is running'],
 ];
 
-/** Why these jobs block an update; null if none does. */
+/** Returns why these jobs block an update; null if no job blocks it. */
 export function jobsReason(jobs: readonly BlockingJob[]): Reason | null {
   const first = hindrances.find(([, ...which]) => jobs.some((job) => isSuch(job, which)));
   if (first === undefined) return null;
@@ -59,11 +61,11 @@ export function jobsReason(jobs: readonly BlockingJob[]): Reason | null {
   };
 }
 
-/** The jobs that an update waits for: what is queued runs after it. */
+/** Returns the jobs that an update waits for. Queued jobs run after the update. */
 export const runningJobs = (jobs: readonly BlockingJob[]): BlockingJob[] =>
   jobs.filter(({ state }) => state === 'running');
 
-/** Why an update cannot wait for these jobs; null if it can. */
+/** Returns why an update cannot wait for these jobs; null if it can wait. */
 export function stuckReason(jobs: readonly BlockingJob[]): Reason | null {
   const running = runningJobs(jobs);
   const stuck = running.filter((job) => job.stuck);
@@ -71,7 +73,7 @@ export function stuckReason(jobs: readonly BlockingJob[]): Reason | null {
   return reason && { ...reason, message: `stuck job: ${reason.message}`, jobs: running };
 }
 
-/** The jobs that a run waits for, or why they block it. */
+/** Returns the jobs that a run waits for, or the reason why jobs block the run. */
 export function judgeJobs(
   { when, force }: Pick<StartOrder, 'when' | 'force'>,
   jobs: readonly BlockingJob[],

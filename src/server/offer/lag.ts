@@ -8,29 +8,29 @@ import type { Run } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Home } from '../place/home.ts';
 
-/** A target version that an update did not install because the tag of the instance does not point to it yet. */
+/** Target version that an update did not install because the tag of the instance does not point to that version yet. */
 interface Lag {
   version: string;
-  /** What the server's container was created from: `…/svc:latest`. */
+  /** Image reference of the server's container, for example `…/svc:latest`. */
   reference: string;
   repository: string;
-  /** Digests of the image to which the tag pointed then. */
+  /** Digests of the image to which the tag pointed at the end of the run. */
   digests: readonly string[];
 }
 
-/** After the end of a run, in milliseconds. */
+/** Time after the end of a run during which the tag is assumed not to have been moved, in milliseconds. */
 const recentMs = 60_000;
 
-/** The run was refused because the tag lags, or installed the image of the tag, which may be another release. */
+/** Whether the run was refused because of a stale tag, or installed the tag's image, which may be another release. */
 const mayLag = ({ outcome, code }: Run): boolean =>
   outcome === 'updated' || outcome === 'unchanged' || (outcome === 'refused' && code === 'tag-lags');
 
-/** Finds out whether the last run missed its target version because of a lagging tag, until the tag is moved. */
+/** Checks whether the last run missed its target version because of a stale tag, until the tag has been moved. */
 export class LagWatch {
   readonly #engine: EngineApi;
   readonly #settings: Settings;
   readonly #home: () => Promise<Home>;
-  /** The lag of the last finished run. */
+  /** Stale tag of the last finished run. */
   #left: { of: string; lag: Promise<Lag | null> } | null = null;
 
   constructor(engine: EngineApi, settings: Settings, home: () => Promise<Home>) {
@@ -39,7 +39,9 @@ export class LagWatch {
     this.#home = home;
   }
 
-  /** The lag of the last run. No update is offered before this is known. */
+  /**
+   * Returns the stale tag of the last run; null if there is none. Updates are offered only when the result is known.
+   */
   async after(run: Run | null): Promise<Lag | null> {
     if (!run?.outcome) return null;
     // A run that was considered crashed may get another outcome later.
@@ -48,7 +50,7 @@ export class LagWatch {
     return this.#left.lag;
   }
 
-  /** Checks in the registry whether the tag was moved, if there is a lag. */
+  /** Checks in the registry whether a stale tag has been moved. */
   async recheck(run: Run | null): Promise<void> {
     const lag = await this.after(run);
     const left = this.#left;
@@ -68,17 +70,17 @@ export class LagWatch {
       const { container } = await this.#home();
       const { imageReference: reference, imageId } = container;
       const { repository, tag } = parseReference(reference) ?? {};
-      // A release tag cannot lag.
+      // A release tag is never stale.
       if (repository === undefined || parseTag(tag ?? 'latest').kind === 'release') return null;
-      // The image of a refused run has no tag anymore, so the registry is asked for the digest. This is only reliable shortly
-      // after the refusal, before the tag is moved.
+      // The image of a refused run has no tag anymore, so its digest is read from the registry. The digest is only
+      // reliable shortly after the refusal, before the tag is moved.
       const isRecent = outcome === 'refused' && Date.now() - Date.parse(endedAt ?? '') <= recentMs;
       const [image, named, refused] = await Promise.all([
         this.#engine.inspectImage(imageId),
         this.#engine.inspectImage(reference),
         isRecent ? this.#remoteDigest({ repository, reference }).catch(() => null) : null,
       ]);
-      // If a tag was published again with the same content, it has another digest and the run replaced nothing.
+      // An image that was published again with the same content has another digest, but the run replaced nothing.
       const images = [image, runsImage(container, named) ? named : null];
       const digests = images
         .flatMap((each) => each?.digests ?? [])
@@ -91,7 +93,7 @@ export class LagWatch {
     }
   }
 
-  /** The digest to which the tag points now. @throws EngineError if the registry does not respond */
+  /** Returns the digest to which the tag points now. @throws EngineError if the registry does not respond */
   async #remoteDigest({ repository, reference }: Pick<Lag, 'repository' | 'reference'>): Promise<string> {
     const login = await loginFor(repository, this.#settings.registryCredentials);
     return (await this.#engine.inspectRemoteImage(reference, login)).digest;

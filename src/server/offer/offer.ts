@@ -23,42 +23,41 @@ import type { StartOrder } from '../contract/instance-updates.ts';
 import type { Proof } from './proven-releases.ts';
 import { type PublisherWord, recalledReason } from './publisher-word.ts';
 
-/** The facts for an offer. */
+/** Facts from which the available update is chosen. */
 export interface OfferFacts {
-  /** The running version. */
+  /** Running version. */
   version: string;
   channel: Channel;
   /** Releases in the feed that may be offered; null without a feed. */
   releases: readonly Release[] | null;
-  /** When the feed was last read. */
+  /** Time at which the feed was last read. */
   checkedAt: Date | null;
-  /** A release to which the tag of the instance does not point yet. */
+  /** Release to which the tag of the instance does not point yet; null if there is none. */
   lag: { version: string; reference: string } | null;
   lastRun: Run | null;
-  /** The skipped release. */
   skipped: Skipped | null;
   /** Signed contents of newer releases; null if signatures are not required. */
   proofs: ReadonlyMap<string, Proof> | null;
   word: PublisherWord;
-  /** The same releases with the one that is not rolled out to this instance; null if none is left out. */
+  /** `releases` plus the release that is not rolled out to this instance yet; null if there is no such release. */
   withHeld: readonly Release[] | null;
 }
 
-/** The available release, or why there is none, as the status contains it. Notes are left out, because they may be long. */
+/** Available release, or the reason why there is none, as in the status. Notes are omitted because they may be long. */
 export type Offer = Pick<Status, 'latest' | 'updateAvailable' | 'skipped'> &
   ({ next: NextRelease; upToDate: null } | { next: null; upToDate: UpToDate });
 
-/** The target of an update. */
+/** Target of an update. */
 export interface Destination {
-  /** The release if known, otherwise `canary`. */
+  /** Version of the release if known, otherwise `canary`. */
   to: string;
   /** All steps, if `to` is a step of an upgrade path. */
   path?: readonly string[] | undefined;
-  /** The signed content that the updater must find, if signatures are required. */
+  /** Signed content that the updater has to verify, if signatures are required. */
   proof?: ReleaseFile | undefined;
 }
 
-/** Chooses the available release (docs/contract.md 8.5, 8.17 and 8.40). Its new settings are not filled in. */
+/** Chooses the available release (docs/contract.md 8.5, 8.17 and 8.40). The caller adds the release's new settings. */
 export function chooseOffer(known: OfferFacts): Offer {
   const offered = chooseAmong(known);
   const { withHeld, word } = known;
@@ -124,16 +123,18 @@ function chooseAmong(known: OfferFacts): Offer {
 type StepFacts = Pick<OfferFacts, 'version' | 'lastRun'> & { releases: readonly Release[] };
 
 /**
- * The release to take next on the way to the newest one, which is ahead of what runs (docs/contract.md 8.17): itself, or
- * the stepping release that has to come before it. Null where the feed has no release that leads there.
+ * Returns the next release on the upgrade path to the newest release, which is newer than the running version
+ * (docs/contract.md 8.17): the newest release or a required intermediate release. Null if the feed has no release on
+ * the upgrade path.
  */
 function nextRelease(latest: Release, facts: StepFacts): Release | null {
   const { version, releases, lastRun } = facts;
   const next = reachable(latest, facts);
   const { to: tried = null, requiredRelease: first = null } = lastRun ?? {};
-  // What runs may have got there by hand meanwhile.
+  // The required release may have been installed manually since the last run.
   if (next === null || tried === null || first === null || !isAhead(first, version)) return next;
-  // The stepping release itself was tried, and what the instance's tag leads to was refused: only a person can go on.
+  // The last run tried the required release, but refused the image to which the tag of the instance points. An admin
+  // has to solve this.
   if (tried === first) return null;
   if (tried !== next.version && tried !== targetFor(next.version)) return next;
   const step = releases.find((release) => release.version === first);
@@ -141,8 +142,8 @@ function nextRelease(latest: Release, facts: StepFacts): Release | null {
 }
 
 /**
- * The highest release up to the goal that what runs can be updated to. On the way there are stable releases alone: a
- * canary build has no tag that leads to it once there is a newer one.
+ * Returns the highest release up to the goal to which the running version can be updated. Only stable releases can be
+ * intermediate releases, because no tag points to a canary build once there is a newer canary build.
  */
 function reachable(goal: Release, { version, releases }: StepFacts): Release | null {
   const isMet = ({ requires }: Release) => requires === undefined || !isAhead(requires, version);
@@ -154,7 +155,7 @@ function reachable(goal: Release, { version, releases }: StepFacts): Release | n
 
 const mostReleases = 20;
 
-/** All steps up to a goal, as far as known from the feed, up to a maximum. */
+/** Returns the steps up to a goal that are known from the feed, up to a maximum number. */
 function pathTo(goal: string, { version, releases, lastRun }: OfferFacts): string[] {
   const last = releases?.find((release) => release.version === goal);
   const path: string[] = [];
@@ -169,7 +170,7 @@ function pathTo(goal: string, { version, releases, lastRun }: OfferFacts): strin
 
 const longestNotes = 64 * 1024;
 
-/** The releases that an update includes, newest first, with their notes. */
+/** Returns the releases that an update includes, newest first, with their notes. */
 export function releasesBetween(
   { next }: Offer,
   { version, channel, releases }: OfferFacts,
@@ -188,7 +189,8 @@ const published = ({ version, url, notes, publishedAt }: Release): PublishedRele
 const notNewer = (message: string): { reason: Reason } => ({ reason: { code: 'up-to-date', message } });
 
 /**
- * The target of an update: the given version, otherwise the available release. The running version and older ones are refused.
+ * Returns the target of an update: the given version, otherwise the available release. The running version and older
+ * versions are rejected.
  */
 export function destinationOf(named: string | null, known: OfferFacts): Destination | { reason: Reason } {
   if (named === null) {
@@ -197,7 +199,7 @@ export function destinationOf(named: string | null, known: OfferFacts): Destinat
   }
   if (named === 'canary') return { to: newestOn('canary', known.releases ?? [])?.version ?? named };
   const { lastRun } = known;
-  // After a broken update the running version is unknown. The updater checks and repairs it.
+  // After a broken update the running version is unknown. The updater checks and repairs the instance.
   const isBroken = lastRun?.outcome === 'broken' || lastRun?.outcome === 'crashed';
   if (isBroken && lastRun.kind === 'update' && named === lastRun.to) return { to: named };
   if (named === known.version) return notNewer(`${named} is already running`);
@@ -209,26 +211,26 @@ export function destinationOf(named: string | null, known: OfferFacts): Destinat
   return { to: named };
 }
 
-/** The target of an order, not verified yet. */
+/** Returns the target of a requested update, which is not verified yet. */
 export const orderedDestination = (
   { target, allSteps }: StartOrder,
   known: OfferFacts,
 ): Destination | { reason: Reason } => (allSteps ? firstStepTo : destinationOf)(target, known);
 
-/** The first step of the upgrade path to the given version, otherwise to the newest release. */
+/** Returns the first step of the upgrade path to the given version, otherwise to the newest release. */
 export function firstStepTo(named: string | null, known: OfferFacts): Destination | { reason: Reason } {
   const goal = named === null ? chooseOffer(known).latest?.version : named;
   const path = goal === undefined ? [] : pathTo(goal, known);
   const [first] = path;
   if (first === undefined || path.at(-1) !== goal) {
     const direct = destinationOf(named, known);
-    // The updater may know more than the feed.
+    // The feed may be incomplete, so the updater decides.
     return path.length === 0 ? direct : notNewer(`no upgrade path to ${goal} is known`);
   }
   return { to: first, ...(path.length > 1 && { path }) };
 }
 
-/** Adds the signed content to a target, or returns why it is refused: also if it is recalled. */
+/** Adds the signed content to a target. Returns the reason if the target is recalled or not verified. */
 export function verifiedDestination(
   found: Destination | { reason: Reason },
   { proofs, word }: Pick<OfferFacts, 'proofs' | 'word'>,

@@ -16,28 +16,28 @@ import type { Timing } from '../contract/timing.ts';
 import { HostFailure } from '../host/ask-host.ts';
 import type { Ledger } from '../store/ledger.ts';
 
-/** Of each channel: what is older can be no step that anybody needs. */
+/** Maximum number of releases per channel that are verified. Older releases are not needed as intermediate releases. */
 const mostAsked = 20;
-/** In milliseconds, for all that a check asks for. */
+/** Time limit in milliseconds for all requests of a check. */
 const longestCheck = 60_000;
-/** How far the clocks of the publisher and of this machine may differ. */
+/** Maximum difference between the clocks of the publisher and this server, in milliseconds. */
 const mostClockError = 24 * 3_600_000;
 
-/** The verified content of a release, or why it is not verified. */
+/** Verified content of a release, or why the release is not verified. */
 export type Proof = Proven | string;
 
-/** What reading releases and channel files depends on. */
+/** Dependencies for reading releases and channel files. */
 export interface FeedContext {
   settings: Settings;
   ledger: Ledger;
   timing: Timing;
 }
 
-/** What of a feed counts as published where the platform names whom it trusts (docs/contract.md 8.39). */
+/** Verifies the releases of a feed for which the option `trust` is set (docs/contract.md 8.39). */
 export class ProvenReleases {
   readonly #context: FeedContext;
   readonly #trust: Trust;
-  /** What was proven or found wrong, by version and by where its files are. */
+  /** Results of earlier checks, by version and URLs of the release's files. */
   #known = new Map<string, Proof>();
   #quietUntil = Number.NEGATIVE_INFINITY;
   #proofs = new Map<string, Proof>();
@@ -47,18 +47,19 @@ export class ProvenReleases {
     this.#trust = trust;
   }
 
-  /** By version, of those that the last check has asked for. */
+  /** Results for the releases of the last check, by version. */
   get proofs(): ReadonlyMap<string, Proof> {
     return this.#proofs;
   }
 
   /**
-   * The running release and older ones always count, because no update installs them.
+   * Returns the verified releases, with a message about the others. The running release and older releases are always
+   * included, because no update installs them.
    */
   async judge(releases: readonly Release[], channel: Channel, signal: AbortSignal): Promise<Judgement> {
     const { version } = this.#context.settings;
     const isOlder = (release: Release) => isAhead(version, release.version);
-    // The steps on the way to a canary build are stable.
+    // The intermediate releases before a canary build are stable releases.
     const asked = channels
       .filter((one) => one === 'stable' || one === channel)
       .map((one) =>
@@ -102,7 +103,7 @@ export class ProvenReleases {
     return proofs;
   }
 
-  /** Without a key it is asked for again. */
+  /** Verifies a release. A result without a key is not cached, so the release is verified again. */
   async #proofOf(release: Release, asking: ProofAsking): Promise<{ proof: Proof; key: string | null }> {
     const { name: product } = this.#context.settings.product;
     let key: string | null = null;
@@ -122,7 +123,7 @@ export class ProvenReleases {
           version: release.version,
         },
       );
-      // The updater would be told of none, and so take any.
+      // Without expected digests, the updater would accept any image.
       if (Object.keys(proof.images).length === 0) throw new Unproven('release.json lists no images');
       return { proof, key };
     } catch (error) {
@@ -134,8 +135,9 @@ export class ProvenReleases {
   }
 
   /**
-   * Refuses the newest releases of a channel that were published before the last one that was offered by a trusted signer:
-   * someone may be offering an old release as new. Releases behind an accepted one may be required intermediate releases.
+   * Rejects the newest releases of a channel if they were published before the last offered release of a trusted
+   * signer, because an attacker may present an old release as new. Releases that are older than an accepted release are
+   * not rejected: they may be required intermediate releases.
    */
   async #refuseOld(line: readonly Release[], proofs: Map<string, Proof>): Promise<void> {
     const { ledger, settings } = this.#context;
@@ -163,15 +165,15 @@ export class ProvenReleases {
   }
 }
 
-/** Whether a signed time is later than the clocks of publisher and server may differ. */
+/** Whether a signed time is further in the future than the clocks of publisher and server may differ. */
 export const isFuture = (time: string): boolean => Date.parse(time) > Date.now() + mostClockError;
 
-/** What is signed goes before what the feed says. */
+/** Replaces fields of the feed by the signed fields. */
 function asProven({ requires: _, ...release }: Release, { requires, publishedAt }: Proven): Release {
   return { ...release, publishedAt, ...(requires && channelOf(requires) !== null && { requires }) };
 }
 
-/** Null where there is none. */
+/** Returns a message about the releases that are not verified; null if there is none. */
 function sentenceOf(unproven: readonly Release[], proofs: ReadonlyMap<string, Proof>): string | null {
   const named = unproven.map(({ version }) => `${version} is not verified: ${proofs.get(version)}`);
   return named.join('; ') || null;

@@ -12,22 +12,24 @@ import {
 import type { Reason, Urgent } from '../../wire/status.ts';
 import type { RolloutFacts } from '../store/open-run.ts';
 
-/** What the publisher's channel file means for this instance. */
+/** Effects of the publisher's channel file on this instance. */
 export interface PublisherWord {
   recalled: readonly Recall[];
-  /** The security update that the running version needs. */
+  /** Security update that the running version needs; null if none is needed. */
   urgent: Urgent | null;
-  /** A newer release that is not rolled out to this instance, and whether an admin has asked for it. */
+  /** Newer release that is not rolled out to this instance yet, and whether an admin has requested the release. */
   held: { version: string; percent: number; isAsked: boolean } | null;
-  /** When the file expired, ISO 8601. */
+  /** Time at which the channel file expired, in ISO 8601; null if it is current. */
   staleSince: string | null;
 }
 
 export const noWord: PublisherWord = { recalled: [], urgent: null, held: null, staleSince: null };
 
 /**
- * Applies a channel file to an instance (docs/contract.md 8.40). Without a signature only recalls and urgency count.
- * @param facts the running version, the facts in the store if it responds, and the time in milliseconds since 1970
+ * Returns the effects of a channel file on an instance (docs/contract.md 8.40). Without a signature, only recalls and
+ * urgency have an effect.
+ * @param facts the running version, the rollout facts in the store if the store responds, and the time in milliseconds
+ * since 1970
  */
 export function wordOf(
   file: ChannelFile,
@@ -47,8 +49,8 @@ export function wordOf(
 }
 
 /**
- * The releases without some versions. A canary build has no tag of its own, so with a canary build the older ones go, too:
- * an update to them would install it.
+ * Returns the releases without the versions in `left`. With a canary build, all older canary builds are also removed:
+ * they have no tag of their own, so an update to them would install the removed build.
  */
 export function without(
   releases: readonly Release[],
@@ -63,7 +65,7 @@ export function without(
   );
 }
 
-/** Why a target must not be installed; null if it is not recalled. */
+/** Returns why a target must not be installed; null if it is not recalled. */
 export function recalledReason(
   { to }: { to: string },
   { recalled }: Pick<PublisherWord, 'recalled'>,

@@ -1,12 +1,12 @@
 import { timeOf } from '../../wire/phase-rows.ts';
 import type { Run } from '../../wire/status.ts';
 
-/** So many of the last updates tell. */
+/** Number of recent updates that are used for the estimate. */
 const telling = 3;
 
 /**
- * Seconds that an update takes, by the middle one of the last that ended well, without what they waited for jobs; null where
- * none tells. With the images here already what they pulled does not count.
+ * Estimates the duration of an update in seconds: the median of the last successful updates, without the wait for jobs.
+ * If the images are already local (`isReady`), the pull is also excluded. Null if there is no successful update.
  * @param past newest first
  */
 export function secondsToUpdate(past: readonly Run[], { isReady }: { isReady: boolean }): number | null {

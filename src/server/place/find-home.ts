@@ -12,7 +12,10 @@ import { stackCommands } from './manual-commands.ts';
 import { checkMounts } from './probe.ts';
 import { swarmPeers } from './services.ts';
 
-/** Finds where the server lives, and tries whether the engine's machine has what an updater needs. @throws HomeNotFound */
+/**
+ * Finds the deployment of the server, and checks whether an updater's mounts exist on the host.
+ * @throws HomeNotFound
+ */
 export async function findHome(engine: EngineApi, settings: Settings): Promise<Home> {
   const traces = await ownTraces();
   const { id } = traces;
@@ -43,7 +46,10 @@ export async function findHome(engine: EngineApi, settings: Settings): Promise<H
   }
 }
 
-/** Podman answers most of what is asked here, and the updater could not do its work there (docs/contract.md 8.24). */
+/**
+ * Rejects Podman, which supports most requests of the server but not all requests of the updater (docs/contract.md
+ * 8.24).
+ */
 async function refusePodman(engine: EngineApi): Promise<void> {
   await engine.getFacts().catch(unless(...rejections));
   if (!engine.isPodman) return;

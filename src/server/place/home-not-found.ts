@@ -3,13 +3,13 @@ import { EngineError, type EngineErrorCode } from '../../engine/http/engine-erro
 import type { Reason } from '../../wire/status.ts';
 import { manualCommands } from './manual-commands.ts';
 
-/** Where the server lives is no place for an update, or cannot be seen. */
+/** Error if the deployment of the server does not support updates or cannot be inspected. */
 export class HomeNotFound extends Error {
   override readonly name = 'Homeless';
   readonly code: 'not-compose' | 'swarm' | 'no-engine' | 'no-directory';
-  /** The same question may have another answer in a moment. */
+  /** Whether the error may be temporary. */
   readonly mayPass: boolean;
-  /** The commands that update the instance by hand, as far as anything is known of it. */
+  /** Commands that update the instance manually, without details if the compose project is unknown. */
   readonly manual: readonly string[];
 
   constructor(
@@ -28,14 +28,14 @@ export class HomeNotFound extends Error {
   }
 }
 
-/** A proxy that does not reach its engine says 502, 503 or 504, and that may pass. */
+/** Whether a proxy rejects the request. Status 502, 503 or 504 is temporary: the proxy does not reach its engine. */
 const isDenial = ({ code, status }: EngineError): boolean =>
   status === 403 || (code === 'refused-by-proxy' && Number(status) < 500);
 
-/** There was no response, or no complete one. */
+/** Codes of errors without a complete response. */
 const noResponse: readonly (EngineErrorCode | undefined)[] = [undefined, 'unreachable', 'late', 'too-big'];
 
-/** What it means that the engine does not answer, or not as one. */
+/** Returns the HomeNotFound for an engine error: missing permission, rejection by a proxy, or no usable response. */
 export function engineUnreachable({ path }: Pick<EngineApi, 'path'>, cause: unknown): HomeNotFound {
   const fault = cause instanceof EngineError ? cause : null;
   const code = (fault?.cause as NodeJS.ErrnoException | null | undefined)?.code;

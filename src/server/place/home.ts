@@ -7,32 +7,32 @@ import type { Settings } from '../contract/options.ts';
 import { HomeNotFound } from './home-not-found.ts';
 import { manualCommands } from './manual-commands.ts';
 
-/** Where the server lives: its compose project, and the host's paths of what an updater needs. */
+/** Deployment of the server: its compose project, and the host paths of the files that an updater needs. */
 export interface Home {
-  /** The server's own container: these fields never change. The others may, and the environment has secrets. */
+  /** Fields of the server's own container that never change. The environment is omitted because it contains secrets. */
   container: Pick<Container, 'id' | 'imageId' | 'imageManifest' | 'imageReference'>;
   project: string;
-  /** The compose directory on the host, as compose was started with it. */
+  /** Compose directory on the host, as in the compose labels. */
   directory: string;
-  /** All that the server's own container says that it was started from, as `claimOf` gives it. */
+  /** Compose directory and files from the labels of the server's own container, in the form of `claimOf`. */
   claim: string;
-  /** The server's own service: the app, where no option names another. */
+  /** Service of the server, which is the app unless the option `app` names another service. */
   service: string;
-  /** The engine's socket on the host. */
+  /** Path of the engine's socket on the host. */
   socket: string;
-  /** The compose directory and those of files that lie elsewhere; none is within another. */
+  /** Compose directory, and other directories with compose files. No directory contains another. */
   directories: readonly string[];
-  /** The file with logins of registries on the host; null where the server has none. */
+  /** Path of the file with registry credentials on the host; null if there is none. */
   credentials: string | null;
-  /** The commands that update the instance by hand. */
+  /** Commands that update the instance manually. */
   manual: readonly string[];
-  /** Where something is mounted in the server's container that outlives it. */
+  /** Paths in the server's container at which a mount outlives the container. */
   mounted: readonly string[];
 }
 
 export const noCompose = 'the server is not running as a Docker Compose service';
 
-/** What the server's own container tells. @throws HomeNotFound */
+/** Reads the deployment from the labels and mounts of the server's own container. @throws HomeNotFound */
 export function readHome(own: Container, settings: Settings, realSocket: string): Home {
   const [project, directory, service] = [
     composeLabels.project,
@@ -42,7 +42,7 @@ export function readHome(own: Container, settings: Settings, realSocket: string)
   if (!project || !directory || !service) throw new HomeNotFound('not-compose', noCompose);
   const { id, imageId, imageManifest, imageReference } = own;
   const manual = manualCommands(own);
-  // A volume is a directory of the host, too.
+  // A volume is also a directory on the host.
   const paths = new HostPaths(
     own.storage.flatMap((mount) =>
       mount.path.startsWith('/') ? [{ ...mount, type: 'bind', source: mount.path }] : [],
@@ -68,7 +68,7 @@ export function readHome(own: Container, settings: Settings, realSocket: string)
   };
 }
 
-/** Where an updater finds the engine: it has no network, so a proxy is of no use to it. */
+/** Returns the path of the engine's socket on the host. An updater has no network, so it cannot use a proxy. */
 function socketOnHost(
   paths: HostPaths,
   { engine, updaterSocket }: Settings,

@@ -8,13 +8,13 @@ import { type ListedContainer, serviceOf } from '../../engine/container.ts';
 import { composeLabels, swarmLabels } from '../../engine/labels.ts';
 import type { Settings } from '../contract/options.ts';
 
-/** The commands where nothing is known of how compose was started. */
+/** Commands for an unknown compose project. */
 const anyCompose = ['docker compose pull', 'docker compose up -d'];
 
 /**
- * The commands that update this instance by hand, in their order, typed on the engine's machine; from the directory with
- * the compose file where they do not go there by themselves.
- * @param own the server's container; null where there is none, or none that can be seen
+ * Returns the commands that update this instance manually, in this order. The commands are run on the engine's host, in
+ * the directory with the compose file unless they contain `cd`.
+ * @param own the server's container; null if it does not exist or cannot be inspected
  */
 export function manualCommands(own: ListedContainer | null): string[] {
   if (own === null) return anyCompose;
@@ -30,9 +30,10 @@ type StackSettings = Pick<Settings, 'product' | 'containerName' | 'updaterImage'
 const socketPath = '/var/run/docker.sock';
 
 /**
- * The commands, either of which updates the stack of a server that is a task of Swarm (docs/contract.md 11.7): on a
- * manager, and as a service that outlives it. A service without a stack has Swarm's own command.
- * @param workers the other services of the stack that follow its releases, by their whole names
+ * Returns two alternative commands, each of which updates the Swarm stack of the server (docs/contract.md 11.7): a
+ * container on a manager, or a service that is restarted on failure. For a service without a stack, returns Swarm's own
+ * command.
+ * @param workers full names of the other services of the stack that are updated to its releases
  */
 export function stackCommands(
   own: ListedContainer,
@@ -60,8 +61,9 @@ export function stackCommands(
 }
 
 /**
- * Swarm keeps the digest of a tag, and asks for it again only when it is told an image. In place of a release's tag, the
- * reader puts in the next release.
+ * Returns the command that updates a Swarm service. The command specifies the image, because Swarm pins a tag to its
+ * digest and resolves the tag again only if an image is specified. For a release tag, the user has to insert the next
+ * release.
  */
 function swarmCommand(own: ListedContainer, service: string): string {
   const { repository, tag, isPinned } = pinOf(own);
@@ -75,13 +77,13 @@ function pinOf({ imageReference }: ListedContainer) {
   return { repository, tag, isPinned: tag === null ? digest !== null : parseTag(tag).kind === 'release' };
 }
 
-/** How compose was started, as the labels say. */
+/** Reads the compose project and its files from the compose labels; null if the labels are missing. */
 function startedProject(own: ListedContainer) {
   const { labels } = own;
   const [name, directory] = [labels[composeLabels.project], labels[composeLabels.directory]];
   if (!name || !directory) return null;
   const list = (label: string) =>
-    // What was piped in (`-f -`) is no file that can be named.
+    // A compose file from standard input (`-f -`) has no path.
     (labels[label] ?? '').split(',').filter((path) => isAbsolute(path));
   return {
     name,

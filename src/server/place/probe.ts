@@ -6,13 +6,14 @@ import type { Home } from './home.ts';
 import { HomeNotFound } from './home-not-found.ts';
 import { updaterMounts } from './updater-container.ts';
 
-/** The label of a container that is made to try mounts, and never started; the project is its value. */
+/** Label of a container that is created to test mounts and never started. Its value is the project. */
 const probeLabel = 'svc-updater.probe';
 
 /**
- * Tries whether the engine's machine has everything that an updater gets: a container with these mounts is made of the
- * server's own image, and removed at once. Where another reason keeps it from being made, a launch will tell of it.
- * @throws HomeNotFound no-directory, no-engine; EngineError where nothing answers, or a proxy refuses
+ * Checks whether all mounts of an updater exist on the host. A container with these mounts is created from the server's
+ * own image and removed at once. Other errors of the creation are ignored, because the launch of an updater reports
+ * them.
+ * @throws HomeNotFound no-directory, no-engine; EngineError if there is no response or a proxy rejects the request
  */
 export async function checkMounts(
   engine: EngineApi,
@@ -21,10 +22,11 @@ export async function checkMounts(
 ): Promise<void> {
   const image = await engine.inspectImage(home.container.imageId);
   if (image === null) return;
-  // What an earlier try has left goes first: where nothing can be removed, nothing more is made.
+  // Containers of earlier checks are removed first. If the removal fails, no further container is created.
   for (const { id } of await engine.listContainers({ label: [`${probeLabel}=${home.project}`] }))
     await discard(engine, id);
-  // An image that compose has built carries its labels, and whoever lists the project would count the container.
+  // An image that was built by compose has compose labels. These labels are emptied, so that the container is not
+  // listed as part of the project.
   const inherited = Object.keys(image.labels).filter((name) =>
     toolLabels.some((prefix) => name.startsWith(prefix)),
   );
@@ -45,7 +47,7 @@ export async function checkMounts(
   }
 }
 
-/** Another server of this instance may be removing it as well. */
+/** Removes a container, unless another server of this instance is already removing the container. */
 async function discard(engine: EngineApi, id: string): Promise<void> {
   await engine.removeContainer(id).catch(unless('conflict'));
 }
@@ -63,7 +65,7 @@ function notThere(path: string, { socket, credentials, manual }: Home): HomeNotF
   if (path === socket) return new HomeNotFound('no-engine', missing('socket'), { manual });
   if (path === credentials)
     return new HomeNotFound('no-directory', missing('registry login file'), { manual });
-  // No commands to type, as nobody can go to that directory.
+  // No manual commands of the project, because its directory does not exist on the host.
   const message = `${path} does not exist on the host: the instance was started from a directory inside another program's container, for example Portainer`;
   return new HomeNotFound('no-directory', message);
 }

@@ -12,17 +12,17 @@ import type { Home } from './home.ts';
 import { engineUnreachable, HomeNotFound } from './home-not-found.ts';
 import { isAbout } from './updater-container.ts';
 
-/** The installation of the server and related containers, as reported by the engine. */
+/** Deployment of the server and related containers, as reported by the engine. */
 export interface Surroundings {
   home: Home | null;
   noHome: HomeNotFound | null;
-  /** The container with the name of the updater, and whether it belongs to this instance; null if there is none. */
+  /** Container with the name of the updater, and whether it belongs to this instance; null if there is none. */
   updater: { container: Container; isOurs: boolean } | null;
-  /** Containers with the compose labels of the instance that do not belong to it (docs/contract.md 4.10). */
+  /** Reason if containers with the instance's compose labels do not belong to the instance (docs/contract.md 4.10). */
   foreign: Reason | null;
 }
 
-/** Queries the engine. The installation is cached because it does not change. */
+/** Queries the engine. The deployment is cached because it does not change. */
 export class SurroundingsCache {
   readonly #engine: EngineApi;
   readonly #settings: Settings;
@@ -34,13 +34,13 @@ export class SurroundingsCache {
     this.#settings = settings;
   }
 
-  /** Null until it has been found. */
+  /** Deployment of the server; null until it has been found. */
   get home(): Home | null {
     return this.#home;
   }
 
   /**
-   * Finds the installation once and caches it.
+   * Finds the deployment once and caches it.
    * @throws HomeNotFound
    */
   findHome(): Promise<Home> {
@@ -82,7 +82,7 @@ export class SurroundingsCache {
     }
   }
 
-  /** Why the containers of the project block an update; null if all belong to the instance. */
+  /** Returns why containers of the project block an update; null if all of them belong to the instance. */
   async #foreignReason({ container: own, project, directory, claim, service }: Home): Promise<Reason | null> {
     const listed = await this.#engine.listContainers({ label: [`${composeLabels.project}=${project}`] });
     const containers = listed.filter(

@@ -18,26 +18,26 @@ const labels = {
   startedAt: 'svc-updater.started-at',
 } as const;
 
-/** The label that names the run. */
+/** Label with the id of the run. */
 export const runLabel = labels.run;
 
-/** The number of attempts of a prefetch. */
+/** Label with the number of attempts of a prefetch. */
 export const triesLabel = 'svc-updater.tries';
 
-/** What is known about a run before its log has any lines. */
+/** Fields of a run that are known before the updater logs its first line. */
 export type RunOrigin = Pick<Run, 'id' | 'from' | 'to' | 'startedAt'> &
   Partial<Pick<Run, 'by' | 'kind' | 'upgradePath'>>;
 
 const secondsToStop = 120;
 
-/** How often the engine restarts an updater that failed. */
+/** Maximum number of times that the engine restarts a failed updater. */
 export const maxRestarts = 3;
 
-/** What differs between the updater containers of different runs. */
+/** Properties of an updater container that depend on its run. */
 interface UpdaterOrder {
-  /** `update`, `fetch` or `rollback`, with its own options. */
+  /** Command of the updater, for example `update`, `fetch` or `rollback`, with its options. */
   command: readonly [word: string, ...options: string[]];
-  /** All of them, the app first; null leaves the choice to the updater. */
+  /** All updated services, app first; null if the updater chooses them. */
   services: readonly string[] | null;
   origin: RunOrigin;
 }
@@ -53,7 +53,7 @@ type UpdaterSettings = Pick<
   | 'removeOldImages'
 >;
 
-/** The container that carries out an update (docs/contract.md 8.10). */
+/** Returns the specification of the container that carries out an update (docs/contract.md 8.10). */
 export function updaterContainer(
   home: Home,
   settings: UpdaterSettings,
@@ -62,7 +62,7 @@ export function updaterContainer(
   const { product, containerName, updaterImage, updaterEnvironment, restorePoint } = settings;
   const { maxDowntimeSeconds, removeOldImages } = settings;
   const environment = {
-    // The host application is responsible for its list, so all other services are excluded.
+    // The host application is responsible for the list of services, so all other services are excluded.
     ...(services !== null && { SVC_UPDATER_EXCLUDE: '*' }),
     // By default the updater uses the name and labels of svc.
     ...(product !== svc && { SVC_UPDATER_PRODUCT: JSON.stringify({ ...product, containerName }) }),
@@ -70,7 +70,7 @@ export function updaterContainer(
     ...(maxDowntimeSeconds !== null && { SVC_UPDATER_MAX_DOWNTIME: String(Math.ceil(maxDowntimeSeconds)) }),
     ...(removeOldImages && { SVC_UPDATER_REMOVE_OLD_IMAGES: '1' }),
     ...updaterEnvironment,
-    // The container has no network, and the server notifies people of its runs.
+    // The container has no network, so the server sends the notifications about its runs.
     SVC_UPDATER_NOTIFY: 'none',
     // This id identifies the instance. Labels of other containers are not trusted.
     SVC_UPDATER_CONTAINER: home.container.id,
@@ -113,17 +113,17 @@ export function updaterContainer(
   };
 }
 
-/** What an additional updater does. */
+/** Purpose of an additional updater. */
 type AsideWord = 'rollback' | 'prefetch' | 'report';
 
-/** Name of an additional updater container. It is unique for each instance on the engine. */
+/** Returns the name of an additional updater container, which is unique for each instance on the engine. */
 export const asideName = (
   word: AsideWord,
   { containerName }: Pick<Settings, 'containerName'>,
   { project }: Pick<Home, 'project'>,
 ): string => `${containerName}-${word}-${project}`;
 
-/** An additional updater container that the engine never restarts. */
+/** Returns the specification of an additional updater container, which the engine never restarts. */
 export function asideContainer(
   word: AsideWord,
   home: Home,
@@ -141,7 +141,7 @@ export function asideContainer(
 
 type Mounted = Pick<Home, 'socket' | 'directories' | 'credentials'>;
 
-/** The mounts of the updater. With Binds instead of Mounts, the engine would create missing directories. */
+/** Returns the mounts of the updater. With Binds instead of Mounts, the engine would create missing directories. */
 export function updaterMounts({ socket, directories, credentials }: Mounted): MountSpec[] {
   return [
     bind(socket),
@@ -158,8 +158,9 @@ const bind = (source: string, target = source, readOnly = false): MountSpec => (
 });
 
 /**
- * Whether the container updates or updated this instance. Anyone who can start a container can choose its name and labels, but
- * only someone who controls the host can mount the directory of the instance. Manually started containers have no labels.
+ * Checks whether the container updates or updated this instance. Any user of the engine can choose a container's name
+ * and labels, but mounting the directory of the instance requires control of the host. Manually started containers have
+ * no labels.
  */
 export function isAbout({ labels: given, requestedMounts }: Container, home: Home): boolean {
   if (new HostPaths(requestedMounts).fromHost(home.directory) === null) return false;
@@ -168,7 +169,7 @@ export function isAbout({ labels: given, requestedMounts }: Container, home: Hom
   return project === home.project && directory === home.directory;
 }
 
-/** More than a container needs from creation to start. */
+/** Maximum time from the creation to the start of a container, in milliseconds. */
 const startingMs = 60_000;
 
 /** Whether the updater is running or about to start or restart. */
@@ -177,7 +178,7 @@ export function isUnderWay(container: Container, now = Date.now()): boolean {
   return container.status === 'created' && now - Date.parse(container.createdAt) < startingMs;
 }
 
-/** Reports that a running container that does not belong to this instance has the name of the updater. */
+/** Returns the message that an unrelated running container has the name of the updater, and its creation time. */
 export function describeForeign({ id, name, labels: given, createdAt }: Container) {
   const project = given[labels.project];
   const where =

@@ -12,7 +12,7 @@ interface AsideOrder {
   signal: AbortSignal;
 }
 
-/** Starts an additional updater, and removes it when the work is done. @throws RunStop, EngineError */
+/** Starts an additional updater container, and removes it when `work` has finished. @throws RunStop, EngineError */
 export async function withAside<T>(
   { command, record, home, signal }: AsideOrder,
   { engine, settings }: ServerContext,

@@ -3,10 +3,10 @@ import { engineUnreachable } from '../place/home-not-found.ts';
 import type { ServerBoot } from '../store/open-run.ts';
 import type { ServerContext } from './server-context.ts';
 
-/** Whether a server is this one, another one that is alive, or gone. */
+/** State of a server process: `this` process, another process that is running, or a process that has ended. */
 export type ServerState = 'this' | 'lives' | 'gone';
 
-/** Identifies this boot of this server, and checks whether another one is still alive. */
+/** Identifies this server process, and checks whether another server process is still running. */
 export class BootRegistry {
   readonly #context: ServerContext;
   readonly #word = crypto.randomUUID();
@@ -16,19 +16,21 @@ export class BootRegistry {
     this.#context = context;
   }
 
-  /** This boot. The container is empty until it has been found; before that no run is accepted. */
+  /**
+   * Id of this server process. `container` is empty until the container has been found; no run is accepted until then.
+   */
   get own(): ServerBoot {
     return { container: this.#context.place.home?.container.id ?? '', word: this.#word };
   }
 
-  /** Registers this boot for the other servers, once. @throws HostFailure */
+  /** Stores this server process for the other servers, once. @throws HostFailure */
   async register(): Promise<void> {
     if (this.#isRegistered || this.own.container === '') return;
     await this.#context.ledger.addBoot(this.own);
     this.#isRegistered = true;
   }
 
-  /** @throws HostFailure or HomeNotFound if the store or the engine does not respond */
+  /** Returns the state of a server process. @throws HostFailure or HomeNotFound if store or engine do not respond */
   async stateOf({ container, word }: ServerBoot): Promise<ServerState> {
     const { own } = this;
     if (container === own.container) return word === own.word ? 'this' : 'gone';

@@ -5,8 +5,8 @@ import { isOfPlatform, type ReleaseFile } from '../../provenance/release-file.ts
 import type { Destination } from '../offer/offer.ts';
 
 /**
- * The updater options for a target with the expected images and files: for each image, all digests that this engine may
- * report.
+ * Returns the updater's command-line options for a target, including the expected files and, for each image, all
+ * digests that this engine may report.
  * @throws EngineError
  */
 export async function destinationOptions(

@@ -6,7 +6,7 @@ import type { BootRegistry } from './boot-registry.ts';
 import type { ServerContext } from './server-context.ts';
 
 const mostAttempts = 3;
-/** `onEnd` failed and will be called again. */
+/** Error that triggers another attempt because `onEnd` has failed. */
 class EndRefused extends Error {}
 
 type NotifierContext = Pick<ServerContext, 'ledger' | 'timing' | 'closing'> & {
@@ -14,13 +14,13 @@ type NotifierContext = Pick<ServerContext, 'ledger' | 'timing' | 'closing'> & {
 };
 
 /**
- * Calls `onEnd` for each finished run that was not reported yet (docs/contract.md 8.20). The attempt is recorded before the
- * call and the success after it. If the server dies during the call, another server tries again, up to three times.
+ * Calls `onEnd` for each finished run that was not reported yet (docs/contract.md 8.20). The attempt is recorded before
+ * the call and the success after it. If the server dies during the call, another server tries again, up to three times.
  */
 export class EndNotifier {
   readonly #context: NotifierContext;
   readonly #boots: Pick<BootRegistry, 'own' | 'stateOf'>;
-  /** Ends that were reported successfully. */
+  /** Run ids and end times for which `onEnd` has succeeded. */
   readonly #taken = new Set<string>();
   readonly #inside = new AsyncLocalStorage<true>();
   #last: Promise<unknown> = Promise.resolve();
@@ -35,7 +35,7 @@ export class EndNotifier {
     return this.#inside.getStore() === true;
   }
 
-  /** Reports the oldest end first, one after the other. Never rejects. */
+  /** Calls `onEnd` for all runs that were not reported yet, one after the other, oldest first. Never rejects. */
   async notifyAll(): Promise<void> {
     this.#last = this.#last.then(() => this.#notifyAll()).catch(() => {});
     await this.#last;
@@ -57,15 +57,15 @@ export class EndNotifier {
     await retry(attempt, failed, timing, closing);
   }
 
-  /** Returns whether nothing remains to be done. */
+  /** Calls `onEnd` for one run. Returns false if another attempt is necessary. */
   async #notify({ run: { id, endedAt }, attempts, teller }: PastRun): Promise<boolean> {
     const { ledger, settings, timing } = this.#context;
     const end = `${id} ${endedAt}`;
-    // If onEnd succeeded but the store failed, only the record is missing.
+    // If `onEnd` succeeded but the store failed, only the store must still be updated.
     if (!this.#taken.has(end)) {
       if (teller !== null && (await this.#boots.stateOf(teller)) === 'lives') return true;
       const claimed = await ledger.changePast(id, (now) =>
-        // Another server may have been faster.
+        // Another server may have started or completed this attempt.
         now.told || now.attempts !== attempts
           ? null
           : { ...now, attempts: attempts + 1, teller: this.#boots.own },

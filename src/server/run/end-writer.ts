@@ -2,10 +2,10 @@ import { retry } from '../host/retry.ts';
 import type { OpenRun } from '../store/open-run.ts';
 import type { ServerContext } from './server-context.ts';
 
-/** Writes the ends of runs to the store, and retries until this succeeds or the server closes. */
+/** Writes the outcomes of runs to the store, and retries each write until it succeeds or the server closes. */
 export class EndWriter {
   readonly #context: ServerContext;
-  /** Finished runs that are still open in the store. */
+  /** Ids of finished runs that are still open in the store. */
   readonly #unwritten = new Set<string>();
 
   constructor(context: ServerContext) {
@@ -16,17 +16,20 @@ export class EndWriter {
     return this.#unwritten.has(id);
   }
 
-  /** The open run of the store; null for one whose end is still to be written. @throws HostFailure */
+  /**
+   * Returns the open run in the store; null if there is none or its outcome is still being written.
+   * @throws HostFailure
+   */
   async openRun(): Promise<OpenRun | null> {
-    // An end that is written while the store is read may be missing in what was read.
+    // If an outcome is written during the read, the result may still contain the run as open.
     const before = new Set(this.#unwritten);
     const open = await this.#context.ledger.read('run');
     return open === null || before.has(open.run.id) || this.isUnwritten(open.run.id) ? null : open;
   }
 
   /**
-   * The first promise resolves after the first attempt.
-   * The second promise resolves to whether the end was written.
+   * Writes the outcome of a run in the background. `tried` resolves after the first attempt, `written` to whether the
+   * outcome was written.
    */
   write(id: string, how: () => Promise<unknown>): { tried: Promise<void>; written: Promise<boolean> } {
     const { settings, timing, closing } = this.#context;
@@ -34,7 +37,7 @@ export class EndWriter {
     this.#unwritten.add(id);
     const attempt = async () => {
       await how();
-      // If the run is open in the store again, it was restarted or the store was restored.
+      // If the run is open in the store after this write, the run was restarted or the store was restored.
       this.#unwritten.delete(id);
       resolve();
       return true;

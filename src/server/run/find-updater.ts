@@ -7,9 +7,9 @@ import type { FoundUpdater } from './plan-resume.ts';
 import type { ServerContext } from './server-context.ts';
 
 /**
- * Finds the updater container of this instance: that of the current run, even if it was renamed, otherwise the container
- * with the name of the updater. Null if there is none.
- * @throws HostFailure or HomeNotFound where store or engine do not answer
+ * Finds the updater container of this instance: the container of the current run, even if it was renamed, otherwise the
+ * container with the name of the updater. Returns null if there is none.
+ * @throws HostFailure or HomeNotFound if store or engine do not respond
  */
 export async function findUpdater(
   open: OpenRun | null,
@@ -19,7 +19,7 @@ export async function findUpdater(
   let container = updater?.isOurs ? updater.container : null;
   const launched = open?.updater ?? null;
   if (launched !== null && container?.id !== launched) {
-    // Another instance that has launched an updater since has renamed it.
+    // Another instance may have renamed the container when it launched its own updater.
     const found = await engine.inspectContainer(launched).catch((error) => {
       throw engineUnreachable(engine, error);
     });
@@ -31,7 +31,7 @@ export async function findUpdater(
   const found = (state: FoundUpdater['state']) => ({ id, origin, state });
   if (status === 'created') return found('made');
   if (!isUp(container)) return found('ended');
-  // An updater may stay for a moment after its last line; an updater that was started again since is under way.
+  // An updater may run for a moment after its last log line. An updater that was restarted after that is running again.
   const past = (await ledger.pastRuns()).find(({ run }) => run.id === origin.id);
   return found(past?.updaterStartedAt === startedAt ? 'ended' : 'under-way');
 }

@@ -19,9 +19,9 @@ interface FollowContext {
 type OnLine = (event: ProgressEvent, fields: LineFields) => void;
 
 /**
- * Feeds a record from the log of the updater container, across restarts of the container and of the engine, until the run has
- * ended and the container with it. Returns early, without an end, where the server closes. Gives when the container was
- * started the last time, in the engine's words; null where that was not seen.
+ * Adds the log of the updater container to a record, across restarts of container and engine, until the run and the
+ * container have ended. If the server closes, returns early without an outcome. Returns the last start time of the
+ * container as reported by the engine; null if unknown.
  */
 export async function followRunLog(
   containerId: string,
@@ -31,17 +31,17 @@ export async function followRunLog(
 ): Promise<string | null> {
   const { engine, timing, closing } = context;
   let startedAt: string | null = null;
-  // By the monotonic clock, which nobody can set.
+  // Monotonic time, which does not change when the clock is set.
   let endedAt: number | null = null;
   let stoppedSince: number | null = null;
   for (; !closing.aborted; await pause(timing.follow, closing, false)) {
     const container = await inspect(engine, containerId);
     if (container === 'away') continue;
-    // Of a container that had stopped before, the whole log is read.
+    // Read the log after the inspection: if the container has stopped, the log is complete.
     const isRead = container !== null && (await readLog(containerId, record, context, onLine));
     if (closing.aborted || container === null) break;
     const stopped = !isUp(container);
-    // The container may have been started, and have stopped again, while its log was read.
+    // The container may have been started and stopped again while its log was read.
     if (!stopped || container.startedAt !== startedAt) stoppedSince = null;
     startedAt = container.startedAt;
     if (record.hasEnded) {
@@ -50,10 +50,10 @@ export async function followRunLog(
     } else if (stopped) {
       stoppedSince ??= performance.now();
       const stoppedMs = performance.now() - stoppedSince;
-      // An exit code of an outcome says that the log tells it: a log without one was not read whole.
+      // If the exit code belongs to an outcome, the log contains the outcome, so the log was not read completely.
       const saysEnd = codesOfEnds.includes(container.exitCode) && stoppedMs <= timing.lastMoments;
       const isOver = !saysEnd && (!mayStartAgain(container) || stoppedMs > timing.restart);
-      // A log that broke off may have had an end in what was not read; some logs cannot be read at all.
+      // The unread rest of an interrupted log may contain an outcome. Some logs cannot be read at all.
       if (isOver && (isRead || stoppedMs > timing.restart + timing.lastMoments)) {
         const message = isRead
           ? `the updater exited with code ${container.exitCode} without reporting an outcome`
@@ -70,7 +70,7 @@ export async function followRunLog(
   return startedAt;
 }
 
-/** The result of a run whose end is unknown. */
+/** Result of a run whose outcome is unknown. */
 export const crash = {
   outcome: 'crashed',
   advice:
@@ -78,8 +78,8 @@ export const crash = {
 } as const;
 
 /**
- * Adds the lines of a log to the record that it does not have yet, until the run or the log ends, or the engine goes
- * away. Says whether it came to an end.
+ * Adds the new lines of a log to the record until the run or the log ends. Returns false if the engine fails before
+ * that.
  */
 async function readLog(
   containerId: string,
@@ -90,7 +90,8 @@ async function readLog(
   let number = 0;
   try {
     for await (const line of engine.followLog(containerId, closing)) {
-      // What is known of restore points is told in fields, so such an updater logs as JSON, as one by hand may.
+      // Data about restore points is in JSON fields, so an updater with restore points logs JSON. A manual run may also
+      // log JSON.
       const json = readJsonLine(line);
       const event = json?.event ?? parseLine(line);
       if (event === null || ++number <= record.lineCount) continue;
@@ -106,7 +107,7 @@ async function readLog(
   }
 }
 
-/** Null for a container that is gone; `away` where the engine does not answer. */
+/** Inspects a container. Returns null if it does not exist, and `away` if the engine does not respond. */
 async function inspect(engine: EngineApi, id: string): Promise<Container | 'away' | null> {
   try {
     return await engine.inspectContainer(id);
@@ -119,8 +120,8 @@ async function inspect(engine: EngineApi, id: string): Promise<Container | 'away
 const codesOfEnds: readonly number[] = Object.values(exitCodes).filter((code) => code !== exitCodes.crashed);
 
 /**
- * By its policy, the engine starts a container again that failed, up to a limit. Not a container that an operator killed,
- * which looks the same.
+ * Whether the engine may restart a failed container, which its restart policy allows up to a limit. A container that
+ * was killed by an operator looks the same but is not restarted.
  */
 const mayStartAgain = ({ restartPolicy, restartCount, exitCode }: Container): boolean =>
   restartPolicy === 'on-failure' && exitCode !== 0 && restartCount < maxRestarts;

@@ -26,13 +26,13 @@ import type { LaunchContext } from './server-context.ts';
 
 type Launch = Pick<Destination, 'to' | 'proof'> & { home: Home; order: Pick<StartOrder, 'settings'> };
 
-/** More than any pull of the updater image needs on a working connection. */
+/** Time limit for pulling the updater image, which takes less on any working connection. */
 const pullLimitMs = 30 * 60_000;
 
 /**
- * Pulls the updater image, frees the container name and starts the updater. Returns the container id. Before the container
- * is created, `mayLaunch` is called; null if it returns false.
- * @throws RunStop, as `mayLaunch` may, and as is the reason of the signal
+ * Pulls the updater image, frees the container name and starts the updater. Returns the container id. `mayLaunch` is
+ * called before the container is created; if the result is false, nothing is launched and `launch` returns null.
+ * @throws RunStop, also from `mayLaunch` and as the abort reason of the signal
  */
 export async function launch(
   record: RunRecord,
@@ -58,7 +58,7 @@ export async function launch(
     return await startContainer(engine, spec, { values, signal });
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
-    // The engine's own words name what is missing, such as a directory to mount.
+    // The error message of the engine names the missing item, such as a directory to mount.
     throw notLaunched(`the updater could not be started: ${error.message}`, error);
   }
 }
@@ -70,7 +70,8 @@ async function startContainer(
 ): Promise<string> {
   const id = await engine.createContainer(spec).catch(async (error) => {
     if (error instanceof EngineError && error.code === 'conflict') throw takenName(error);
-    // The answer may be lost, and the container there: it must not be started later, with no hold.
+    // The container may exist although the response was lost. It must not be started later, when the queue is not
+    // paused.
     await removeOwn(engine, spec);
     throw error;
   });
@@ -80,7 +81,7 @@ async function startContainer(
     await engine.startContainer(id);
   } catch (error) {
     const now = await engine.inspectContainer(id).catch(() => null);
-    // An engine whose answer was lost may have started it all the same.
+    // The engine may have started the container although its response was lost.
     if (now !== null && hasRun(now)) return id;
     await engine.removeContainer(id, { force: true }).catch(() => {});
     throw error;
@@ -88,12 +89,12 @@ async function startContainer(
   return id;
 }
 
-/** Values of this form fit an env file between single quotes. */
+/** Matches values that can be written to an env file in single quotes. */
 const quotable = /^[^'\\\p{Cc}\p{Zl}\p{Zp}]*$/u;
 
 /**
- * The settings file of the updater in a tar archive: an env file if it can hold all values, because updaters of earlier
- * releases read no other form. Otherwise JSON.
+ * Builds a tar archive with the settings file of the updater. The file is an env file if this format can hold all
+ * values, because updaters of earlier releases read no other format; otherwise JSON.
  */
 export function settingsArchive(values: Readonly<Record<string, string>>): Buffer {
   const entries = Object.entries(values);
@@ -113,7 +114,7 @@ async function removeOwn(engine: EngineApi, { name, Labels }: ContainerSpec): Pr
     const isSame = found !== null && originOf(found).id === Labels?.[runLabel];
     if (isSame && !hasRun(found)) await engine.removeContainer(found.id, { force: true });
   } catch {
-    // Without an engine there is nothing more to be done.
+    // Nothing more can be done if the engine fails.
   }
 }
 
@@ -131,7 +132,10 @@ const notLaunched = (message: string, error?: unknown): RunStop =>
     error,
   });
 
-/** @throws RunStop, EngineError */
+/**
+ * Pulls the updater image, or uses the local image if its pull fails or is not necessary.
+ * @throws RunStop, EngineError
+ */
 export async function obtainImage(
   record: RunRecord,
   { engine, settings, signal }: Pick<LaunchContext, 'engine' | 'settings' | 'signal'>,
@@ -154,7 +158,7 @@ export async function obtainImage(
   } catch (error) {
     signal.throwIfAborted();
     const fault = error instanceof EngineError ? error : null;
-    // A refusal of a proxy before the engine is none of the registry's.
+    // An error from a proxy in front of the engine does not come from the registry.
     if (fault?.code === 'refused-by-proxy' || fault?.code === 'not-an-engine') throw error;
     const message = fault?.message ?? `the pull took longer than ${pullLimitMs / 60_000} minutes`;
     const failure = classifyPullFailure(message, [updaterImage], fault?.status ?? null);
@@ -172,14 +176,14 @@ export async function obtainImage(
   }
 }
 
-/** Stops the prefetch. The update pulls what is missing. */
+/** Stops the prefetch. The update pulls the images that are still missing. */
 async function endPrefetch({ engine, settings }: LaunchContext, home: Home): Promise<void> {
   if (settings.prefetch === false) return;
   const found = await engine.inspectContainer(asideName('prefetch', settings, home));
   if (found !== null && isAbout(found, home) && isUp(found)) await engine.killContainer(found.id, 'SIGTERM');
 }
 
-/** Another instance's updater is never removed: its name is given to ours, and it keeps its log under another. */
+/** Frees the container name. Another instance's updater is renamed instead of removed, which preserves its log. */
 async function clearName(engine: EngineApi, home: Home, name: string): Promise<void> {
   const found = await engine.inspectContainer(name);
   if (found === null) return;

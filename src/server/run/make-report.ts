@@ -2,10 +2,10 @@ import { withAside } from './aside.ts';
 import { freshRun, RunRecord } from './run-record.ts';
 import type { ServerContext } from './server-context.ts';
 
-/** Characters of base64, many times as many as a report has. */
+/** Maximum number of base64 characters, many times the size of a typical report. */
 const longest = 16 * 1024 * 1024;
 
-/** An archive for an issue, which an updater writes (docs/contract.md 8.42). @throws Error if it is incomplete */
+/** Returns a diagnostic archive that an updater creates (docs/contract.md 8.42). @throws Error if it is incomplete */
 export async function makeReport(context: ServerContext): Promise<Uint8Array<ArrayBuffer>> {
   const { engine, settings, timing, place, closing } = context;
   const home = await place.findHome();
@@ -17,7 +17,8 @@ export async function makeReport(context: ServerContext): Promise<Uint8Array<Arr
   return withAside(order, context, async (containerId) => {
     let text = '';
     let isComplete = false;
-    // To the end of the log: after the archive, the updater still removes what it has created for the plan.
+    // Read the log to its end: after the archive, the updater still removes the containers that it created for the
+    // plan.
     for await (const line of engine.followLog(containerId, signal)) {
       isComplete ||= line === 'report.';
       if (line.startsWith('report:')) text += line.slice('report:'.length);

@@ -12,16 +12,16 @@ import { runningReason } from './reasons.ts';
 import type { RunController } from './run-controller.ts';
 import type { ServerContext } from './server-context.ts';
 
-/** The state of store and engine, as far as known. */
+/** Known state of the store and the engine. */
 export interface Observation extends Surroundings {
-  /** Null if the store responds and is persistent. */
+  /** Reason why the store cannot be used; null if the store responds and is persistent. */
   noStore: Reason | null;
 }
 
 const freshMs = 1_000;
 const staleMs = 10_000;
 
-/** Caches the observed state. It is refreshed at most once a second. */
+/** Cache of the observed state, which is refreshed at most once a second. */
 export class ObservationCache {
   readonly #runs: RunController;
   readonly #context: ServerContext;
@@ -33,14 +33,16 @@ export class ObservationCache {
     this.#context = context;
   }
 
-  /** Refreshes the state now. */
+  /** Refreshes and returns the state, even if the cached state is recent. */
   async refresh(): Promise<Observation> {
     const observation = await this.#observe();
     this.#last = { at: performance.now(), observation };
     return observation;
   }
 
-  /** Cached for one second. For up to ten seconds, the old state is returned during a refresh. */
+  /**
+   * Returns the state, cached for one second. During a refresh, returns the old state if it is at most ten seconds old.
+   */
   async recent(): Promise<Observation> {
     const last = this.#last;
     const age = last === null ? Number.POSITIVE_INFINITY : performance.now() - last.at;
@@ -51,7 +53,10 @@ export class ObservationCache {
     return last === null || age > staleMs ? this.#refreshing : last.observation;
   }
 
-  /** Why the server could not find out yet whether a run is in progress; null if it could. */
+  /**
+   * Waits until the server has determined whether a run is in progress, and returns null. Returns a reason at the
+   * deadline.
+   */
   async whyUnknown(): Promise<Reason | null> {
     const { ledger, settings, timing } = this.#context;
     const late = sleep(timing.known, true, { ref: false });
@@ -65,7 +70,7 @@ export class ObservationCache {
     return null;
   }
 
-  /** The first reason why an update cannot start; null if it can. */
+  /** Returns the first reason why an update cannot start; null if it can start. */
   reasonAgainst(
     observation: Observation,
     jobs: readonly BlockingJob[] = [],
@@ -97,7 +102,7 @@ export class ObservationCache {
 
 export const notKnownYet = 'the server is still checking whether an update is in progress';
 
-/** Why the store would be lost with the server's container; null if it is persistent. */
+/** Returns why the store would be lost when the server's container is replaced; null if the store is persistent. */
 export function lostStore(home: Home | null, directory: string | undefined): Reason | null {
   if (home === null || directory === undefined) return null;
   if (home.mounted.some((destination) => isWithin(directory, destination))) return null;

@@ -4,15 +4,15 @@ import { isUnderWay, originOf, triesLabel } from '../place/updater-container.ts'
 
 export interface PrefetchFacts {
   /**
-   * The release to download, null if none is available, for example because it was recalled; and when the releases were
-   * read, in milliseconds since 1970. Null if unknown.
+   * Release to download (null if none is available, for example because it was recalled) and the time at which the
+   * releases were read, in milliseconds since 1970. `offered` is null if this is unknown.
    */
   offered: { release: Destination | null; checkedAt: number } | null;
-  /** The running version. */
+  /** Running version. */
   version: string;
-  /** The prefetch container of this instance; null if there is none. */
+  /** Prefetch container of this instance; null if there is none. */
   found: Container | null;
-  /** Whether this server has followed that container, so that a different offer is newer. */
+  /** Whether this server has followed the prefetch container. If so, a different available release is newer. */
   isFollowed: boolean;
 }
 
@@ -24,12 +24,12 @@ export type PrefetchStep =
   | { kind: 'launch'; tries: number };
 
 const hourMs = 3_600_000;
-/** The pause grows with the number of failures, up to one day. */
+/** Returns the pause after a number of failures: one hour after the first, then doubled up to one day. */
 const pauseMs = (tries: number): number => Math.min(24, 2 ** (tries - 1)) * hourMs;
 
 /**
- * Decides by the labels and the state of the container, because a server that has just started or has no feed knows less
- * than the server that created it. Has no side effects.
+ * Plans the next step by the labels and the state of the container, because a server that has just started or has no
+ * feed has less information than the server that created the container. Has no side effects.
  */
 export function planPrefetch(
   { offered, version, found, isFollowed }: PrefetchFacts,
@@ -40,7 +40,7 @@ export function planPrefetch(
   const { to } = originOf(found);
   if (to === version) return { kind: 'remove', id };
   if (offered === null) return { kind: 'leave' };
-  // The server that created it may have read the releases later.
+  // The server that created the container may have read the releases later than this server.
   const isOld = isFollowed || offered.checkedAt > Date.parse(createdAt);
   if (to !== offered.release?.to) return isOld ? { kind: 'remove', id } : { kind: 'leave' };
   if (isUnderWay(found, now)) return { kind: 'follow', container: found };
@@ -51,6 +51,6 @@ export function planPrefetch(
     : { kind: 'launch', tries: tries + 1 };
 }
 
-/** A container that could not be started has ended when it was created. */
+/** Returns when the container exited, or when it was created if it could not be started. */
 const endOf = ({ createdAt, finishedAt }: Container): number =>
   Date.parse(finishedAt) > 0 ? Date.parse(finishedAt) : Date.parse(createdAt);

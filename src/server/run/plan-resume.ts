@@ -2,7 +2,7 @@ import type { RunOrigin } from '../place/updater-container.ts';
 import type { OpenRun } from '../store/open-run.ts';
 import type { ServerState } from './boot-registry.ts';
 
-/** The updater's container of this instance. */
+/** Updater container of this instance. */
 export interface FoundUpdater {
   id: string;
   origin: RunOrigin;
@@ -13,12 +13,12 @@ export interface FoundUpdater {
 export type ResumeStep =
   /** No run is in progress: resume the queue. */
   | { kind: 'release' }
-  /** Another server prepares the run: report the state that it writes. */
+  /** Another server prepares the run: report the state that the other server stores. */
   | { kind: 'mirror'; open: OpenRun }
   | { kind: 'follow'; open: OpenRun; updater: FoundUpdater }
   /**
-   * The run was started manually, or its updater was restarted. `undone` is the run that it rolls back, if the restored store
-   * still contains it as open.
+   * The run was started manually, or its updater was restarted. `undone` is the run that is rolled back, if that run is
+   * still open in the restored store.
    */
   | { kind: 'adopt'; updater: FoundUpdater; undone: OpenRun | null }
   | { kind: 'end'; open: OpenRun; outcome: 'crashed' | 'cancelled'; leftover: string | null }
@@ -38,7 +38,8 @@ export function planResume(
   if (open === null)
     return updater?.state === 'under-way' ? { kind: 'adopt', updater, undone: null } : { kind: 'release' };
   const own = updater?.origin.id === open.run.id ? updater : null;
-  // A container that was only created belongs to its server. Without that server, it must not be started without a hold.
+  // Only the server that created a container starts it. If that server has ended, the container must not be started
+  // later, because the queue is not paused.
   if (own !== null && own.state !== 'made') return { kind: 'follow', open, updater: own };
   if (open.updater !== null && updater?.origin.kind === 'rollback' && updater.state !== 'made')
     return { kind: 'adopt', updater, undone: open };

@@ -25,18 +25,20 @@ import type { ServerParts } from './server-parts.ts';
 const hourMs = 3_600_000;
 
 /**
- * Downloads the images of the available release before an update. The only state is the container that downloads, so all
- * servers of the instance see the same, and its name makes sure that only one of them starts it.
+ * Downloads the images of the available release before an update. The prefetch container is the only state, so all
+ * servers of the instance share it. Its name ensures that only one server starts the container.
  */
 export class Prefetcher implements RepeatedCheck {
   readonly pause: number;
   readonly wakenBy = 'offer';
   readonly #parts: ServerParts;
   #told: ({ version: string } & Prefetch) | null = null;
-  /** The last container whose log was read. */
+  /** Id of the container whose log was followed last. */
   #followed: string | null = null;
   #isLogged = false;
-  /** If no container could be created, only this server remembers the failure. */
+  /**
+   * Earliest monotonic time in ms of the next attempt. Without a container, a failure is recorded only in this server.
+   */
   #notBefore = 0;
 
   constructor(parts: ServerParts) {
@@ -44,7 +46,7 @@ export class Prefetcher implements RepeatedCheck {
     this.pause = parts.timing.prefetch;
   }
 
-  /** Progress of the prefetch of a version; null if unknown. */
+  /** Returns the progress of the prefetch of a version; null if unknown. */
   of(version: string | undefined): Prefetch | null {
     if (this.#told === null || this.#told.version !== version) return null;
     return { state: this.#told.state, percent: this.#told.percent };
@@ -82,7 +84,7 @@ export class Prefetcher implements RepeatedCheck {
     }
   }
 
-  /** A prefetch is retried and never reported as an error. */
+  /** Logs only the first failure, at level `info`, because a prefetch is retried. */
   async onFailure(cause: Error): Promise<void> {
     const message = 'failed to prefetch the images of the next release';
     if (!this.#isLogged && !(cause instanceof HomeNotFound))
@@ -90,7 +92,10 @@ export class Prefetcher implements RepeatedCheck {
     this.#isLogged = true;
   }
 
-  /** The target of an update. Null if the releases were not read, or if an admin has skipped the release. @throws HostFailure */
+  /**
+   * Returns the target of an update. Null if the releases were not read, or if an admin has skipped the release.
+   * @throws HostFailure
+   */
   async #offered(): Promise<PrefetchFacts['offered']> {
     const { history, offers } = this.#parts;
     const [last = null] = await history.all();
@@ -102,7 +107,10 @@ export class Prefetcher implements RepeatedCheck {
     return { release, checkedAt: known.checkedAt.getTime() };
   }
 
-  /** The replaced container has the number of failures, so it is removed only when the next one can be created. */
+  /**
+   * Starts a prefetch. The old container has the number of failures, so it is removed only when a new one can be
+   * created.
+   */
   async #launch(
     home: Home,
     destination: Destination,
@@ -122,7 +130,7 @@ export class Prefetcher implements RepeatedCheck {
     try {
       await engine.startContainer(await engine.createContainer(container));
     } catch (error) {
-      // Another server was faster.
+      // Another server has already created the container.
       if (!(error instanceof EngineError) || error.code !== 'conflict') throw error;
     }
     this.#notBefore = 0;
@@ -130,7 +138,7 @@ export class Prefetcher implements RepeatedCheck {
     if (made !== null && isUnderWay(made)) this.#follow(made);
   }
 
-  /** Reads the log in the background, so that a newer release can end the download. */
+  /** Reads the log in the background, so that a newer release can stop the download. */
   #follow(container: Container): void {
     const { id } = container;
     if (this.#followed === id) return;

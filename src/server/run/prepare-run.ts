@@ -15,12 +15,12 @@ import type { RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
 import type { LaunchContext } from './server-context.ts';
 
-/** A requested run and its target. */
+/** Requested run and its target. */
 export interface RunPlan extends Destination {
   kind: RunKind;
   order: Pick<StartOrder, 'when' | 'force' | 'by' | 'settings'>;
   home: Home;
-  /** Asked right before the updater is launched: why it must not be launched anymore, or null. */
+  /** Returns why the updater must no longer be launched, or null. Called right before the launch. */
   whyNot(): Promise<Reason | null>;
 }
 
@@ -34,7 +34,7 @@ export async function prepareRun(record: RunRecord, plan: RunPlan, context: Laun
   const until = new Date(Date.now() + settings.idleMs).toISOString();
   for (let isPrepared = false; ; isPrepared = true) {
     if (plan.order.when === 'idle') await waitForJobs(record, { giveUpAt, until }, context);
-    // A rollback saves the current data itself.
+    // `beforeUpdate` is not called before a rollback, which saves the current data itself.
     if (!isPrepared && plan.kind === 'update') await askToPrepare(record, plan.to, context);
     signal.throwIfAborted();
     const containerId = await launch(record, plan, context, () => mayLaunch(plan, context));
@@ -42,7 +42,7 @@ export async function prepareRun(record: RunRecord, plan: RunPlan, context: Laun
   }
 }
 
-/** Queued jobs stay queued because the queue is held. */
+/** Waits until no job is running. Queued jobs do not start because the queue is paused. */
 async function waitForJobs(
   record: RunRecord,
   { giveUpAt, until }: { giveUpAt: number; until: string },
@@ -86,7 +86,7 @@ async function askToPrepare(
 ): Promise<void> {
   const { beforeUpdate, preparation, preparationMs, version } = settings;
   if (!beforeUpdate) return;
-  // Also aborted when the run is cancelled, because the result is no longer needed.
+  // Aborted after `beforeUpdate`, and when the run is cancelled, because its result is no longer needed.
   const over = new AbortController();
   record.prepare('preparing', preparation ?? 'preparing the update');
   await sync();
@@ -108,7 +108,7 @@ async function askToPrepare(
     if (typeof refusal === 'string' && refusal !== '') throw notPrepared(refusal);
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
-    // Admins see the message that the host application throws.
+    // Admins see the message of the error that the host application throws.
     throw notPrepared(error.cause instanceof Error ? error.cause.message : error.message, error);
   } finally {
     over.abort();
@@ -124,7 +124,8 @@ const notPrepared = (detail: string, error?: unknown): RunStop =>
   });
 
 /**
- * Checks for a recall and for running jobs once more, right before the container is created. False if the update must wait for them.
+ * Checks for a recall and for running jobs again, right before the container is created. Returns false if the update
+ * must wait for jobs.
  * @throws RunStop
  */
 async function mayLaunch(

@@ -20,7 +20,7 @@ export const otherPoint = (version: string, confirm: string): Reason => ({
 
 export const beingStarted: Reason = { code: 'update-running', message: 'another update is being started' };
 
-/** The run as a reason against another one. */
+/** Describes the current run as the reason why no other run can start. */
 export const runningReason = ({ kind, to, by, startedAt }: Run): { message: string; since: string } => ({
   message: `${kind === 'rollback' ? 'a rollback' : 'an update'} to ${to ?? 'the newest release'} is running${by === null ? '' : `, started by ${by}`}`,
   since: startedAt,

@@ -7,13 +7,13 @@ import { freshRun, RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
 import type { ServerContext } from './server-context.ts';
 
-/** Null where the server closes. */
+/** Effects of a rollback, or the reason against it; null if the server closes. */
 type RollbackAnswer = { offer: RollbackOffer } | { reason: Reason } | null;
 
-/** Milliseconds for which an answer is remembered: the updater reads the whole restore point for it. */
+/** Milliseconds for which a result is cached, because the updater has to read the whole restore point. */
 const rememberedMs = 60_000;
 
-/** The effects of a rollback, as reported by the dry run of an updater. */
+/** Cache of the effects of a rollback, as reported by a dry run of an updater. */
 export class RollbackOffers {
   readonly #context: ServerContext;
   #last: { of: string; answer: Promise<RollbackAnswer>; endedAt: number } | null = null;
@@ -22,7 +22,10 @@ export class RollbackOffers {
     this.#context = context;
   }
 
-  /** Who asks while an updater looks waits for the same answer. @throws EngineError */
+  /**
+   * Returns the effects of a rollback. Calls during a dry run wait for the result of that dry run.
+   * @throws EngineError
+   */
   ask({ id, restorePoint }: PastPoint, home: Home): Promise<RollbackAnswer> {
     const last = this.#last;
     if (last?.of === id && performance.now() - last.endedAt < rememberedMs) return last.answer;
@@ -48,7 +51,7 @@ export class RollbackOffers {
   async #look(version: string, home: Home): Promise<RollbackAnswer> {
     const { engine, settings, timing, closing } = this.#context;
     const told = new Date().toISOString();
-    // Nobody is shown this run; it takes the log's end apart like any other.
+    // This run is not shown to users. Its record only parses the last line of the log.
     const origin = {
       id: `rollback-${home.project}`,
       kind: 'rollback',

@@ -20,21 +20,21 @@ import { freshRun, RunRecord, runAgain } from './run-record.ts';
 import { RunSession } from './run-session.ts';
 import type { ServerContext } from './server-context.ts';
 
-/** Knows which run is on, whichever server of the instance has accepted it (docs/contract.md 8.18). */
+/** Tracks the current run of the instance, even if another server has accepted the run (docs/contract.md 8.18). */
 export class RunController {
-  /** When this server began to answer, in milliseconds since 1970. */
+  /** Start time of this server, in milliseconds since 1970. */
   bootedAt = Date.now();
   readonly #context: ServerContext;
   readonly #boots: BootRegistry;
   readonly #notifier: EndNotifier;
   readonly #ends: EndWriter;
-  /** The run that is on, or the last one. */
+  /** Record of the current run, or of the last run if none is in progress. */
   #record: RunRecord | null = null;
-  /** The session of the run that this server prepares or follows. */
+  /** Session of the run that this server prepares or follows; null if there is none. */
   #session: RunSession | null = null;
   #freed: Promise<void> = Promise.resolve();
   #notified: Promise<void> = Promise.resolve();
-  /** One look or start at a time. */
+  /** Last queued reconciliation or start. Only one of them runs at a time. */
   #turn: Promise<unknown> = Promise.resolve();
   #isKnown = false;
 
@@ -58,17 +58,20 @@ export class RunController {
     return this.#session !== null;
   }
 
-  /** Whether it is known if a run was on as this server began. */
+  /** Whether this server has determined if a run was in progress when the server started. */
   get isKnown(): boolean {
     return this.#isKnown;
   }
 
-  /** Resolves once the session has let go of its run, whose end was tried to be written; at once without a session. */
+  /**
+   * Resolves when the session has released its run, after the first attempt to write the outcome to the store. Resolves
+   * at once without a session.
+   */
   get freed(): Promise<void> {
     return this.#freed;
   }
 
-  /** Resolves once the host was told of the end as well. */
+  /** Resolves when the session has released its run and `onEnd` was called. Resolves at once inside `onEnd`. */
   async settled(): Promise<void> {
     if (this.#notifier.isCaller) return;
     await this.#freed;
@@ -76,23 +79,23 @@ export class RunController {
   }
 
   /**
-   * Looks at the store, then at the engine, and does what is to be done about a run that is on. Never the other way
-   * round: what the store has as launched must be the engine's already. Gives what it saw.
-   * @throws HostFailure or HomeNotFound where store or engine leave it open whether a run is on
+   * Reads the store, then inspects the engine, and continues the current run. The order is important: an updater that
+   * is recorded in the store must already exist in the engine. Returns the state from the engine.
+   * @throws HostFailure or HomeNotFound if store or engine cannot report whether a run is in progress
    */
   reconcile(): Promise<Surroundings> {
     return this.#exclusive(async () => {
-      // What is read while a session comes to its end may be from before that.
+      // If the session ends during the reads, the results may be from before its end.
       const hadSession = this.hasSession;
       const stored = await this.#ends.openRun();
       const seen = await this.#context.place.observe();
       if (hadSession) return seen;
-      // The run may have ended while the engine was asked.
+      // The run may have ended while the engine was inspected.
       const open = stored === null || this.#ends.isUnwritten(stored.run.id) ? null : stored;
       const { noHome } = seen;
       if (noHome === null) await this.#resume(open, seen);
       else if (open !== null || (noHome.mayPass && !this.#isKnown)) throw noHome;
-      // Whatever this server has held the queue for is over.
+      // Every run for which this server has paused the queue has ended.
       else await this.#release();
       if (!this.#isKnown) void this.#notifier.notifyAll();
       this.#isKnown = true;
@@ -101,7 +104,8 @@ export class RunController {
   }
 
   /**
-   * Opens a run in the store, then holds the queue for it, then looks for work. Gives `taken` where another run is open.
+   * Opens a run in the store, pauses the queue and checks for jobs, in this order. Returns `taken` if another run is
+   * open.
    * @throws HostFailure
    */
   async begin(plan: RunPlan): Promise<{ run: Run } | { reason: Reason } | 'taken'> {
@@ -132,7 +136,7 @@ export class RunController {
     return { run: record.run };
   }
 
-  /** Holds the queue, then checks for jobs. @throws HostFailure */
+  /** Pauses the queue, then checks for jobs. @throws HostFailure */
   async #admit(order: RunPlan['order']): Promise<ReturnType<typeof judgeJobs>> {
     const { hold, settings, timing } = this.#context;
     await hold.call(true);
@@ -140,7 +144,8 @@ export class RunController {
   }
 
   /**
-   * Asks that the run stop (docs/contract.md 8.19): at the server that prepares it, or its updater.
+   * Requests the cancellation of the current run from the server that prepares it or from its updater (docs/contract.md
+   * 8.19).
    * @throws HostFailure, EngineError
    */
   async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
@@ -153,14 +158,15 @@ export class RunController {
     await session?.cancel(by);
     const noteBy = (open: OpenRun) => ({ ...open, run: { ...open.run, cancelRequestedBy: by } });
     const asked = ledger.change(id, noteBy);
-    // Another server that prepares the run learns it from the store; for the own run the store may fail.
+    // Another server that prepares the run reads the request from the store. For a run of this server, a store failure
+    // is ignored.
     if (session !== null) await asked.catch(ignored);
     else if ((await asked) === null) return { reason: notRunning };
     record.note({ cancelRequestedBy: by });
     return { run: record.run };
   }
 
-  /** For the server's own end: the next server measures from it how long nobody answered. */
+  /** Stores the time at which this server stops, from which the next server measures the downtime. */
   async noteStop(): Promise<void> {
     if (this.#record === null || !this.isUnderWay) return;
     const serverStoppedAt = new Date().toISOString();
@@ -168,7 +174,7 @@ export class RunController {
     await this.#context.ledger.change(this.#record.run.id, noteEnd).catch(ignored);
   }
 
-  /** Ends the open run where this server has no engine and will have none, so that nothing can tell how the run ends. */
+  /** Ends the open run as `crashed`, because this server will never have an engine from which to read the outcome. */
   async giveUp(): Promise<void> {
     await this.#exclusive(async () => {
       const open = await this.#ends.openRun();
@@ -178,7 +184,7 @@ export class RunController {
   }
 
   async #resume(open: OpenRun | null, seen: Surroundings): Promise<void> {
-    // Where this fails, only other servers know less of this one.
+    // A failure only makes it harder for other servers to check whether this server process is running.
     await this.#boots.register().catch(ignored);
     const updater = await findUpdater(open, seen, this.#context);
     const server = open === null ? 'this' : await this.#boots.stateOf(open.server);
@@ -204,8 +210,9 @@ export class RunController {
       case 'follow': {
         const { open, updater } = step;
         if (updater.state !== 'ended') await hold.ensure(true);
-        // Its server may have ended before it could write this; nothing here depends on it. An absence that is measured
-        // here must not be measured again by the next server.
+        // The launching server may have stopped before it stored the container id. Downtime that is measured here must
+        // not be measured again by the next server. A failure of this write is ignored because nothing here depends on
+        // it.
         if (open.updater === null || open.serverStoppedAt !== null) {
           const noteBegin = (now: OpenRun) => ({ ...now, updater: updater.id, serverStoppedAt: null });
           await ledger.change(open.run.id, noteBegin).catch(ignored);
@@ -222,14 +229,14 @@ export class RunController {
         );
         const open = this.#opened(record.run, containerId);
         await hold.ensure(true);
-        // Where the store has a run by now, the next look finds it. A store that fails changes nothing of a run.
+        // If the store has a run by now, the next reconciliation finds that run. A store failure does not affect a run.
         const opening = undone === null ? ledger.begin(open) : ledger.replace(undone.run.id, open);
         if (await opening.catch(() => true)) this.#follow(record, containerId, open);
         return;
       }
       case 'end': {
         const { open, outcome, leftover } = step;
-        // Another server may have seen its real end meanwhile.
+        // Another server may have recorded the real outcome of the run in the meantime.
         if ((await this.#ends.openRun())?.run.id !== open.run.id) return;
         if (leftover !== null) await engine.removeContainer(leftover, { force: true }).catch(ignored);
         const record = this.#recordOf(open.run);
@@ -243,7 +250,7 @@ export class RunController {
     return { run, server: this.#boots.own, updater, serverStoppedAt: null };
   }
 
-  /** The record that is shown already, or a new one. */
+  /** Returns the current record if it belongs to the run and has not ended, otherwise a new record. */
   #recordOf(run: Run): RunRecord {
     const now = this.#record;
     return now?.run.id === run.id && !now.hasEnded ? now : new RunRecord(run);
@@ -256,14 +263,14 @@ export class RunController {
   }
 
   #follow(record: RunRecord, containerId: string, { serverStoppedAt }: OpenRun): void {
-    // The server before this one has noted its end; an hour later a clock was set.
+    // The previous server has stored when it stopped. A difference of more than an hour means that a clock was set.
     const awayMs = this.bootedAt - Date.parse(serverStoppedAt ?? '');
     record.note(awayMs >= 0 && awayMs < 3_600_000 ? { downtimeSeconds: Math.round(awayMs / 100) / 10 } : {});
     const session = new RunSession(record, this.#context);
     this.#take(session, session.follow(containerId));
   }
 
-  /** From here on the session is at work. */
+  /** Makes a session the current session, and finishes its run when its work is done. */
   #take(session: RunSession, work: Promise<string | null>): void {
     this.#session = session;
     this.#show(session.record);
@@ -276,7 +283,7 @@ export class RunController {
   }
 
   async #finish(record: RunRecord, updaterStartedAt: string | null): Promise<void> {
-    // Without an end, the next server of the instance goes on with the run, and needs the hold.
+    // Without an outcome, the next server of the instance continues the run and needs the queue to stay paused.
     if (!record.hasEnded) return;
     const { ledger, listeners, settings, timing } = this.#context;
     const warnings = await outdatedBuildServers(record.run, settings, timing);
@@ -286,7 +293,7 @@ export class RunController {
     settings.log({ level: isGood ? 'info' : 'warn', message });
     listeners.emit('end', record.run);
     const { tried, written } = this.#ends.write(record.run.id, async () => {
-      // Nobody has asked for it, and it has not begun: another window comes.
+      // An automatic update that was not started is not reported, because it is tried again in the next time window.
       const isQuiet = record.run.by === byItself && updaterStartedAt === null && isHarmless(record.run);
       await ledger.addPast(record.run, updaterStartedAt, { told: isQuiet });
       await ledger.change(record.run.id, () => null);
@@ -296,7 +303,7 @@ export class RunController {
     this.#notified = written.then((isWritten) => (isWritten ? this.#notifier.notifyAll() : undefined));
   }
 
-  /** A run that never began: nobody is told of it. */
+  /** Removes a run that was never started from the store. Its end is not reported. */
   async #drop(id: string): Promise<void> {
     await this.#ends.write(id, () => this.#context.ledger.change(id, () => null)).tried;
     await this.#free();
@@ -304,11 +311,11 @@ export class RunController {
 
   async #free(): Promise<void> {
     this.#session = null;
-    // Where store or engine do not tell whether another run is on, there is nothing left to hold the queue for.
+    // If store or engine cannot report whether another run is in progress, there is no reason to keep the queue paused.
     await this.reconcile().then(ignored, () => this.#context.hold.ensure(false));
   }
 
-  /** Nothing is on: the queue goes on, unless a run is opened in the same moment. @throws HostFailure */
+  /** Resumes the queue because no run is in progress, unless a run is opened at the same moment. @throws HostFailure */
   async #release(): Promise<void> {
     const { hold } = this.#context;
     await this.#settleOthers(null);
@@ -317,7 +324,11 @@ export class RunController {
     if (!wasReleased && (await this.#ends.openRun()) !== null) await hold.ensure(true);
   }
 
-  /** A run that another server has prepared is over, or never began, where another run or none is on by now. @throws HostFailure */
+  /**
+   * Ends the record of a run that another server has prepared, if `id` (the current run) is a different run or null:
+   * the recorded run has finished or was never started.
+   * @throws HostFailure
+   */
   async #settleOthers(id: string | null): Promise<void> {
     const record = this.#record;
     if (record === null || record.hasEnded || record.run.id === id) return;
@@ -336,7 +347,10 @@ export class RunController {
 
 const ignored = () => {};
 
-/** Its end was in the store that the rollback has restored. Only a run that changed the instance is rolled back. */
+/**
+ * Returns the run with the outcome `updated`, because its real outcome was lost when the rollback restored the store.
+ * Only a run that changed the instance is rolled back.
+ */
 function takenBack({ run }: OpenRun, { startedAt }: RunOrigin): Run {
   const record = new RunRecord(run);
   const message = `${run.from} → ${run.to}, later rolled back`;
@@ -358,6 +372,6 @@ const endings = {
   },
 } as const;
 
-/** As the last line of an updater's log has it. */
+/** Formats the result of a run like the last line of an updater log. */
 const sentenceOf = ({ outcome, ...run }: Run): string =>
   outcome === null || isGoodEnd(outcome) ? run.message : formatEnd({ ...run, outcome });

@@ -3,11 +3,11 @@ import type { Ledger } from '../store/ledger.ts';
 import type { RunController } from './run-controller.ts';
 import { RunRecord } from './run-record.ts';
 
-/** The runs of the instance, whichever of its servers has seen them. */
+/** Runs of the instance, including runs that only other servers have followed. */
 export class RunHistory {
   readonly #runs: RunController;
   readonly #ledger: Ledger;
-  /** The last run, where only another server has seen it. */
+  /** Record of the last run if only another server has followed the run. */
   #elsewhere: RunRecord | null = null;
 
   constructor(runs: RunController, ledger: Ledger) {
@@ -15,19 +15,19 @@ export class RunHistory {
     this.#ledger = ledger;
   }
 
-  /** The current run or the last one; null where there was none, or the store would have to tell and does not answer. */
+  /** Returns the current or last run. Null if there is none, or if the run is only in the store and the store fails. */
   async last(): Promise<RunRecord | null> {
     const { record } = this.#runs;
     if (record !== null && !record.hasEnded) return record;
     return this.#lastOf(await this.#past().catch(() => null));
   }
 
-  /** The newest first. @throws HostFailure */
+  /** Returns all runs, newest first. @throws HostFailure */
   async all(): Promise<Run[]> {
     return this.#allOf(await this.#past());
   }
 
-  /** Both by one look at the store, where all are none if it does not answer. */
+  /** Returns the last run and all runs with one read of the store. If the store fails, `all` is empty. */
   async read(): Promise<{ last: Run | null; all: Run[] }> {
     const past = await this.#past().catch(() => null);
     return { last: this.#lastOf(past)?.run ?? null, all: past === null ? [] : this.#allOf(past) };
@@ -41,7 +41,8 @@ export class RunHistory {
     const { record } = this.#runs;
     if (record !== null && !record.hasEnded) return record;
     const newest = past?.[0] ?? null;
-    // The own record has all lines, and may have ended a moment ago, before the store has it as a past run.
+    // The record of this server has all log lines, and its run may have ended before it was added to the stored
+    // history.
     if (newest === null || newest.id === record?.run.id) return record ?? this.#elsewhere;
     if (record !== null && !past?.some(({ id }) => id === record.run.id)) return record;
     if (this.#elsewhere?.run.id !== newest.id) this.#elsewhere = new RunRecord(newest);
@@ -52,7 +53,7 @@ export class RunHistory {
     const { record } = this.#runs;
     if (record === null) return past;
     const { run, hasEnded } = record;
-    // A run that ended a moment ago may be missing; a run that goes on after all is there with its first end.
+    // A run that has just ended may be missing in the history. A restarted run is still listed with its first outcome.
     if (!past.some(({ id }) => id === run.id)) return [run, ...past];
     return hasEnded ? past : past.map((one) => (one.id === run.id ? run : one));
   }

@@ -9,15 +9,15 @@ import { pointShape, type Run, type RunStep, rolledBackShape, runShape } from '.
 import type { RunOrigin } from '../place/updater-container.ts';
 
 type LaunchState = (typeof launchStates)[number];
-/** A result, or the parts of it that are known. */
+/** Result of a run. All fields except outcome and message may be unknown. */
 export type KnownResult = Pick<RunResult, 'outcome' | 'message'> & Partial<RunResult>;
 
-/** Lines that are kept for those who come back; a run has some dozens. */
+/** Maximum number of log lines that are retained for clients that reconnect. A run usually has a few dozen. */
 const keptLines = 1_000;
-/** An updater that waits says so again and again. */
+/** Maximum number of warnings of a run, because an updater that waits logs warnings repeatedly. */
 const keptWarnings = 50;
 
-/** A run of which nothing has been heard. */
+/** Returns a run whose updater has not logged anything yet. */
 export function freshRun(
   { id, kind = 'update', from, to, startedAt, by = null, upgradePath = [] }: RunOrigin,
   state: LaunchState = 'launching',
@@ -27,7 +27,10 @@ export function freshRun(
   return runOf({ id, kind, state, from, to, startedAt, message, steps, by, upgradePath });
 }
 
-/** A run that was over and goes on: its log tells it again from the first line, and nothing else what was before that. */
+/**
+ * Reopens a finished run whose updater was restarted. Only the steps of preparation and launch are retained, because
+ * the updater's log contains all later steps.
+ */
 export function runAgain(past: Run): Run {
   const fresh = freshRun(past, 'launching', 'reading the updater log');
   const steps = past.steps.filter(({ state }) => isLaunchState(state));
@@ -36,8 +39,8 @@ export function runAgain(past: Run): Run {
 }
 
 /**
- * One run as it unfolds: its state, and the lines of its log, numbered from 1 in the order in which the updater wrote
- * them, so that every server counts them alike.
+ * State and log lines of one run. The lines are numbered from 1 in the order in which the updater wrote them, so that
+ * all servers use the same numbers.
  */
 export class RunRecord {
   #run: Run;
@@ -45,14 +48,14 @@ export class RunRecord {
   #dropped = 0;
   #changes = 0;
   readonly #earlier = new EarlierUpdater();
-  /** One listener for each event stream. */
+  /** Emitter of `change` events, with one listener for each event stream. */
   readonly #news = new EventEmitter().setMaxListeners(0);
 
   constructor(run: Run) {
     this.#run = run;
   }
 
-  /** Never changed in place. */
+  /** State of the run. Each change creates a new object. */
   get run(): Run {
     return this.#run;
   }
@@ -61,29 +64,29 @@ export class RunRecord {
     return this.#run.outcome !== null;
   }
 
-  /** The number of the last line. */
+  /** Number of the last line. */
   get lineCount(): number {
     return this.#dropped + this.#lines.length;
   }
 
-  /** Counts every change of anything. */
+  /** Number of changes to the state or the lines. */
   get changes(): number {
     return this.#changes;
   }
 
-  /** The lines after that number, as far as they are kept; each with its own. */
+  /** Returns the retained lines after the line with this number, each with its own number. */
   linesAfter(number: number): { number: number; event: ProgressEvent }[] {
     const from = Math.max(number - this.#dropped, 0);
     return this.#lines.slice(from).map((event, at) => ({ number: this.#dropped + from + at + 1, event }));
   }
 
-  /** Resolves once there have been more changes than that, or the signal is given. */
+  /** Resolves when the number of changes is higher than `changes`, or when the signal is aborted. */
   async changeAfter(changes: number, signal: AbortSignal): Promise<void> {
     if (this.#changes > changes || signal.aborted) return;
     await once(this.#news, 'change', { signal }).catch(() => {});
   }
 
-  /** What happens before the updater runs. Percent is of the pull. */
+  /** Sets the state of the run before its updater starts. `percent` is the progress of the pull. */
   prepare(
     state: LaunchState,
     message: string,
@@ -93,19 +96,21 @@ export class RunRecord {
     this.#enter(state, { percent: null, jobs: [], until: null, message, ...more }, new Date().toISOString());
   }
 
-  /** What another server of the instance tells of a run that it prepares, or how it has seen the run end. */
+  /**
+   * Copies the state of a run that another server of the instance prepares, or the outcome that the server recorded.
+   */
   mirror(run: Run): void {
     if (isLaunchState(this.#run.state) || (run.outcome !== null && !this.hasEnded)) this.#change(run);
   }
 
-  /** What is found out besides. */
+  /** Sets additional fields of the run. */
   note(
     what: Partial<Pick<Run, 'cancelRequestedBy' | 'downtimeSeconds' | 'log' | 'restorePoint' | 'rolledBack'>>,
   ): void {
     this.#change(what);
   }
 
-  /** One more line of the log. */
+  /** Adds a log line and updates the state of the run. */
   add(event: ProgressEvent, fields: LineFields = {}): void {
     this.#lines.push(event);
     if (this.#lines.length > keptLines) this.#dropped += this.#lines.splice(0, keptLines / 10).length;
@@ -128,10 +133,10 @@ export class RunRecord {
     else this.#advance(phase, percent ?? null, event);
   }
 
-  /** The first end stands. */
+  /** Sets the outcome of the run. Only the first call has an effect. */
   end({ outcome: word, message, ...why }: KnownResult, at = new Date()): void {
     if (this.hasEnded) return;
-    // `usage` is a mistake in how the updater was launched: it has looked at nothing. A fetch changes nothing.
+    // `usage` is a mistake in the updater's command line, so nothing was inspected. A fetch changes nothing.
     const outcome = word === 'usage' ? 'refused' : word === 'fetched' ? 'unchanged' : word;
     const endedAt = at.toISOString();
     const steps = endLast(this.#run.steps, endedAt);
@@ -141,7 +146,7 @@ export class RunRecord {
     this.#change({ state: outcome, outcome, message, percent: null, jobs: [], until: null, steps, endedAt });
   }
 
-  /** Forward only: an updater that was started again begins with what it had behind it. */
+  /** Sets the phase, but never to an earlier phase: a restarted updater logs its finished phases again. */
   #advance(
     phase: Exclude<Phase, 'done'>,
     percent: number | null,
@@ -163,7 +168,7 @@ export class RunRecord {
     const { state: before, steps } = this.#run;
     const { message } = what;
     const last = steps.at(-1);
-    // Before anything happened, a run is in no other state than its first one.
+    // The first change replaces the initial step of a new run instead of adding a step.
     const isFirst = this.#changes === 0 && steps.length === 1;
     const now =
       (state === before || isFirst) && last
@@ -172,7 +177,7 @@ export class RunRecord {
     this.#change({ ...what, state, steps: now });
   }
 
-  /** Something that does not hinder the run. */
+  /** Adds a warning, unless the run already has the warning or the maximum number of warnings. */
   warn(message: string): void {
     const { warnings } = this.#run;
     if (warnings.includes(message) || warnings.length >= keptWarnings) return;

@@ -9,12 +9,12 @@ import { isLaunchState, type RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
 import type { ServerContext } from './server-context.ts';
 
-/** One run that this server prepares, or follows from wherever it found it, until the run has ended. */
+/** Prepares and follows one run, or only follows a run that is already in progress, until the run has ended. */
 export class RunSession {
   readonly record: RunRecord;
   readonly #context: ServerContext;
   readonly #stop = new AbortController();
-  /** The updater's container, once it was launched. */
+  /** Id of the updater container; null before the launch. */
   #containerId: string | null = null;
 
   constructor(record: RunRecord, context: ServerContext) {
@@ -22,7 +22,7 @@ export class RunSession {
     this.#context = context;
   }
 
-  /** What comes after the admission: the preparation, the launch, and all that `follow` does. */
+  /** Prepares, launches and follows an admitted run. Returns the result of `follow`, or null without a launch. */
   async prepare(plan: RunPlan): Promise<string | null> {
     const { closing, settings } = this.#context;
     const serverStops = () => this.#stopWith('the server was stopped before the updater was started');
@@ -35,7 +35,7 @@ export class RunSession {
       const launching = { ...this.#context, signal: this.#stop.signal, sync: () => this.#sync() };
       containerId = await prepareRun(this.record, plan, launching);
     } catch (error) {
-      // A run that was to stop is cancelled, whatever else has failed: nothing was started.
+      // A cancellation takes precedence over any other error, because nothing was started.
       const stop: unknown = this.#stop.signal.aborted ? this.#stop.signal.reason : error;
       const { result, message, cause } = stop instanceof RunStop ? stop : notStarted(error);
       if (result.outcome === 'failed') settings.log({ level: 'error', message, cause: cause ?? error });
@@ -52,8 +52,8 @@ export class RunSession {
   }
 
   /**
-   * Returns when the updater container was last started, as reported by the engine. If the server closes, it returns before
-   * the end of the run.
+   * Follows the log until the run ends or the server closes. Returns the last start time of the updater container as
+   * reported by the engine; null if unknown.
    */
   async follow(containerId: string): Promise<string | null> {
     const { timing, settings, listeners, closing } = this.#context;
@@ -64,7 +64,7 @@ export class RunSession {
       try {
         return await followRunLog(containerId, this.record, this.#context, onLine);
       } catch (cause) {
-        // Nothing of a run depends on who follows it: a fault of this server is no end of the run.
+        // A run does not depend on the server that follows it, so an error of this server does not end the run.
         const message = 'failed to follow an update; retrying';
         settings.log({ level: 'error', message, cause });
         await pause(timing.retry, closing, false);
@@ -72,7 +72,7 @@ export class RunSession {
     }
   }
 
-  /** Stops the preparation, or asks the updater to stop. @throws EngineError */
+  /** Stops the preparation, or sends SIGTERM to the updater. @throws EngineError */
   async cancel(by: string): Promise<void> {
     if (this.#containerId !== null) await this.#context.engine.killContainer(this.#containerId, 'SIGTERM');
     else if (isLaunchState(this.record.run.state)) this.#cancelPreparation(by);
@@ -107,14 +107,14 @@ export class RunSession {
         this.#stopWith('another server process of this instance has already recorded the result');
       else if (open.run.cancelRequestedBy !== null) this.#cancelPreparation(open.run.cancelRequestedBy);
     } catch (error) {
-      // A store that fails once a run was accepted never changes the run.
+      // A store failure after the run was accepted never affects the run.
       if (!(error instanceof HostFailure)) throw error;
     }
   }
 
   /**
-   * From here on every server of the instance can follow the run. A cancel that came between the last sync and the launch
-   * is passed on to the updater.
+   * Stores the container id, so that every server of the instance can follow the run. A cancellation that was requested
+   * between the last sync and the launch is forwarded to the updater.
    */
   async #publishContainer(updater: string): Promise<void> {
     const { engine, ledger, settings, timing, closing } = this.#context;

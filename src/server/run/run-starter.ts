@@ -16,7 +16,7 @@ import { Unavailable, unavailable } from './update-service.ts';
 
 type Started = Promise<{ run: Run } | { reason: Reason }>;
 
-/** Starts runs, if nothing speaks against it. */
+/** Starts updates and rollbacks unless there is a reason against them. */
 export class RunStarter {
   readonly #parts: ServerParts;
   readonly #rollbacks: RollbackOffers;
@@ -30,7 +30,7 @@ export class RunStarter {
     return this.#begin('update', order, () => this.#parts.offers.destination(order));
   }
 
-  /** Starts an update when no job is running, if `isStill` returns true after all other checks. */
+  /** Starts an update as soon as no job is running, provided that `isStill` returns true after all other checks. */
   updateAutomatically(
     { to, path, by }: { to: string; path?: readonly string[]; by: string },
     isStill: () => Promise<boolean>,
@@ -107,13 +107,15 @@ export class RunStarter {
     }
   }
 
-  /** The current state, or the reason why no run can start, apart from jobs and the offer. */
+  /**
+   * Returns the current state, or the reason why no run can start. Jobs and the available update are not considered.
+   */
   async #observe(): Promise<Observation | { reason: Reason }> {
     const { observations, runs } = this.#parts;
     this.refuseWhenClosing();
     const unknown = await observations.whyUnknown();
     if (unknown) return { reason: unknown };
-    // The end of a run that has just finished may still be being written.
+    // The outcome of a run that has just finished may not have been written yet.
     if (!runs.isUnderWay) await runs.freed;
     const observation = await observations.refresh();
     const reason = observations.reasonAgainst(observation);

@@ -15,7 +15,7 @@ export interface ServerContext {
   hold: QueueHold;
   listeners: Listeners;
   place: SurroundingsCache;
-  /** Aborted when the server closes. Everything except the hold ends. */
+  /** Aborted when the server closes. All work ends, but a paused queue stays paused. */
   closing: AbortSignal;
 }
 
@@ -23,6 +23,6 @@ export interface ServerContext {
 export interface LaunchContext extends ServerContext {
   /** Aborted with a RunStop as its reason. */
   signal: AbortSignal;
-  /** Publishes the state of the run and checks whether another server was asked to cancel it. */
+  /** Stores the state of the run and checks whether its cancellation was requested at another server. */
   sync(): Promise<void>;
 }

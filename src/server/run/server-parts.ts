@@ -4,7 +4,7 @@ import type { RunController } from './run-controller.ts';
 import type { RunHistory } from './run-history.ts';
 import type { ServerContext } from './server-context.ts';
 
-/** The parts of a server that know its runs and the offered release. */
+/** Dependencies of the parts of a server that also need its runs and the available update. */
 export interface ServerParts extends ServerContext {
   runs: RunController;
   history: RunHistory;

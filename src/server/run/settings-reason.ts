@@ -1,10 +1,13 @@
 import { missingReason } from '../../wire/missing-settings.ts';
 import type { OfferedSetting, Reason } from '../../wire/status.ts';
 
-/** A value was given for a setting that the release does not list. */
+/** Error if a value is given for a setting that the release does not list. */
 export class UnknownSetting extends TypeError {}
 
-/** Why a release cannot be installed with these values for its settings; null if it can. @throws UnknownSetting */
+/**
+ * Returns why a release cannot be installed with these settings; null if it can be installed.
+ * @throws UnknownSetting
+ */
 export function settingsReason(
   version: string,
   settings: readonly OfferedSetting[],

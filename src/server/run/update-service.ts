@@ -4,7 +4,7 @@ import type { InstanceUpdates, RollbackStart, StartOrder } from '../contract/ins
 import { HostFailure } from '../host/ask-host.ts';
 import type { RunRecord } from './run-record.ts';
 
-/** The host application does not respond, or the server is shutting down. Clients may try again. */
+/** Error if the host application does not respond or the server is shutting down. Clients may try again. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable';
 }
@@ -15,21 +15,21 @@ export function unavailable(error: unknown): never {
   throw new Unavailable('The server cannot process the request right now.', { cause: error });
 }
 
-/** The methods of the library object that the service has as they are. */
+/** Methods that the service has in common with the library object. */
 type Shared = 'status' | 'rollbackOffer' | 'setChannel' | 'skip' | 'setAutomatic' | 'history';
 
-/** The service behind the endpoints, without HTTP. All methods may throw Unavailable. */
+/** Service that implements the endpoints, independent of HTTP. All methods may throw Unavailable. */
 export interface UpdateService extends Pick<InstanceUpdates, Shared> {
-  /** The running version. */
+  /** Running version. */
   readonly version: string;
   /** Whether an update is in progress, for users who are not admins. */
   isUpdating(): Promise<boolean>;
   start(order: StartOrder): Promise<{ run: Run } | { reason: Reason }>;
   rollback(order: RollbackStart): Promise<{ run: Run } | { reason: Reason }>;
   cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }>;
-  /** An archive for an issue. */
+  /** Returns a diagnostic archive for an issue. */
   report(): Promise<Uint8Array<ArrayBuffer>>;
-  /** The current run or the last one; null if there is none. */
+  /** Returns the current or last run; null if there is none. */
   record(): Promise<RunRecord | null>;
   /** Aborted when the server shuts down. Clients then reconnect to the next server. */
   readonly closing: AbortSignal;

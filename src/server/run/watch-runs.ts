@@ -4,13 +4,13 @@ import type { RunController } from './run-controller.ts';
 import type { ServerContext } from './server-context.ts';
 
 /**
- * Reconciles again and again: a run that was begun by hand or at another server is found, and a run whose server is gone
- * ends. Where store or engine are silent the queue is held, for three minutes at most (docs/contract.md 8.18).
+ * Reconciles repeatedly, to find runs that were started manually or by another server, and to end runs whose server has
+ * stopped. While store or engine do not respond, the queue is paused for at most three minutes (docs/contract.md 8.18).
  */
 export class RunWatch implements RepeatedCheck {
   readonly #runs: RunController;
   readonly #context: ServerContext;
-  /** Since when store or engine do not answer, by the monotonic clock, and what was done about it; null while they do. */
+  /** Current failure of store or engine, with its start on the monotonic clock in ms; null while both respond. */
   #silence: { since: number; warning: string; hasGivenUp: boolean } | null = null;
 
   constructor(runs: RunController, context: ServerContext) {
@@ -42,7 +42,7 @@ export class RunWatch implements RepeatedCheck {
       });
     silence.warning = message;
     if (performance.now() - silence.since < timing.silence) {
-      // Where no run was known, a store that is away for a moment is no reason to hold the queue.
+      // If no run was in progress, a short failure of the store is no reason to pause the queue.
       const mayBeOn = !this.#runs.isKnown || this.#runs.isUnderWay || cause instanceof HomeNotFound;
       if (mayBeOn && !silence.hasGivenUp) await hold.ensure(true);
       return;

@@ -8,14 +8,14 @@ import { decide, isOverdue } from './decide.ts';
 import { stepAfter } from './path-updates.ts';
 
 /**
- * Starts automatic updates in their time window. The runs in the store show which windows have been used, so several servers
- * start only one run.
+ * Starts automatic updates in their time window. The runs in the store show which windows have been used, so several
+ * servers start only one run.
  */
 export class AutomaticUpdates implements RepeatedCheck {
   readonly pause: number;
   readonly #parts: ServerParts;
   readonly #starter: RunStarter;
-  /** The last settings in the store. */
+  /** Settings that were last read from the store or written to it. */
   #settings: AutomaticSettings;
   #failure = '';
 
@@ -28,7 +28,7 @@ export class AutomaticUpdates implements RepeatedCheck {
 
   async settings(): Promise<AutomaticSettings> {
     const { ledger, settings } = this.#parts;
-    // If the store does not respond, the status reports it elsewhere.
+    // If the store does not respond, the status reports the error in another field.
     const stored = await ledger.read('automatic').catch(() => this.#settings);
     this.#settings = stored ?? settings.automatic;
     return this.#settings;
@@ -62,7 +62,7 @@ export class AutomaticUpdates implements RepeatedCheck {
     this.#failure = '';
   }
 
-  /** Logs each problem once, because no person is waiting for this update. */
+  /** Logs a repeated problem only once, because no user is waiting for this update. */
   async onFailure(cause: Error): Promise<void> {
     const isNews = this.#failure !== cause.message;
     this.#failure = cause.message;
@@ -70,12 +70,12 @@ export class AutomaticUpdates implements RepeatedCheck {
       this.#parts.settings.log({ level: 'info', message: 'the automatic update was not started', cause });
   }
 
-  /** The available release if its update is due; not on an upgrade path. @throws HostFailure */
+  /** Returns the available release if its update is due; null during an upgrade path. @throws HostFailure */
   async #findDue(settings: AutomaticSettings): Promise<NextRelease | null> {
     const past = await this.#parts.history.all();
     const { known, offer } = await this.#parts.offers.now(past[0] ?? null);
     const { nextAt, blockedBy } = decide({ settings, offer, known, past, now: Date.now() });
-    // Blocked releases also have a next time, which is that of the release after them.
+    // A blocked release also has `nextAt`, which is when an update to a later release could start.
     const isDue = nextAt !== null && Date.parse(nextAt) <= Date.now() && blockedBy === null;
     return stepAfter(past[0]) === null && isDue ? offer.next : null;
   }

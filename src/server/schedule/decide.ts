@@ -47,13 +47,15 @@ export function isOverdue(
   settings: AutomaticSettings,
   now: number,
 ): boolean {
-  // The start of a stored run may be unreadable. Another window follows.
+  // The start time of a stored run may be invalid. The run then counts as overdue, because another window follows.
   const begun = Date.parse(startedAt) || 0;
   const { value } = windowsAfter(settings, begun).next() as { value: Window };
   return !settings.enabled || value.begin > begun || value.end <= now;
 }
 
-/** After a broken or crashed run the state is unknown, so automatic updates are paused until an update succeeds. */
+/**
+ * Returns why automatic updates are paused: after a broken or crashed run, the state is unknown until a run succeeds.
+ */
 function pauseOf(past: readonly Run[]): BlockedBy | null {
   const last = past.find(({ outcome }) => isGoodEnd(outcome) || isBad(outcome));
   if (last === undefined || isGoodEnd(last.outcome)) return null;
@@ -61,7 +63,7 @@ function pauseOf(past: readonly Run[]): BlockedBy | null {
   return { code: 'paused', message, ...(last.endedAt === null ? {} : { since: last.endedAt }) };
 }
 
-/** Without current information, it is unknown whether a release has been recalled. */
+/** Returns the reason if the channel file has expired, because a recall of a release would then be unknown. */
 const stalenessOf = ({ staleSince: since }: Pick<PublisherWord, 'staleSince'>): BlockedBy | null =>
   since === null ? null : { code: 'stale', message: 'the information about releases is out of date', since };
 
@@ -89,7 +91,10 @@ function whyBlocked(
   return null;
 }
 
-/** The version that a rollback left. A manual one may not know it, but it was installed by the last successful update. */
+/**
+ * Returns the version that was rolled back. If a manual rollback does not contain it, the version is the target of the
+ * last successful update.
+ */
 function rolledBackFrom([run, ...before]: readonly Run[]): string | null {
   if (run?.kind !== 'rollback' || run.outcome !== 'updated') return null;
   return (

@@ -5,12 +5,12 @@ import type { RepeatedCheck } from '../host/keep-looking.ts';
 import type { RunStarter } from '../run/run-starter.ts';
 import type { ServerParts } from '../run/server-parts.ts';
 
-/** How long an upgrade path waits for the host application, in milliseconds. */
+/** Maximum time that an upgrade path waits for the host application, in milliseconds. */
 const patienceMs = 3_600_000;
 
 /**
- * Continues the upgrade path of the last run (docs/contract.md 8.38). The remaining steps are stored with that run, so the
- * server of each new release finds them.
+ * Continues the upgrade path of the last run (docs/contract.md 8.38). The remaining steps are stored with that run, so
+ * the server of each new release finds them.
  */
 export class PathUpdates implements RepeatedCheck {
   readonly pause: number;
@@ -26,7 +26,7 @@ export class PathUpdates implements RepeatedCheck {
     this.pause = parts.timing.path;
   }
 
-  /** The step after the last run; null if there is none. */
+  /** Returns the next step of the upgrade path after the last run; null if there is none. */
   after(last: Run | undefined): PendingStep | null {
     const step = stepAfter(last);
     return step && { ...step, reason: this.#said?.after === last?.id ? (this.#said?.reason ?? null) : null };
@@ -67,7 +67,7 @@ export class PathUpdates implements RepeatedCheck {
     this.#said = reason === null ? null : { after: last.id, reason };
   }
 
-  /** Returns why the step was not started; null if it was. */
+  /** Starts the next step. Returns why the step was not started; null if it was started. */
   async #start({ id, upgradePath: path, by }: Run, to: string): Promise<string | null> {
     const { history, settings } = this.#parts;
     const order = { to, path, by: by ?? settings.product.name };
@@ -78,7 +78,7 @@ export class PathUpdates implements RepeatedCheck {
     return 'run' in answer ? null : answer.reason.message;
   }
 
-  /** Why the host application is not ready for the next step; null if it is. */
+  /** Calls `afterStep`. Returns why the host application is not ready for the next step; null if it is ready. */
   async #ask(version: string): Promise<string | null> {
     const { settings, timing } = this.#parts;
     const { afterStep } = settings;
@@ -87,7 +87,7 @@ export class PathUpdates implements RepeatedCheck {
       const answer: unknown = await askHost('afterStep', () => afterStep({ version }), timing.host);
       return typeof answer === 'string' && answer !== '' ? answer : null;
     } catch (cause) {
-      // Only the operator may see the text of an exception. It is logged once, because the call is repeated.
+      // Only the operator may see the text of an exception. The text is logged once, because the call is repeated.
       if (this.#said?.reason !== checkFailed)
         settings.log({ level: 'warn', message: 'afterStep failed', cause });
       return checkFailed;
@@ -97,7 +97,7 @@ export class PathUpdates implements RepeatedCheck {
 
 const checkFailed = 'the check before the next step failed; the log of the server has the details';
 
-/** The step after the last run; null if there is none. */
+/** Returns the next step of the upgrade path after the last run; null if there is none. */
 export function stepAfter(last: Run | undefined): PendingStep | null {
   const step = last?.endedAt ? expectedStep(last) : null;
   return step && { ...step, until: new Date(Date.parse(step.since) + patienceMs).toISOString() };

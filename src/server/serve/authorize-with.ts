@@ -7,8 +7,9 @@ import type { ServeSettings } from './serve-settings.ts';
 const callerSchema = z.object({ role: z.enum(['admin', 'user']), name: z.string() });
 
 /**
- * Who sends a request (docs/contract.md 8.45): a program with the token, a user whom the product's proxy vouches for, or a
- * user whom the product recognises by the login of the request.
+ * Authenticates a request (docs/contract.md 8.45): from a program with the token, from a user whose role and name the
+ * product's proxy sends with the secret, or from a user whom the product identifies by cookie or `Authorization`
+ * header.
  */
 export const authorizeWith =
   ({ token, secret }: Pick<ServeSettings, 'token' | 'secret'>, product: Pick<ProductCallbacks, 'user'>) =>
@@ -23,7 +24,7 @@ export const authorizeWith =
     return login.cookie === null && authorization === null ? null : callerIn(await product.user(login));
   };
 
-/** Null for everything that is not a role and a name. */
+/** Parses role and name; null if the input is not valid. */
 const callerIn = (given: unknown): Caller => callerSchema.safeParse(given).data ?? null;
 
 /** Compares hashes, so that the time depends on neither the length nor the contents of the secret. */

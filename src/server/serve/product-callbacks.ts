@@ -4,24 +4,24 @@ import { retry } from '../host/retry.ts';
 import { Unavailable } from '../run/update-service.ts';
 import type { ServeSettings } from './serve-settings.ts';
 
-/** The headers by which the product identifies a user. */
+/** Headers by which the product identifies a user. */
 interface Login {
   cookie: string | null;
   authorization: string | null;
 }
 
-/** Milliseconds. */
+/** Time limits and intervals in milliseconds. */
 const usualWaits = {
   /** Time limit of one request. */
   request: 5_000,
-  /** A callback is retried for this time; the library waits ten seconds. */
+  /** Time for which a callback is retried. The library waits ten seconds. */
   attempts: 9_000,
   pause: 250,
-  /** The state of the queue is sent again at this interval, so that a restarted product gets it. */
+  /** Interval at which the state of the queue is sent again, because a restarted product has lost the state. */
   repeat: 10_000,
 };
 
-/** The callbacks of the product (docs/contract.md 8.46): its job queue and its users. */
+/** Callbacks of the product (docs/contract.md 8.46) for its job queue and its users. */
 export class ProductCallbacks implements JobQueue {
   readonly #product: Pick<ServeSettings, 'callbacksUrl' | 'secret'>;
   readonly #waits: typeof usualWaits;
@@ -51,7 +51,7 @@ export class ProductCallbacks implements JobQueue {
     return this.#retried('queue', () => this.#send());
   }
 
-  /** The library validates each job. */
+  /** Requests the jobs. The library validates each job. */
   jobs(): Promise<Job[]> {
     return this.#retried('jobs', async () => {
       const jobs = jsonOf(await this.#ask('GET', 'jobs'));
@@ -60,7 +60,7 @@ export class ProductCallbacks implements JobQueue {
     });
   }
 
-  /** The answer of the product, which may be anything; null if the user is not logged in. @throws Unavailable */
+  /** Returns the unvalidated response of the product; null if the user is not logged in. @throws Unavailable */
   async user({ cookie, authorization }: Login): Promise<unknown> {
     const headers = {
       ...(cookie !== null && { Cookie: cookie }),
@@ -76,7 +76,7 @@ export class ProductCallbacks implements JobQueue {
     });
   }
 
-  /** Sends the wanted state of the queue. One request at a time, so that the last one to arrive is the newest. */
+  /** Sends the wanted state of the queue, one request at a time, so that the newest state arrives last. */
   #send(): Promise<void> {
     const sent = this.#last.then(async () => {
       if (this.#wanted !== null) await this.#ask('POST', `queue/${this.#wanted}`);
@@ -102,7 +102,10 @@ export class ProductCallbacks implements JobQueue {
     return this.#reported(name, result === null ? Promise.reject(cause) : Promise.resolve(result.value));
   }
 
-  /** Only the first failure of a callback since its last success is for the log. @throws RepeatedFailure */
+  /**
+   * Throws the first failure of a callback unchanged.
+   * @throws RepeatedFailure for further failures until it succeeds
+   */
   async #reported<T>(name: string, asked: Promise<T>): Promise<T> {
     try {
       const result = await asked;
@@ -115,7 +118,7 @@ export class ProductCallbacks implements JobQueue {
     }
   }
 
-  /** The text of a successful response. @throws ProductRefusal, or whatever fetch throws */
+  /** Returns the text of a successful response. @throws ProductRefusal, or any error of fetch */
   async #ask(method: 'GET' | 'POST', path: string, headers: Record<string, string> = {}): Promise<string> {
     const { callbacksUrl, secret } = this.#product;
     const response = await fetch(`${callbacksUrl.replace(/\/$/, '')}/${path}`, {
@@ -131,7 +134,7 @@ export class ProductCallbacks implements JobQueue {
   }
 }
 
-/** A failure that the log already has. */
+/** Failure of a callback that is not logged, because the log already contains the first failure. */
 export class RepeatedFailure extends Error {}
 
 class ProductRefusal extends Error {
@@ -143,5 +146,5 @@ class ProductRefusal extends Error {
   }
 }
 
-// The reader of each answer validates it.
+// The callers validate the result.
 const jsonOf = (text: string) => JSON.parse(text);

@@ -5,24 +5,24 @@ import english from 'zod/v4/locales/en.js';
 import type { InstanceOptions } from '../contract/instance-options.ts';
 import { readOptions } from '../contract/options.ts';
 
-/** The valid settings of `svc-updater serve` (docs/any-backend.md). */
+/** Validated settings of `svc-updater serve` (docs/any-backend.md). */
 export interface ServeSettings {
   port: number;
   /** Base path of the endpoints and of the elements. */
   path: string;
   callbacksUrl: string;
-  /** Shared with the product: for its callbacks, and for a proxy that vouches for users. */
+  /** Secret that is shared with the product, for its callbacks and for a proxy that authenticates users. */
   secret: string;
-  /** The token of programs that act as an admin; null if there is none. */
+  /** Token of programs that act as an admin; null if there is none. */
   token: string | null;
   storeDirectory: string;
-  /** All others are options of the library. */
+  /** All other settings, which are options of the library. */
   options: Omit<InstanceOptions, 'authorize' | 'queue' | 'store'>;
 }
 
 const prefix = 'SVC_SERVE_';
 const fileVariable = `${prefix}FILE`;
-/** Of a header: for any other text, the error of `fetch` contains the secret. */
+/** Form of a secret that is valid in a header. For any other text, the error of `fetch` would contain the secret. */
 const secretForm = /^[!-~]{32,}$/;
 
 const ownSchema = z.object({
@@ -35,15 +35,17 @@ const ownSchema = z.object({
   storeDirectory: z._default(z.string().check(z.startsWith('/', 'must be an absolute path')), '/store'),
 });
 
-/** The service sets these itself, or they have no effect without a function. */
+/** Options that `svc-updater serve` sets itself, or that have no effect without a function. */
 const ofFunctions =
   'authorize,queue,store,afterStep,beforeUpdate,buildServers,log,onEnd,preparation,preparationTimeoutSeconds'.split(
     ',',
   );
-/** The library validates its own options. */
+/** Accepts all options, because the library validates its own options. */
 const libraryOptions = z.custom<ServeSettings['options']>(() => true);
 
-/** Reads the settings from a file and from variables, which override the file. Reports all mistakes together. */
+/**
+ * Reads the settings from a file and from environment variables, which override the file. Reports all errors together.
+ */
 export async function readServeSettings(
   env: NodeJS.ProcessEnv,
 ): Promise<{ settings: ServeSettings } | { mistakes: string[] }> {
@@ -72,7 +74,7 @@ export async function readServeSettings(
   } catch (cause) {
     mistakes.push((cause as Error).message);
   }
-  // zod writes each mistake in two lines.
+  // zod formats each error as two lines.
   return { mistakes: mistakes.flatMap((text) => text.replaceAll(/\n\s+/g, ' ').split('\n')) };
 }
 
@@ -86,13 +88,13 @@ async function settingsInFile(path: string | undefined, mistakes: string[]): Pro
     if (isMap(settings)) return settings;
     mistakes.push(`${path} must contain keys and values`);
   } catch (cause) {
-    // The other lines of a mistake in YAML quote the file, which may contain passwords.
+    // Only the first line of a YAML error is reported: the others quote the file, which may contain passwords.
     mistakes.push(`${path} cannot be read: ${(cause as Error).message.split(/:?\n/)[0]}`);
   }
   return {};
 }
 
-/** `SVC_SERVE_UPDATER_IMAGE` sets `updaterImage`. Lists, objects, numbers and switches are JSON. */
+/** Reads environment variables: `SVC_SERVE_UPDATER_IMAGE` sets `updaterImage`. All values except strings are JSON. */
 function settingsIn(env: NodeJS.ProcessEnv, mistakes: string[]): Given {
   const settings: Given = {};
   for (const [name, text] of Object.entries(env)) {

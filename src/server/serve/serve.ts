@@ -8,7 +8,7 @@ import { authorizeWith } from './authorize-with.ts';
 import { ProductCallbacks, RepeatedFailure } from './product-callbacks.ts';
 import { readServeSettings } from './serve-settings.ts';
 
-/** `svc-updater serve` (docs/contract.md 8.45): runs until SIGTERM. @returns the exit code */
+/** Runs `svc-updater serve` until SIGTERM (docs/contract.md 8.45). @returns the exit code */
 export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   const elements = await readFile(new URL('elements.mjs', import.meta.url));
   const read = await readServeSettings(env);
@@ -55,8 +55,8 @@ function log(entry: LogEntry): void {
 }
 
 /**
- * One line with all causes; null for a failure of the product that the log already has. Messages may contain text of the
- * product, a registry or a feed.
+ * Formats a log entry with all its causes as one line; null for a repeated failure of the product. The line is escaped,
+ * because messages may contain text of the product, a registry or a feed.
  */
 export function logLine({ level, message, cause }: LogEntry): string | null {
   const causes: string[] = [];

@@ -2,31 +2,34 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'nod
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Store } from '../contract/instance-options.ts';
 
-/** A store in a directory. */
+/** Store in a directory. */
 export interface FileStore extends Store {
-  /** Absolute path. It must be on a mount of the server's container. */
+  /** Absolute path of the directory, which must be on a mount of the server's container. */
   readonly directory: string;
   get(key: string): Promise<string | null>;
   set(key: string, text: string | null, condition: { was: string | null }): Promise<boolean>;
 }
 
-/** Codes of errors by which another server was faster. */
+/** Error codes which mean that another server was faster. */
 const overtaken = ['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'];
-/** How often one call is tried, where others are faster or remove the directory again and again. */
+/** Maximum number of attempts of one call, if other servers keep being faster or removing the directory. */
 const attempts = 1_000;
 
-/** So many numbers behind the current one a text is emptied, to an empty shell of its number. */
+/** Distance from the current number at which a text is deleted. The directory of its number remains. */
 const kept = 8;
-/** So many numbers behind, the shell is removed: nobody is overtaken by so many within one call of the system. */
+/**
+ * Distance from the current number at which a number's directory is removed. No server is overtaken by so many numbers
+ * during one system call.
+ */
 const shells = 256;
 
 /**
- * A store for all servers that have the directory in common; made where it is missing. It needs neither a lock nor a
- * clock: a key is a directory with its last texts, `<directory>/<key>/<number>/text`, of which the highest counts. Whoever
- * sets another makes it inside of that one and moves it to the next number. The move succeeds for one alone: the next
- * number must not be there, and whoever was left behind so far that it might be gone again finds what it began gone with
- * the number that it began in. A server that is killed at any moment leaves the text as it was or as it was to be, and at
- * most some rubbish, which is removed later.
+ * Creates a store for all servers that share the directory, which is created if missing. The store needs neither a lock
+ * nor a clock: a key is a directory with its last texts, `<directory>/<key>/<number>/text`, of which the highest number
+ * is current. A server writes a new text to a draft inside the current number's directory, and renames the draft to the
+ * next number. Only one server succeeds, because the next number must not exist. If a server is so slow that the next
+ * number may have been removed again, its draft was removed with the old number. A server that is killed at any moment
+ * leaves either the old or the new text, and at most some temporary files, which are removed later.
  */
 export function fileStore(directory: string): FileStore {
   const home = resolve(directory);
@@ -48,7 +51,10 @@ export function fileStore(directory: string): FileStore {
   };
 }
 
-/** In small letters, digits, `-` and `_`, whatever the key: a file system may know no others, nor capitals. */
+/**
+ * Escapes all characters of a key except lowercase letters, digits, `-` and `_`, because a file system may ignore case
+ * or reject other characters.
+ */
 function fileName(key: string): string {
   const escaped = key.replace(/[^a-z0-9_-]/gu, (character) =>
     [...Buffer.from(character)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
@@ -56,7 +62,7 @@ function fileName(key: string): string {
   return escaped === '' ? '%' : escaped;
 }
 
-/** The current text and its number; a number of null where the key has never been set. */
+/** Reads the current text and its number. The number is null if the key was never set. */
 async function current(folder: string): Promise<{ number: number | null; text: string | null }> {
   for (let left = attempts; left > 0; left--) {
     const numbers = await numbersIn(folder);
@@ -66,13 +72,13 @@ async function current(folder: string): Promise<{ number: number | null; text: s
     const place = join(folder, String(number));
     const text = await readFile(join(place, 'text'), 'utf8').catch(unless('ENOENT'));
     if (text !== null) return { number, text };
-    // There is none; or the text is gone since the number was seen, as there are newer ones.
+    // Either the key has no text, or newer numbers exist by now and this text was removed.
     if (await stat(join(place, 'none')).catch(unless('ENOENT'))) return { number, text: null };
   }
   throw new Error(`could not read ${folder} in ${attempts} attempts`);
 }
 
-/** Ascending; null where there is no such folder. */
+/** Returns the numbers in a folder in ascending order; null if the folder does not exist. */
 async function numbersIn(folder: string): Promise<number[] | null> {
   const names = await readdir(folder).catch(unless('ENOENT'));
   if (names === null) return null;
@@ -80,7 +86,10 @@ async function numbersIn(folder: string): Promise<number[] | null> {
   return numbers.toSorted((a, b) => a - b);
 }
 
-/** The key's folder with a first text, which is none. It comes whole, so that no number is ever given twice. */
+/**
+ * Creates the folder of a key, with number 0 and no text. The complete folder is renamed into place, so that no number
+ * is ever used twice.
+ */
 async function begin(folder: string): Promise<void> {
   const unfinished = `${folder}.${nonce()}`;
   try {
@@ -88,13 +97,13 @@ async function begin(folder: string): Promise<void> {
     await writeFile(join(unfinished, '0/none'), '', { flush: true });
     await moved(unfinished, folder);
   } catch (error) {
-    // A server that was faster has removed the unfinished folder, as below.
+    // A faster server may have removed the unfinished folder, as below.
     const isThere = await stat(folder).catch(unless('ENOENT'));
     if (isThere === null || !overtaken.includes(codeOf(error))) throw error;
   }
   const home = dirname(folder);
   await sync(home);
-  // Also the unfinished folders of others, which the folder makes useless.
+  // Unfinished folders of other servers are useless because the folder exists.
   for (const name of await readdir(home)) {
     if (name.startsWith(`${basename(folder)}.`)) await remove(join(home, name));
   }
@@ -104,12 +113,12 @@ async function isReplaced(folder: string, number: number, text: string | null): 
   const draft = join(folder, String(number), nonce());
   try {
     await mkdir(draft);
-    // A number without a text has a file all the same: nothing can be moved over a directory with something in it.
+    // A number without a text also has a file, because no directory can be renamed over a non-empty directory.
     await writeFile(join(draft, text === null ? 'none' : 'text'), text ?? '', { flush: true });
     await sync(draft);
     if (!(await moved(draft, join(folder, String(number + 1))))) return false;
   } catch (error) {
-    // On a full disk no draft must stay. A draft that was overtaken is gone already.
+    // No draft must remain on a full disk. If another server was faster, the draft may already have been removed.
     await remove(draft).catch(() => {});
     if (overtaken.includes(codeOf(error))) return false;
     throw error;
@@ -121,14 +130,14 @@ async function isReplaced(folder: string, number: number, text: string | null): 
 }
 
 /**
- * Removes numbers far below the given one, lowest first. Each is renamed before it is removed. While a number exists, every
- * later one exists and is not empty, so nothing can be moved over it.
+ * Removes numbers far below `last`, lowest first. Each directory is renamed before it is removed. While a number
+ * exists, all later numbers exist and are not empty, so no directory can be renamed over them.
  */
 async function tidy(folder: string, last: number): Promise<void> {
   for (const number of (await numbersIn(folder)) ?? []) {
     if (number <= last - shells) await moved(join(folder, String(number)), join(folder, `old-${nonce()}`));
   }
-  // With some numbers before it, as a server may have been killed before it emptied them.
+  // Also empties some earlier numbers, because a server may have been killed before it emptied them.
   for (let number = last - kept; number > last - kept - 4; number--)
     await empty(join(folder, String(number)));
   for (const name of await readdir(folder)) {
@@ -143,7 +152,7 @@ async function empty(place: string): Promise<void> {
   for (const name of names) if (name !== 'none' && name !== 'gone') await remove(join(place, name));
 }
 
-/** Whether a directory was moved; not, where it is gone or something is in the new place. */
+/** Renames a directory. Returns false if it no longer exists, or if the new path exists and is not empty. */
 async function moved(from: string, to: string): Promise<boolean> {
   try {
     await rename(from, to);
@@ -156,7 +165,7 @@ async function moved(from: string, to: string): Promise<boolean> {
 
 const remove = (path: string): Promise<void> => rm(path, { recursive: true, force: true, maxRetries: 3 });
 
-/** Has a directory's names on the disk, where the file system can do that. */
+/** Flushes the entries of a directory to the disk, if the file system supports this. */
 async function sync(directory: string): Promise<void> {
   const handle = await open(directory, 'r');
   try {
@@ -168,7 +177,7 @@ async function sync(directory: string): Promise<void> {
   }
 }
 
-/** Not by `node:crypto`, which takes its time to load. */
+/** Uses the global `crypto`, because `node:crypto` takes long to load. */
 const nonce = (): string => crypto.randomUUID();
 const codeOf = (error: unknown): string => String((error as NodeJS.ErrnoException | null)?.code);
 const unless =

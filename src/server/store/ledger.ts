@@ -25,10 +25,10 @@ import {
 const keptRuns = 50;
 const keptServers = 50;
 const keptNotices = 100;
-/** Attempts to write a text that another server changes at the same time. */
+/** Maximum number of attempts to write an entry that other servers change at the same time. */
 const tries = 20;
 
-/** The entries of the store: JSON, except for the channel. */
+/** Schemas of the entries in the store. All entries except the channel are JSON. */
 const schemas = {
   channel: z.enum(channels),
   skip: jsonText(skippedSchema),
@@ -57,22 +57,22 @@ export class Ledger {
     this.#timing = timing;
   }
 
-  /** Whether the store has answered since this server began. */
+  /** Whether the store has responded since this server started. */
   get hasAnswered(): boolean {
     return this.#hasAnswered;
   }
 
-  /** Null if nothing is stored, or if it cannot be read. */
+  /** Reads an entry. Returns null if the entry does not exist or cannot be parsed. */
   async read<K extends Key>(key: K): Promise<Stored<K> | null> {
     return (await this.#find(key)).value;
   }
 
-  /** For each signer, when its last offered release on a channel was published, or its last accepted channel file. */
+  /** Returns the entries of a channel by signer: the publication time of the last offered release, or the last file. */
   async ofSigners<K extends 'offered' | 'channel-files'>(key: K, channel: Channel): Promise<OfSigners<K>> {
     return (await this.read(key))?.[channel] ?? {};
   }
 
-  /** A release that was published earlier than the recorded one changes nothing. */
+  /** Stores the publication time of an offered release, unless a later time is already stored. */
   async setLastOffered(
     channel: Channel,
     { signer, publishedAt }: { signer: string; publishedAt: string },
@@ -84,7 +84,7 @@ export class Ledger {
     );
   }
 
-  /** A file that was issued earlier than the stored one changes nothing. */
+  /** Stores a channel file, unless a file that was issued later is already stored. */
   async setChannelFile(signer: string, file: ChannelFile): Promise<void> {
     const { channel, issuedAt } = file;
     await this.edit('channel-files', (now) =>
@@ -94,7 +94,7 @@ export class Ledger {
     );
   }
 
-  /** Returns whether this call is the first with this key, of all servers. */
+  /** Claims a notification. Returns whether this call is the first with this key on all servers. */
   async claimNotice(key: string): Promise<boolean> {
     let known: readonly string[] = [];
     await this.edit('notices', (now) => {
@@ -104,7 +104,10 @@ export class Ledger {
     return !known.includes(key);
   }
 
-  /** The random id of the instance, made once. Stores the release that an admin asks for, if given. */
+  /**
+   * Returns the random id of the instance, created once, and the release that an admin requested. Stores `asked` if
+   * given.
+   */
   async rollout(asked?: string): Promise<RolloutFacts> {
     const fresh = { instance: crypto.randomUUID(), asked: null };
     const set = await this.edit('rollout', (now) =>
@@ -113,35 +116,39 @@ export class Ledger {
     return set ?? fresh;
   }
 
-  /** Whether it is the open run now; not where there is one already. */
+  /** Opens a run. Returns false if a run is already open. */
   async begin(open: OpenRun): Promise<boolean> {
     const { text, value } = await this.#find('run');
     return value === null && (await this.#set('run', JSON.stringify(open), text));
   }
 
-  /** Makes it the open run in place of the one of that id; says whether it is. */
+  /** Replaces the open run that has this id with `open`. Returns whether `open` is the open run now. */
   async replace(id: string, open: OpenRun): Promise<boolean> {
     const now = await this.edit('run', (was) => (was?.run.id === id ? open : was));
     return now?.run.id === open.run.id;
   }
 
-  /** Changes the open run of that id, or ends it by null. Gives what is there then; null where it is open no longer. */
+  /**
+   * Changes the open run with this id; `how` returns null to remove the run. Returns null if the run is no longer open.
+   */
   async change(id: string, how: (open: OpenRun) => OpenRun | null): Promise<OpenRun | null> {
     const open = await this.edit('run', (now) => (now?.run.id === id ? how(now) : now));
     return open?.run.id === id ? open : null;
   }
 
-  /** The newest first. */
+  /** Returns the finished runs, newest first. */
   async pastRuns(): Promise<PastRun[]> {
     return (await this.read('history')) ?? [];
   }
 
-  /** Adds a run that has ended. A run that is there with that end stays: the host may know of it already. */
+  /**
+   * Adds a finished run. A stored run with the same end is not replaced: the host application may have been notified.
+   */
   async addPast(run: Run, updaterStartedAt: string | null, { told = false } = {}): Promise<void> {
     await this.edit('history', (now) => {
       const past = now ?? [];
       const known = past.find((one) => one.run.id === run.id);
-      // A server that only guesses the end has seen no start of the updater.
+      // A server that only assumes the outcome does not have the start time of the updater.
       if (known && (updaterStartedAt === null || known.updaterStartedAt === updaterStartedAt)) {
         if (known.run.downtimeSeconds !== null || run.downtimeSeconds === null) return now;
         const { downtimeSeconds } = run;
@@ -154,7 +161,7 @@ export class Ledger {
     });
   }
 
-  /** Changes one run of the past. Gives what is there then; null where `how` gave null, or there is none. */
+  /** Changes a finished run and returns the result. Returns null if `how` returns null or the run does not exist. */
   async changePast(id: string, how: (past: PastRun) => PastRun | null): Promise<PastRun | null> {
     let changed: PastRun | null = null;
     await this.edit('history', (now) => {
@@ -172,12 +179,12 @@ export class Ledger {
     ]);
   }
 
-  /** Null where the store has none of that container. */
+  /** Returns the last stored server process of a container; null if there is none. */
   async lastBootOf(container: string): Promise<ServerBoot | null> {
     return (await this.read('servers'))?.find((boot) => boot.container === container) ?? null;
   }
 
-  /** Gives what is there afterwards. */
+  /** Changes an entry, and returns the entry after the change. */
   async edit<K extends Key>(
     key: K,
     change: (now: Stored<K> | null) => Stored<K> | null,
@@ -185,7 +192,7 @@ export class Ledger {
     for (let left = tries; left > 0; left--) {
       const { text, value } = await this.#find(key);
       const wanted = change(value);
-      // What cannot be read stays as it is where nothing is to be written: it may be a newer server's.
+      // An entry that cannot be parsed is not overwritten if there is nothing to write: it may be from a newer server.
       if (wanted === value) return value;
       const newText = wanted === null ? null : typeof wanted === 'string' ? wanted : JSON.stringify(wanted);
       if (newText === text || (await this.#set(key, newText, text))) return wanted;

@@ -6,21 +6,24 @@ import { isTooLate } from '../../wire/phase-rows.ts';
 import { isLaunchState, type RunRecord } from '../run/run-record.ts';
 import type { Disturbance, ScriptedEnd, ScriptedRun, ScriptedStep } from './script.ts';
 
-/** What a run does to the play around it. */
+/** Environment of a simulated run. */
 interface Stage {
   speed: number;
-  /** What the updater's container is called. */
+  /** Name of the updater's container. */
   container: string;
   disturb(by: Disturbance | null): void;
   onLine(line: ProgressEvent): void;
 }
 
-/** Milliseconds after which it is asked again whether a step lasts. */
+/** Interval for checking whether a step has ended, in milliseconds. */
 const glance = 20;
 
 const absent: readonly (Disturbance | undefined)[] = ['closed', 'bad-gateway', 'silence'];
 
-/** Plays a run to its end, or to that of the signal, which is the server's. It may be ended from outside, as by a cancel. */
+/**
+ * Simulates a run until the run ends or the signal is aborted because the server stops. The run may also be ended by
+ * another function, for example by a cancellation.
+ */
 export async function playRun(
   { steps, end }: ScriptedRun,
   record: RunRecord,
@@ -33,7 +36,7 @@ export async function playRun(
     await playStep(step, record, stage, signal);
     if (record.hasEnded) break;
     if (absent.includes(step.disturbed)) away += step.seconds;
-    // Until the containers are replaced, an updater that is asked to stop does so at its next step.
+    // An updater can be cancelled until it replaces the containers, and stops before its next step.
     if (record.run.cancelRequestedBy !== null && !isTooLate({ ...record.run, state: step.state })) {
       finish(
         { outcome: 'cancelled', message: `nothing was changed; ${record.run.from} is still running` },
@@ -69,7 +72,7 @@ async function playStep(
       if (record.run.log === null) record.note({ log: `docker logs ${stage.container}` });
       say({ level, phase: state, message, ...(percent === undefined ? {} : { percent }) }, record, stage);
     }
-    // An updater says what it does, then does it: who follows reads the line before the disturbance.
+    // An updater logs a line before each action, so a client receives the line before the disturbance.
     if (disturbed !== undefined) stage.disturb(disturbed);
     await sleep((seconds * 1000) / says.length / stage.speed, undefined, { signal });
     if (record.hasEnded) return;
@@ -77,7 +80,7 @@ async function playStep(
   while (step.lasts?.() && !record.hasEnded) await sleep(glance, undefined, { signal });
 }
 
-/** Ends the run by a last line of its log, as updaters do; without a line where no updater was there to write it. */
+/** Ends the run with a last log line, like an updater. Without a running updater, there is no line. */
 function finish(end: ScriptedEnd, record: RunRecord, stage: Stage): void {
   const { from, to, phase } = record.run;
   const { outcome, cause = null, code = null, advice = null } = end;

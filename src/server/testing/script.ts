@@ -13,7 +13,7 @@ import type {
 import type { Awaitable, Caller } from '../contract/instance-options.ts';
 
 /**
- * What requests get during a step.
+ * Responses to requests during a step.
  * - closed: the connection breaks
  * - bad-gateway: an error page of a proxy
  * - html: a page with status 200
@@ -23,28 +23,28 @@ import type { Awaitable, Caller } from '../contract/instance-options.ts';
  */
 export type Disturbance = 'closed' | 'bad-gateway' | 'html' | 'silence' | 'logged-out' | 'unknown';
 
-/** One state of a run. */
+/** State of a run in a script. */
 export interface ScriptedStep {
   state: (typeof launchStates)[number] | PhaseWord;
   seconds: number;
-  /** After its duration, the step continues as long as this returns true. */
+  /** If set, extends the duration as long as the function returns true. */
   lasts?(): boolean;
   /** Log messages, spread over the duration. `percent` is the progress. Default: one message, the state. */
   says?: readonly (string | { message: string; percent?: number; level?: 'info' | 'warn' | 'error' })[];
-  /** What requests get during the step. Default: normal responses. */
+  /** Responses to requests during the step. Default: normal responses. */
   disturbed?: Disturbance;
-  /** The running jobs that `waiting` waits for, and its time limit. */
+  /** Running jobs for which a run in the state `waiting` waits, and the time limit of the wait. */
   jobs?: readonly BlockingJob[];
   until?: string;
 }
 
-/** The result of a run. Omitted fields have the usual value for the outcome. */
+/** Result of a run. Omitted fields have the usual value for the outcome. */
 export interface ScriptedEnd
   extends Partial<Pick<Run, 'message' | 'cause' | 'code' | 'advice' | 'rolledBack'>> {
   outcome: EndState;
-  /** The restore point that the run saved. */
+  /** Restore point that the run saved. */
   point?: RestorePoint;
-  /** The running version afterwards. Default: `to` if the update succeeded, otherwise the version before. */
+  /** Running version after the run. Default: `to` if the update succeeded, otherwise the old version. */
   version?: string;
 }
 
@@ -53,10 +53,10 @@ export interface ScriptedRun {
   end: ScriptedEnd;
 }
 
-/** The delay between two steps of an upgrade path. */
+/** Delay between two steps of an upgrade path. */
 export interface ScriptedPendingStep {
   seconds: number;
-  /** After its duration, the step continues as long as this returns true. */
+  /** If set, extends the duration as long as the function returns true. */
   lasts?(): boolean;
   /** Why the host application is not ready for the next step. */
   reason?: string;
@@ -67,7 +67,7 @@ export interface ScriptedJob extends BlockingJob {
   seconds?: number;
 }
 
-/** The scripted fields of a status. The others are derived. */
+/** Fields of a status that are scripted. All other fields are derived. */
 export type StatusPieces = Omit<
   Status,
   'run' | 'now' | 'releases' | 'updateAvailable' | 'canUpdate' | 'next'
@@ -75,32 +75,32 @@ export type StatusPieces = Omit<
   next: NextPieces | null;
 };
 
-/** Omitted fields are unknown. */
+/** Next release in a script. Omitted fields are unknown. */
 type NextPieces = Pick<NextRelease, 'version' | 'major'> & Partial<NextRelease>;
 
-/** A script: the initial state and the course of each update. All fields are optional. */
+/** Script with the initial state and the course of each update. All fields are optional. */
 export interface Script {
-  /** The product that is updated. Default: svc. */
+  /** Product that is updated. Default: svc. */
   product?: ProductOptions;
   /** Playback speed. Default: 1. */
   speed?: number;
   /** Fields of the status. Default: v1.4.2 is running and v1.5.0 is available. */
   status?: Partial<StatusPieces>;
-  /** The releases with `notes=1`. Default: `latest`. */
+  /** Releases in the status with `notes=1`. Default: `latest`. */
   releases?: readonly PublishedRelease[];
   /** Changes to the status after the first `refresh=1`. */
   afterRefresh?: Partial<StatusPieces>;
   /** Blocking jobs, beginning at `start()`. */
   jobs?: readonly ScriptedJob[];
-  /** A manually started update that is in progress at `start()`. */
+  /** Manually started update that is in progress at `start()`. */
   open?: ScriptedRun;
-  /** The run of each update in order; the last one repeats. Default: `typicalRun()`. */
+  /** Runs of the updates in order. The last run is repeated. Default: `typicalRun()`. */
   runs?: readonly ScriptedRun[];
-  /** The delays between the steps of `next.upgradePath` in order; the last one repeats. Default: one second. */
+  /** Delays between the steps of `next.upgradePath` in order. The last delay is repeated. Default: one second. */
   pendingSteps?: readonly ScriptedPendingStep[];
-  /** The effects of a rollback, or why it is not possible. Default: there is no restore point. */
+  /** Effects of a rollback, or why a rollback is not possible. Default: there is no restore point. */
   rollback?: RollbackOffer | Reason;
-  /** The run of each rollback in order; the last one repeats. Default: `typicalRollback()`. */
+  /** Runs of the rollbacks in order. The last run is repeated. Default: `typicalRollback()`. */
   rollbacks?: readonly ScriptedRun[];
   /** Earlier runs, newest first. */
   history?: readonly Run[];
@@ -112,7 +112,7 @@ export interface Script {
   path?: string;
 }
 
-/** The default status. */
+/** Default status. */
 export const plainStatus: StatusPieces = {
   version: 'v1.4.2',
   channel: 'stable',
@@ -153,12 +153,12 @@ const typical: Record<PhaseWord, Omit<ScriptedStep, 'state'>> = {
   recreate: { seconds: 2, says: ['replacing app and worker'], disturbed: 'closed' },
   verify: { seconds: 3, says: ['waiting for app and worker to become healthy'] },
 };
-/** The second half of `save`, after the first stop. */
+/** Second half of `save`, after the containers were stopped. */
 const stopped: ScriptedStep = { state: 'save', seconds: 1, says: [copied(100)], disturbed: 'closed' };
 
 /**
- * A typical run of 14 seconds, with two seconds of downtime; with a restore point 16 seconds and four seconds of downtime.
- * `in` is the phase in which the run ends. Default: the last one.
+ * Returns a typical run of 14 seconds, with two seconds of downtime; with a restore point 16 seconds and four seconds
+ * of downtime. `in` is the phase in which the run ends. Default: the last phase.
  */
 export function typicalRun(end: ScriptedEnd & { in?: PhaseWord } = { outcome: 'updated' }): ScriptedRun {
   const { in: last = 'verify', ...rest } = end;
@@ -167,7 +167,7 @@ export function typicalRun(end: ScriptedEnd & { in?: PhaseWord } = { outcome: 'u
   return playedThrough(played, rest);
 }
 
-/** A rollback: nothing is pulled, and the current data is saved first. */
+/** Returns a typical rollback, which pulls nothing and saves the current data first. */
 export const typicalRollback = (end: ScriptedEnd = { outcome: 'updated' }): ScriptedRun =>
   playedThrough(['inspect', 'plan', 'save', 'recreate', 'verify'], end);
 

@@ -34,12 +34,12 @@ import {
   typicalRun,
 } from './script.ts';
 
-/** Milliseconds after which a wait looks again. */
+/** Interval for checking the end of a wait, in milliseconds. */
 const glance = 50;
 
-/** The service behind the endpoints, as a script describes it. Its refusals are those of the real one. */
+/** Simulation of the update service from a script. It rejects requests for the same reasons as the real service. */
 export class ScriptedService implements UpdateService {
-  /** The simulation continues if a listener throws. */
+  /** Listeners whose errors are ignored, so that the simulation continues. */
   readonly listeners = new Listeners(() => {});
   readonly product: Product;
   readonly #script: Script;
@@ -72,7 +72,7 @@ export class ScriptedService implements UpdateService {
     return this.#disturbance;
   }
 
-  /** Resolves when requests are answered again, or the signal is aborted. */
+  /** Resolves when requests get responses again, or when the signal is aborted. */
   async calmed(signal: AbortSignal): Promise<void> {
     while (this.#disturbance === 'silence' && !signal.aborted && !this.#over.signal.aborted)
       await sleep(glance / this.#speed);
@@ -131,7 +131,7 @@ export class ScriptedService implements UpdateService {
     return this.#play(played, told, jobs);
   }
 
-  /** Starts the next step of an upgrade path, after its pause. */
+  /** Starts the next step of an upgrade path, after the delay in the script. */
   async #goOn(run: Run): Promise<void> {
     const step = stepAfter(run);
     if (step === null) return;
@@ -235,7 +235,7 @@ export class ScriptedService implements UpdateService {
     if (next && next.version !== before) this.listeners.emit('offer', next);
   }
 
-  /** Those that have not ended yet. */
+  /** Returns the jobs that have not finished yet. */
   #jobs(): BlockingJob[] {
     const passed = ((performance.now() - this.#beganAt) / 1000) * this.#speed;
     return (this.#script.jobs ?? [])
@@ -243,7 +243,7 @@ export class ScriptedService implements UpdateService {
       .map(({ seconds: _, ...job }) => job);
   }
 
-  /** The jobs that a run waits for, or why it cannot start. */
+  /** Returns the jobs that a run waits for, or the reason why the run cannot start. */
   #admit(order: Pick<StartOrder, 'when' | 'force'>): { reason: Reason | null; jobs: BlockingJob[] } {
     const admission = judgeJobs(order, this.#jobs());
     if ('jobs' in admission) return { reason: this.#reason([]), jobs: admission.jobs };
@@ -319,7 +319,7 @@ export class ScriptedService implements UpdateService {
     if (by === this.#disturbance) return;
     this.#disturbance = by;
     if (by === null) return;
-    // Who follows a run loses the server, too.
+    // Clients that follow a run also lose the connection.
     this.#closing.abort();
     this.#closing = new AbortController();
   }
@@ -327,7 +327,7 @@ export class ScriptedService implements UpdateService {
 
 type Told = Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind' | 'upgradePath'>>;
 
-/** One of a list whose last entry repeats. */
+/** Returns an entry of a list whose last entry is repeated. */
 const entry = <T>(list: readonly T[] | undefined, at: number, usual: T): T =>
   list?.[Math.min(at, list.length - 1)] ?? usual;
 

@@ -5,8 +5,8 @@ import type { Script } from './script.ts';
 import { ScriptedService } from './scripted-service.ts';
 
 /**
- * Simulates `createInstanceUpdates` from a script, for testing pages without an engine, feed, queue or store. The same script
- * always plays the same way. The ids of runs are `run1`, `run2` and so on.
+ * Simulates `createInstanceUpdates` from a script, for testing pages without an engine, feed, queue or store. The same
+ * script always plays the same way. The ids of runs are `run1`, `run2` and so on.
  */
 export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
   const path = script.path ?? '/api/v1/instance/update';
@@ -29,7 +29,7 @@ export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
   };
 }
 
-/** What stands between a page and the server answers in its place; undefined where nothing does. */
+/** Returns the response of a disturbance, such as an error page of a proxy; undefined without a disturbance. */
 async function disturbed(service: ScriptedService, signal: AbortSignal): Promise<Response | undefined> {
   switch (service.disturbance) {
     case 'closed':
