@@ -4,27 +4,27 @@ import type { Trust } from '../provenance/trust.ts';
 
 /** A positional argument. */
 interface Argument {
-  /** In capitals: `CHANNEL`. */
+  /** Name in capitals: `CHANNEL`. */
   name: string;
-  /** The allowed values, if they are fixed. */
+  /** Allowed values; missing if any value is allowed. */
   choices?: readonly string[];
   isOptional?: true;
 }
 
-/** One command. In its texts, `{product}` is the name of the product. */
+/** A command of the client. In its texts, `{product}` is replaced with the name of the product. */
 export interface ClientCommand {
-  /** The words after `svc`: `instance status`. */
+  /** Words after `svc`: `instance status`. */
   name: string;
-  /** One sentence in the imperative, without a full stop. */
+  /** Summary of the command: one sentence in the imperative, without a full stop. */
   summary: string;
-  /** The arguments and options, if they do not follow from the two lists. */
+  /** Arguments and options for the help, if they cannot be generated from `arguments` and `options`. */
   usage?: string;
-  /** The help of each is a phrase in the imperative, without a full stop. Only one option can be a list. */
+  /** Options with their help: a phrase in the imperative, without a full stop. Only one option can be a list. */
   options: OptionTable;
   arguments?: readonly Argument[];
   examples: readonly (readonly [line: string, does: string])[];
   /**
-   * Resolves with the exit code.
+   * Runs the command and resolves with the exit code.
    * @throws UsageError for invalid arguments, Failure for an expected failure with a message
    */
   run(context: Context): Promise<number>;
@@ -32,9 +32,9 @@ export interface ClientCommand {
 
 /** The parsed arguments of a command. */
 export interface Args {
-  /** By name without dashes; an option without a value is `true`. */
+  /** Values by option name without dashes; an option without a value is `true`. */
   options: Record<string, string | true>;
-  /** The values of the option that is a list. */
+  /** Values of the list option. */
   list: readonly string[];
   words: readonly string[];
 }
@@ -43,44 +43,44 @@ export interface Output {
   write(text: string): unknown;
 }
 
-/** The environment of a command. */
+/** Environment of a command: arguments, streams, terminal and signals. */
 export interface Context {
   args: Args;
   env: NodeJS.ProcessEnv;
   stdout: Output;
   stderr: Output;
   stdin: Readable;
-  /** The output is a terminal with colours and cursor movement. False with `NO_COLOR` or `TERM=dumb`. */
+  /** Whether the output is a terminal with colours and cursor movement. False with `NO_COLOR` or `TERM=dumb`. */
   isTerminal: boolean;
-  /** Questions can be asked and answered on a terminal. */
+  /** Whether the user can be prompted on a terminal. */
   canAsk: boolean;
-  /** The current width of the terminal. */
+  /** Returns the current width of the terminal. */
   columns(): number;
-  /** The current height of the terminal. */
+  /** Returns the current height of the terminal. */
   rows(): number;
-  /** Aborted by Ctrl-C, SIGTERM, or a closed terminal. The command then exits with `stoppedCode`. */
+  /** Signal that is aborted by Ctrl-C, SIGTERM or a closed terminal. The command then exits with `stoppedCode`. */
   signal: AbortSignal;
-  /** The client's own version, `v1.0.0`. */
+  /** Version of this client: `v1.0.0` */
   version: string;
-  /** The publishers whose releases are accepted; null if the client was built without. */
+  /** Publishers whose releases are accepted; null if the client was built without trusted publishers. */
   trust: Trust | null;
-  /** Milliseconds of a monotonic clock. */
+  /** Returns the milliseconds of a monotonic clock. */
   now(): number;
 }
 
-/** The exit code of a command that was interrupted. The process replaces it with the code of the signal. */
+/** Exit code of an interrupted command. The process replaces it with the code of the signal. */
 export const stoppedCode = 130;
 
-/** Invalid arguments: exit code 2, with a pointer to the help. */
+/** An error for invalid arguments: exit code 2, with a reference to the help. */
 export class CommandUsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Ends a command with a message and an exit code. */
+/** An error that exits a command with a message and an exit code. */
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly exitCode: number;
-  /** Printed by `--json`. */
+  /** Problem document for the output of `--json`. */
   readonly problem: object | null;
 
   constructor(exitCode: number, message: string, problem: object | null = null) {

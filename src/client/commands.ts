@@ -12,7 +12,7 @@ import { instanceStatus } from './commands/instance-status.ts';
 import { instanceUpdate } from './commands/instance-update.ts';
 import { updateCommand } from './commands/update.ts';
 
-/** In the order in which help lists them. */
+/** All commands, in the order of the help. */
 export const clientCommands: readonly ClientCommand[] = [
   instanceStatus,
   instanceChannel,

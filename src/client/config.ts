@@ -4,22 +4,22 @@ import { isAbsolute, join } from 'node:path';
 import { Failure } from './command.ts';
 import { names } from './names.ts';
 
-/** The server to connect to. */
+/** Connection settings of the server. */
 export interface Config {
-  /** Without a trailing slash. */
+  /** Address of the server without a trailing slash. */
   url: string;
   token: string | null;
-  /** The setting that contains the address: `SVC_URL`, or `url in FILE`. */
+  /** Setting that contains the address: `SVC_URL`, or `url in FILE`. */
   urlSetting: string;
-  /** The setting that contains the token. */
+  /** Setting that contains the token. */
   tokenSetting: string;
-  /** The file of the token if other users can read or change it; otherwise null. */
+  /** Path of the token file if other users can read or change it; otherwise null. */
   openFile: string | null;
 }
 
 /**
- * Reads the address and the token from the environment, or from the file written by the login. The token of the file is only sent to the
- * address in the file, never to another server.
+ * Reads the address and the token from the environment, or from the file written by the login. The token in the file is
+ * only sent to the address in the file, never to another server.
  * @throws Failure if the address is missing or invalid
  */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -56,7 +56,10 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   };
 }
 
-/** Null if the user has no home directory, for example in a container with an arbitrary uid. */
+/**
+ * Returns the path of the configuration file; null if the user has no home directory, for example in a container with
+ * an arbitrary uid.
+ */
 function configPath(env: NodeJS.ProcessEnv): string | null {
   const given = env.XDG_CONFIG_HOME ?? '';
   const at = (base: string) => join(base, names().name, 'config.json');
@@ -69,7 +72,7 @@ function configPath(env: NodeJS.ProcessEnv): string | null {
   }
 }
 
-/** Never a path in the working directory, which may belong to another user. */
+/** Returns the home directory, never a relative path: the working directory may belong to another user. */
 function homeOf(env: NodeJS.ProcessEnv): string {
   const home = env.HOME || homedir();
   return isAbsolute(home) ? home : userInfo().homedir;
@@ -110,7 +113,7 @@ function readUrl(text: string, setting: string): string {
       `${setting} must not contain a user name or password. Set ${names().token} instead.`,
     );
   }
-  // `search` and `hash` are empty for a mark without text after it.
+  // `url.search` and `url.hash` are empty if `?` or `#` has no text after it.
   if (/[?#]/.test(url.href)) {
     throw new Failure(2, `${setting} must not contain a query (?) or a fragment (#).`);
   }

@@ -8,13 +8,13 @@ import { type Config, readConfig } from './config.ts';
 import { explainAnswer } from './explain.ts';
 import { names } from './names.ts';
 
-/** The context of a command that connects to the server. */
+/** Context of a command that connects to the server. */
 export interface Session extends Context {
   reader: Reader;
   config: Config;
 }
 
-/** @throws Failure if the address of the server is not set */
+/** Creates a session with the server. @throws Failure if the address of the server is not set */
 export function connect(context: Context): Session {
   const config = readConfig(context.env);
   const { url, token, openFile } = config;
@@ -30,14 +30,14 @@ export function connect(context: Context): Session {
   return { ...context, config, reader: new Reader({ address, headers }) };
 }
 
-/** The value of a valid answer. @throws Failure with exit code 2 for any other answer */
+/** Returns the value of a valid response. @throws Failure with exit code 2 for any other response */
 export async function expectAnswer<T>(asked: Promise<Answer<T>>, session: Session): Promise<T> {
   const answer = await asked;
   if (answer.kind === 'ok') return answer.value;
   throw failureOf(answer, session);
 }
 
-/** @throws Failure, also if the user is not an admin */
+/** Returns the status. @throws Failure, also if the user is not an admin */
 export async function statusForAdmins(
   asked: Promise<Answer<Status | UserStatus>>,
   session: Session,
@@ -48,12 +48,12 @@ export async function statusForAdmins(
   throw new Failure(2, `${url} accepts this command only from admins. Check ${tokenSetting}.`);
 }
 
-/** The failure of a command that requires a valid answer. */
+/** Creates the failure of a command that requires a valid response. */
 export const failureOf = (
   refused: Refused,
   { config, signal }: Pick<Session, 'config' | 'signal'>,
   problem: Problem | null = null,
 ): Failure => (signal.aborted ? interrupted() : new Failure(2, explainAnswer(refused, config), problem));
 
-/** Interrupted before anything was started. */
+/** Creates the failure of a command that was interrupted before a run was started. */
 export const interrupted = (): Failure => new Failure(stoppedCode, '');

@@ -14,24 +14,25 @@ export type { Product, ProductOptions } from '../core/progress/product.ts';
 export type { Trust } from '../provenance/trust.ts';
 
 export interface ClientOptions {
-  /** The version of this build, `v1.4.2`. Default `dev`. */
+  /** Version of this build, such as `v1.4.2`. Default: `dev`. */
   version?: string;
   /**
-   * The publishers whose releases `update` installs: an object, the same object as JSON, or public keys in PEM.
-   * Default: no signature is required, and only `SHA256SUMS` is checked.
+   * Publishers whose releases `update` installs: an object, the same object as JSON, or public keys in PEM. By default,
+   * no signature is required, and only `SHA256SUMS` is checked.
    */
   trust?: Trust | string;
 }
 
-/** The command-line client of a product. It runs one command and exits. */
+/** Command-line client of a product, which runs one command and exits. */
 export interface Client {
   /** Runs a command (default: the arguments of this process) and exits with its exit code. */
   run(words?: readonly string[]): Promise<void>;
 }
 
 /**
- * Creates the client of a product, under its name: `larder instance update`, `LARDER_URL`, `~/.config/larder/config.json`.
- * Bundle it into one file, `larder.mjs`; `larder update` replaces the file with the one of a newer release.
+ * Creates the client of a product, under its name: `larder instance update`, `LARDER_URL`,
+ * `~/.config/larder/config.json`. Bundle the client into one file, `larder.mjs`; `larder update` replaces this file
+ * with that of a newer release.
  * @throws TypeError that lists all mistakes in the product, or the mistake in `trust`
  */
 export function createClient(
@@ -56,7 +57,7 @@ function trustOf(given: Trust | string): Trust {
   }
 }
 
-/** The client's process: its signals, its output, its exit code. */
+/** Handles the signals, output and exit code of the client's process. */
 class Process {
   readonly #version: string;
   readonly #trust: Trust | null;
@@ -76,21 +77,21 @@ class Process {
     process.stderr.on('error', () => {});
     const ended = await this.#command(words);
     const { aborted } = this.#stopped.signal;
-    // A command that was interrupted does not have the signal.
+    // The command only returns `stoppedCode`; the exit code depends on the signal.
     this.#exit(ended === stoppedCode && aborted ? 128 + this.#stoppedBy : ended);
   }
 
   #stop(name: NodeJS.Signals, number: number): void {
     const { aborted } = this.#stopped.signal;
-    // A second Ctrl-C exits immediately. The other signals are often sent twice by the system.
+    // A second Ctrl-C exits immediately. The system often sends the other signals twice.
     if (aborted && name === 'SIGINT') process.exit(128 + number);
     if (!aborted) this.#stoppedBy = number;
     this.#stopped.abort();
   }
 
   /**
-   * The reader of the output may have closed it, as in `svc instance history | head -1`. The command then stops as with
-   * Ctrl-C. A closed terminal (EIO) also sends a signal, which is handled there.
+   * Stops the command, as after Ctrl-C, if the reader has closed the output, as in `svc instance history | head -1`. A
+   * closed terminal (EIO) also sends a signal, which has its own handler.
    */
   #cannotWrite({ code = 'unknown' }: NodeJS.ErrnoException): void {
     if (code === 'EIO') return;
@@ -108,7 +109,7 @@ class Process {
     });
   }
 
-  /** Resolves with the exit code, after errors were printed. */
+  /** Runs a command, prints errors and resolves with the exit code. */
   async #command(words: readonly string[]): Promise<number> {
     const { stdout, stderr } = process;
     const { name: program } = names();
@@ -153,7 +154,7 @@ class Process {
       stdout,
       stderr,
       stdin,
-      // Any value except an empty one disables colours: https://no-color.org
+      // Any value of NO_COLOR except an empty value disables colours: https://no-color.org
       isTerminal: stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb',
       canAsk: stdin.isTTY === true && stderr.isTTY === true,
       columns: () => stdout.columns || 80,

@@ -6,22 +6,22 @@ import { between } from '../wire/times.ts';
 import { partLines } from './status-lines.ts';
 import { clientWording } from './times.ts';
 
-/** The run as a noun in a sentence. A newer server may have other kinds. */
+/** Returns the noun for a run in a sentence. A newer server may have other kinds of runs. */
 export const runNoun = ({ kind }: Pick<Run, 'kind'>): string => (kind === 'rollback' ? 'rollback' : 'update');
 
-/** The updater's own exit code, 143 for `cancelled`, 1 for an outcome that only a newer server has. */
+/** Returns the updater's exit code, 143 for `cancelled`, or 1 for an unknown outcome from a newer server. */
 export function exitCodeOf(outcome: string | null): number {
   if (outcome === 'cancelled') return 143;
   return known(exitCodes, outcome ?? '') ?? 1;
 }
 
-/** How a command ends: the lines to print and the exit code. */
+/** Result of a command: the lines to print and the exit code. */
 export interface EndReport {
   lines: string[];
   exitCode: number;
 }
 
-/** The result of a run as text. `status` is null if the server did not answer. */
+/** Formats the result of a run. `status` is null if the server did not respond. */
 export function endReportOf(run: Run, status: Status | null): EndReport {
   const t = clientWording(status?.now ?? run.endedAt ?? run.startedAt);
   const version = status?.version ?? null;
@@ -34,7 +34,7 @@ export function endReportOf(run: Run, status: Status | null): EndReport {
   return { lines: [`${mark} ${text}`, ...partLines(parts, t)], exitCode: exitCodeOf(run.outcome) };
 }
 
-/** The heading of a result, its code and the state of the instance. @param age how long ago the run ended */
+/** Formats the heading of a result, its code and the state of the instance. @param age time since the end of the run */
 export function resultText(run: Run, status: Status | null, age = ''): string {
   const t = clientWording(status?.now ?? run.startedAt);
   const { heading, about } = presentResult(run, { status, version: status?.version ?? null }, t);
@@ -42,6 +42,6 @@ export function resultText(run: Run, status: Status | null, age = ''): string {
   return `${heading}${code}${age && `, ${age} ago`}. ${about}`.trim();
 }
 
-/** Colours the mark at the beginning of a line. */
+/** Adds colour to the mark at the beginning of a line. */
 export const paintMark = (line: string): string =>
   line.replace(/^[✓✗!](?= )/, (mark) => `\x1b[${{ '✓': 32, '✗': 31 }[mark] ?? 33}m${mark}\x1b[0m`);

@@ -3,11 +3,11 @@ import type { Config } from './config.ts';
 import { names } from './names.ts';
 import { asSentence, cleanText } from './text.ts';
 
-/** The statuses of a proxy that cannot reach its server. */
+/** HTTP status codes of a proxy that cannot reach its server. */
 const proxyErrors = new Set([502, 503, 504]);
 const endpoints = '/api/v1/instance/update';
 
-/** Explains an unusable answer: what happened, at which address, and what to check. */
+/** Explains an unusable response: the error, the address, and the setting to check. */
 export function explainAnswer(refused: Refused, config: Config): string {
   const { url, token, urlSetting, tokenSetting } = config;
   const { name, token: tokenVariable } = names();
@@ -18,7 +18,7 @@ export function explainAnswer(refused: Refused, config: Config): string {
       return `${url} rejected the request (403): ${asSentence(cleanText(detail))} Check ${tokenSetting}.`;
     return `${url} responded with ${status}: ${asSentence(cleanText(detail))}${status === 404 ? ` Check ${urlSetting}.` : ''}`;
   }
-  // A request has only one `Authorization` header, and it contains the token.
+  // A request has only one `Authorization` header, which already contains the token.
   if (refused.inFront !== null)
     return `A proxy in front of ${name} at ${url} requires its own login (401, ${refused.inFront}). Configure the proxy to let requests to ${endpoints} through, or check ${urlSetting}.`;
   if (refused.status !== 401) return explainRedirect(refused.location, config);
@@ -83,7 +83,9 @@ function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
   return text ?? `The connection to ${url} failed (${cleanText(code)}). ${checkServer}`;
 }
 
-/** Node's error code. `fetch` wraps it in a cause, and in a list if a host has several addresses. */
+/**
+ * Finds the error code from Node. `fetch` wraps the error in a cause, and in a list if a host has several addresses.
+ */
 function codeOf(error: unknown): string {
   const { code, cause, errors, message } = Object(error) as {
     code?: unknown;

@@ -12,7 +12,7 @@ function settings(): string[] {
   ];
 }
 
-/** The help of all commands, or of all commands of a group. */
+/** Formats the help of all commands, or of all commands in a group. */
 export function helpOfAll(commands: readonly ClientCommand[], group: string): string {
   const program = names().name;
   const listed = commands.filter(({ name }) => group === '' || name.startsWith(`${group} `));
@@ -44,7 +44,7 @@ export function helpOf(command: ClientCommand): string {
   );
 }
 
-/** `<CHANNEL> [--when-idle | --force] [--json]`. */
+/** Formats the arguments and options: `<CHANNEL> [--when-idle | --force] [--json]`. */
 function usageText({ usage, arguments: words = [], options }: ClientCommand): string {
   const rows = Object.entries(options);
   const optionTexts = rows
@@ -64,5 +64,5 @@ const lines = (...all: string[]): string => fill(`${all.join('\n')}\n`);
 
 const fill = (text: string): string => filled(text, { product: names().name });
 
-/** `svc` is pronounced letter by letter. */
+/** Adds the indefinite article to a name. `svc` is pronounced letter by letter. */
 const a = (name: string): string => `${/^[aeio]|^svc$/.test(name) ? 'an' : 'a'} ${name}`;

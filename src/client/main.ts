@@ -1,15 +1,15 @@
 import { svc } from '../core/progress/product.ts';
 import { createClient } from './create-client.ts';
 
-/** Set by the bundler. */
+/** Version, set by the bundler. */
 const built = process.env.SVC_UPDATER_BUILD_VERSION;
-/** The default of `SVC_FEED`. The bundler may set another address. */
+/** Default of `SVC_FEED`. The bundler may set another address. */
 const feed = process.env.SVC_UPDATER_BUILD_FEED ?? svc.feed;
-/** The content of the trust file. */
+/** Content of the trust file. */
 const trust = process.env.SVC_UPDATER_BUILD_TRUST;
 
-// The client exits the process. There is no top-level await, because the executable is built as CommonJS. Should the event loop
-// become empty before that, the process fails with Node's own code for this case.
+// The client exits the process explicitly. There is no top-level await, because the executable is built as CommonJS. If
+// the event loop becomes empty first, the process exits with the code that Node uses for an unsettled top-level await.
 process.exitCode = 13;
 void createClient(
   { ...svc, feed },

@@ -1,27 +1,27 @@
 import { inCapitals, type Product, svc } from '../core/progress/product.ts';
 
-/** The names in this client that depend on the product. */
+/** Returns the names in this client that depend on the product. */
 const namesOf = ({ name, containerName, feed }: Product) => ({
-  /** The product and the command of this client: `svc`. */
+  /** Name of the product and of the client's command: `svc` */
   name,
-  /** Environment variables: the address of the server, its token, and the address of the releases. */
+  /** Environment variables with the server address, the token, and the address of the releases. */
   url: `${inCapitals(name)}_URL`,
   token: `${inCapitals(name)}_TOKEN`,
   feed: `${inCapitals(name)}_FEED`,
-  /** The file name of the client in a release. */
+  /** File name of the client in a release. */
   asset: `${name}.mjs`,
-  /** The name of the updater's container, used to read its log. */
+  /** Name of the updater's container, for commands that show its log. */
   container: containerName,
-  /** The built-in web address of the releases; null if it must be set in the environment. */
+  /** Built-in web address of the releases; null if the environment must contain the address. */
   releases: feed,
 });
 
 let current = namesOf(svc);
 
-/** The names of the product that this client is built for. */
+/** Returns the names of the product that this client is built for. */
 export const names = () => current;
 
-/** Must be called before any output. A process is the client of one product. */
+/** Sets the product. Must be called before any output; a process is the client of one product. */
 export function setProduct(product: Product): void {
   current = namesOf(product);
 }

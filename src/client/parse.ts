@@ -5,11 +5,11 @@ import { names } from './names.ts';
 /** The parsed command line. */
 export type Typed =
   | { kind: 'run'; command: ClientCommand; args: Args }
-  /** Help for one command, or for all commands of a group. */
+  /** Help for one command, or for all commands in a group. */
   | { kind: 'help'; command: ClientCommand | null; group: string }
   | { kind: 'version' };
 
-/** @throws UsageError that lists all mistakes */
+/** Parses the command line. @throws UsageError that lists all mistakes */
 export function parseTyped(words: readonly string[], commands: readonly ClientCommand[]): Typed {
   const named = words[0] === 'help' ? [...words.slice(1), '--help'] : words;
   const command = findCommand(named, commands);
@@ -22,7 +22,7 @@ export function parseTyped(words: readonly string[], commands: readonly ClientCo
 
 const wantsHelp = (words: readonly string[]): boolean => words.includes('--help') || words.includes('-h');
 
-/** The command whose name the words begin with. */
+/** Finds the command whose name is at the start of the words. */
 export const findCommand = (
   words: readonly string[],
   commands: readonly ClientCommand[],

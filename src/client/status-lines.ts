@@ -15,9 +15,9 @@ import { names } from './names.ts';
 import { asSentence, count, cut, table, widthOf } from './text.ts';
 import { clientWording } from './times.ts';
 
-// Callers have escaped the texts of the server.
+// The functions expect server texts that are already escaped.
 
-/** Prints parts of a presentation. Release notes, phases and settings are only shown by the page. */
+/** Formats parts of a presentation. Release notes, phases and settings are only shown in the web page. */
 export const partLines = (parts: Presentation['parts'], t: Wording): string[] =>
   parts.flatMap((part) => (part ? linesOfPart(part, t) : []));
 
@@ -51,11 +51,11 @@ function boxLine({ heading, lines, link }: Box): string {
   return [heading + colon, ...lines, link ? link.url : ''].filter(Boolean).join(' ');
 }
 
-/** `Upgrade path: v1.4.2 → v1.5.0 → v2.0.0 (2 updates)` */
+/** Formats an upgrade path: `Upgrade path: v1.4.2 → v1.5.0 → v2.0.0 (2 updates)` */
 export const pathLine = (versions: readonly string[], t: Wording): string =>
   `${t.upgradePath}: ${versions.join(' → ')} (${count(versions.length - 1, 'update')})`;
 
-/** The available update, or why there is none. @param history null if it is unknown */
+/** Describes the available update, or the reason why there is no update. @param history null if unknown */
 export function offerLines(status: Status, history: readonly Run[] | null = null): string[] {
   const { latest, next, skipped, now } = status;
   const t = clientWording(now);
@@ -71,14 +71,14 @@ export function offerLines(status: Status, history: readonly Run[] | null = null
   ];
 }
 
-/** The wait between two steps of an upgrade path. */
+/** Describes the wait between two steps of an upgrade path. */
 export function betweenLine({ to, reason }: PendingStep, version: string, time: string): string {
   if (reason === null) return `Next update on the upgrade path: ${to}.`;
   const line = `${version} is not ready for ${to} yet: ${messageClause(reason)}`;
   return time === '' ? line : `${line} (${time} so far)`;
 }
 
-/** Why a run cannot start, and what to do. */
+/** Explains why a run cannot start, and the next action. */
 export function refusalLines(reason: Reason, status: Status, wanted: RunKind = 'update'): string[] {
   const { now, run } = status;
   const { code, jobs = [], message, advice, refusal } = reason;
@@ -88,7 +88,7 @@ export function refusalLines(reason: Reason, status: Status, wanted: RunKind = '
   if (jobs.length > 0)
     return [`${cannot}: ${shown?.heading}`, ...jobLines(jobs, now), jobAdvice(jobs, wanted)];
   if (code === 'up-to-date') return [asSentence(message)];
-  // The update of another instance, or one that is just starting, cannot be followed.
+  // An update of another instance, or an update that is just starting, cannot be followed.
   if (code === 'update-running' && run !== null && run.outcome === null)
     return [
       `${run.kind === 'rollback' ? 'A rollback' : 'An update'} to ${run.to ?? 'the latest release'} is already in progress. ${startText(run, t)}.`,
@@ -104,8 +104,8 @@ export function refusalLines(reason: Reason, status: Status, wanted: RunKind = '
 }
 
 /**
- * One line per job: kind, title, age and whether it is stuck. The title is truncated to the available columns, so that
- * the other facts stay visible.
+ * Formats one line per job with kind, title, age and whether the job is stuck. The title is truncated to the available
+ * columns, so that the other facts remain visible.
  */
 export function jobLines(jobs: readonly BlockingJob[], now: string, columns = Infinity): string[] {
   const rows = jobs.map((job) => jobText(job, clientWording(now)));

@@ -2,34 +2,34 @@ import { mapTexts, writtenOut } from '../core/progress/plain-text.ts';
 import { messageSentence } from '../wire/messages.ts';
 import { names } from './names.ts';
 
-/** Makes an untrusted text safe for a terminal: control characters are escaped. */
+/** Escapes control characters, so that an untrusted text is safe for a terminal. */
 export const cleanText = (text: string): string => writtenOut(text.toWellFormed());
 
-/** The same for every text in an answer of the server. */
+/** Escapes the control characters in all texts of a server response. */
 export const clean = <T>(value: T): T => mapTexts(value, cleanText);
 
-/** One line of JSON that is also safe for a terminal. */
+/** Formats one line of JSON that is also safe for a terminal. */
 export const jsonLine = (value: unknown): string => `${writtenOut(JSON.stringify(value))}\n`;
 
 export const linesOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 
-/** A message of the server as a sentence. */
+/** Formats a message from the server as a sentence. */
 export const asSentence = (message: string): string => messageSentence(message, names().name);
 
-/** `1 job`, `2 jobs`. */
+/** Formats a count with a noun: `1 job`, `2 jobs`. */
 export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
 
 const wide =
   /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{20000}-\u{3fffd}]/u;
 const none = /^[\p{Mn}\p{Me}\p{Cf}]$/u;
 
-/** How many columns of a terminal a character takes. */
+/** Returns the width of a character in terminal columns. */
 function widthOfOne(character: string): number {
   if (none.test(character)) return 0;
   return wide.test(character) ? 2 : 1;
 }
 
-/** How many columns of a terminal a text takes. The text must not contain escape codes. */
+/** Returns the width of a text in terminal columns. The text must not contain escape codes. */
 export const widthOf = (text: string): number =>
   [...text].reduce((sum, character) => sum + widthOfOne(character), 0);
 
@@ -52,7 +52,7 @@ export const inColumns = (text: string, columns: number): string => {
   return kept + ' '.repeat(Math.max(0, columns - widthOf(kept)));
 };
 
-/** Wraps a text between words. A longer word stays on one line. */
+/** Wraps a text between words. A word that is too long has its own line. */
 export function wrap(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';
@@ -67,7 +67,7 @@ export function wrap(text: string, columns: number): string[] {
   return [...lines, line];
 }
 
-/** Rows with aligned columns. */
+/** Formats rows with aligned columns. */
 export function table(rows: readonly (readonly string[])[], indent = '  '): string[] {
   const widest = (at: number) => Math.max(...rows.map((row) => widthOf(row[at] ?? '')));
   return rows.map((row) =>

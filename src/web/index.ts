@@ -13,7 +13,7 @@ const elements = {
   'svc-update-settings': SvcUpdateSettings,
 };
 
-/** The elements by their tags. */
+/** Element types by tag name. */
 export type ElementTags = { [T in keyof typeof elements]: InstanceType<(typeof elements)[T]> };
 
 declare global {
@@ -21,7 +21,7 @@ declare global {
   interface GlobalEventHandlersEventMap extends ElementEvents {}
 }
 
-// A page may load this module more than once, and a server that renders pages has no registry.
+// A page may load this module more than once, and a server that renders pages has no element registry.
 const registry = globalThis.customElements as CustomElementRegistry | undefined;
 for (const [name, element] of Object.entries(elements)) {
   if (registry && !registry.get(name)) registry.define(name, element);

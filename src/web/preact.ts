@@ -3,8 +3,8 @@ import type { ElementTags } from './index.ts';
 import type { TagProps } from './tags.ts';
 
 /**
- * The elements in Preact's JSX (docs/web.md). Preact writes `keep-title={false}` as the
- * attribute "false", which would be set.
+ * Types of the elements in Preact's JSX (docs/web.md). `keep-title={false}` is not allowed, because Preact would write
+ * the attribute with the value "false", and an existing attribute is always active.
  */
 export type PreactTags = {
   [T in keyof ElementTags]: Omit<TagProps<T>, 'keep-title'> & {

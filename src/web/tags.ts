@@ -1,6 +1,6 @@
 import type { Run } from '../wire/status.ts';
 
-/** The attributes of the elements, as the manifest, the types for JSX and the elements have them. */
+/** Attributes of the elements, for the manifest, the JSX types and the elements. */
 export const attributes = {
   base: {
     type: 'string',
@@ -32,7 +32,7 @@ export const tags = {
   },
 } as const;
 
-/** The events, which bubble up to `document`. */
+/** Events of the elements, which bubble up to `document`. */
 export interface ElementEvents {
   'svc-update-start': CustomEvent<{ run: Run }>;
   'svc-update-end': CustomEvent<{ run: Run }>;
@@ -45,7 +45,7 @@ export const elementEvents: Readonly<Record<keyof ElementEvents, string>> = {
   'svc-update-reload': 'The page is about to reload with the new version; `preventDefault()` prevents it',
 };
 
-/** The attributes and events of an element in JSX. */
+/** Attributes and events of an element in JSX. */
 export type TagProps<T extends keyof typeof tags> = {
   [A in (typeof tags)[T]['attributes'][number]]?:
     | { string: string; boolean: boolean }[(typeof attributes)[A]['type']]

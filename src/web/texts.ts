@@ -8,7 +8,7 @@ export type TextOverrides = {
     ? Partial<Texts[K]>
     : Texts[K];
 } & {
-  /** The name of the product, or its record. */
+  /** Name of the product, or an object that contains the name. */
   product?: string | { readonly name: string };
 };
 
@@ -17,9 +17,9 @@ const listeners = new Set<() => void>();
 
 export const texts = (): Texts => current;
 
-/** The current texts. @param now the server's time in milliseconds */
+/** Returns the current texts. @param now the server's time in milliseconds */
 export const wordingAt = (now: number | null): Wording => wordingOf(current, now);
-/** Replaces texts, for a translation or another product name. Other texts are kept. */
+/** Replaces texts, for a translation or another product name. Other texts are not changed. */
 export function setTexts({ product, ...overrides }: TextOverrides): void {
   if (product !== undefined)
     current = { ...current, product: typeof product === 'string' ? product : product.name };
@@ -32,7 +32,7 @@ export function setTexts({ product, ...overrides }: TextOverrides): void {
   for (const listener of listeners) listener();
 }
 
-/** Adds a listener for replaced texts and returns a function that removes it. */
+/** Adds a listener for text changes and returns a function that removes the listener. */
 export function onTexts(listener: () => void): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);

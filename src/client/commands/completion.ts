@@ -23,10 +23,10 @@ export const completion: ClientCommand = {
   },
 };
 
-/** The hidden command of the completion script. Its arguments are the words before the cursor. */
+/** Hidden command of the completion script. Its arguments are the words before the cursor. */
 export const askForOffers = '__complete';
 
-/** The possible next words, one per line, each with a tab and its description. */
+/** Returns the possible next words, one per line, each with a tab and its description. */
 export function offersAfter(words: readonly string[], commands: readonly ClientCommand[]): string {
   const previous = words.at(-1) ?? '';
   const command = findCommand(words, commands);
@@ -45,7 +45,7 @@ export function offersAfter(words: readonly string[], commands: readonly ClientC
   return [...new Set(parts), ...(words.length === 0 ? ['help', '--help', '--version'] : [])].join('\n');
 }
 
-/** The script with which bash asks the client for the next words. */
+/** Returns the bash script that runs the client to get the next words. */
 export function completionForBash(): string {
   const { name: program } = names();
   const own = `_${program.replaceAll('-', '_')}`;

@@ -69,14 +69,14 @@ async function run(context: Context): Promise<number> {
   return 0;
 }
 
-/** Null if a day is unknown. */
+/** Parses a list of days; null if a day is unknown. */
 function daysIn(text: string): Automatic['days'] | null {
   const days = text === 'all' ? [] : text.split(',');
   const known = days.flatMap((word) => dayWords.find((day) => day === word) ?? []);
   return known.length === days.length ? known : null;
 }
 
-/** Null without options. */
+/** Converts the options to a request; null without options. */
 function choiceOf({ options }: Args): AutomaticChoice | null {
   if (Object.keys(options).length === 0) return null;
   const { from, to, days, 'min-age': minAge, 'time-zone': timeZone } = options;

@@ -53,7 +53,9 @@ async function run(context: Context): Promise<number> {
   return exitCode;
 }
 
-/** The run in progress, or the last run if the next step of its path is pending; null if nothing can be cancelled. */
+/**
+ * Finds the run in progress, or the last run if the next step of its path is pending; null if nothing can be cancelled.
+ */
 async function findCurrent(session: Session): Promise<ToldRun | null> {
   const answer = await session.reader.progress({ signal: session.signal });
   if (answer.kind === 'ok') {
@@ -64,7 +66,10 @@ async function findCurrent(session: Session): Promise<ToldRun | null> {
   throw failureOf(answer, session);
 }
 
-/** Requests the cancellation; resolves with the run, or with the refusal. Repeating the request after a lost answer is safe. */
+/**
+ * Requests the cancellation. Resolves with the run, or with the message of a refusal. Repeating the request after a
+ * lost response is safe.
+ */
 async function cancel(session: Session): Promise<ToldRun | string> {
   const { reader, config, signal } = session;
   for (let attempt = 1; ; attempt++) {

@@ -29,7 +29,7 @@ async function run(context: Context): Promise<number> {
     return 0;
   }
   const failure = failureOf(answer, session);
-  // The command may be started during the downtime of an update.
+  // The server may be unavailable, because the command was started during the downtime of an update.
   if (answer.kind === 'none' && !signal.aborted)
     failure.message += `\nDuring an update, ${names().name} is unavailable for a moment: try again in a few seconds.`;
   throw failure;

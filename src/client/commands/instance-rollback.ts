@@ -49,12 +49,12 @@ async function run(context: Context): Promise<number> {
   return startAndFollow(session, { before: status.run?.id ?? null, ask, refusal });
 }
 
-/** The problem document of a refusal; null otherwise. */
+/** Returns the problem document of a refusal; null for any other response. */
 const refused = (answer: Answer<RollbackOffer>): Problem | null =>
   answer.kind === 'problem' && [404, 409, 429, 503].includes(answer.problem.status) ? answer.problem : null;
 
 /**
- * Asks for consent, then for the version, so that no one confirms by mistake.
+ * Prompts for confirmation and then for the version, to prevent a rollback by mistake.
  * @throws UsageError without a terminal and without `--yes`
  */
 async function agreeTwice(session: StartSession, { to }: RollbackOffer, status: Status): Promise<boolean> {

@@ -31,7 +31,8 @@ async function run(context: Context): Promise<number> {
     return 0;
   }
   if (isForAdmins(told)) {
-    // A rollback may be the only way out of a recalled version. Otherwise the last run is enough.
+    // A rollback, which only the history contains, may be the only way out of a recalled version. Otherwise, the last
+    // run is sufficient.
     const isRecalled = told.recalled !== null && told.next === null;
     const past = isRecalled ? await expectAnswer(reader.history({ signal }), session) : null;
     stdout.write(linesOf(statusLines(clean(told), clean(past))));

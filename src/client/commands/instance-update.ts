@@ -49,7 +49,7 @@ async function run(context: Context): Promise<number> {
   const ask = (refresh: boolean) => statusForAdmins(reader.status({ refresh, signal }), session);
 
   let status = await ask(false);
-  // The status may be minutes old, and a release may have been published since.
+  // The status may be minutes old, and a release may have been published in the meantime.
   if (wish.target === undefined && status.next === null && status.reason?.code !== 'update-running')
     status = await ask(true);
   const target = decideStart(status, wish);
@@ -88,7 +88,7 @@ async function run(context: Context): Promise<number> {
   });
 }
 
-/** @throws UsageError */
+/** Reads the target from the options. @throws UsageError for `--all-steps` with `--target canary` */
 function namedIn({ args: { options } }: Context): Partial<Order> {
   const { target } = options;
   const allSteps = options['all-steps'] === true;
@@ -97,7 +97,7 @@ function namedIn({ args: { options } }: Context): Partial<Order> {
   return { ...(typeof target === 'string' && { target }), ...(allSteps && { allSteps }) };
 }
 
-/** The releases to install, one update each. */
+/** Returns the releases to install, with one update for each. */
 function stepsTo(target: string, { next }: Status, { allSteps }: Partial<Order>): readonly string[] {
   const at = allSteps && next ? next.upgradePath.indexOf(target) : -1;
   return next && at >= 0 ? next.upgradePath.slice(0, at + 1) : [target];

@@ -2,7 +2,7 @@ import { channels } from '../../core/release/channel.ts';
 import type { ClientCommand } from '../command.ts';
 import { updateClient } from '../self-update/update-client.ts';
 
-/** Updates this client. */
+/** The command that updates this client. */
 export const updateCommand: ClientCommand = {
   name: 'update',
   summary: 'Update the {product} client itself',

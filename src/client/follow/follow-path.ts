@@ -11,9 +11,12 @@ import { asSentence, clean, jsonLine } from '../text.ts';
 import { type FollowOptions, followOne, tell, tellPast, watch } from './follow-update.ts';
 import type { View } from './view.ts';
 
-/** Milliseconds between two requests that check whether the next step has started. */
+/** Time in ms between two polls for the start of the next step. */
 const pause = 2_000;
-/** The path has ended after this many answers without a next step. A single answer may miss the step as it starts. */
+/**
+ * Number of responses without a next step after which the path has ended. A single response may miss a step that is
+ * just starting.
+ */
 const maximumMissing = 3;
 
 /** Follows a run and the next steps of its upgrade path. Resolves with the exit code of the last run. */
@@ -32,7 +35,10 @@ export async function followPath(session: Session, options: FollowOptions): Prom
   }
 }
 
-/** Waits for the next step and shows the reason of the wait. Resolves with the run, or with the exit code if there is none. */
+/**
+ * Waits for the next step and prints the reason for the wait. Resolves with the run, or with the exit code if no run
+ * starts.
+ */
 async function untilNext(
   session: Session,
   last: ToldRun,
@@ -87,7 +93,7 @@ async function untilNext(
   return isLate ? 3 : exitCodeOf('cancelled');
 }
 
-/** Polls until another run is the last one, or until the server no longer reports a next step. */
+/** Polls until the server reports another run, or no longer reports a next step. */
 async function* newsOfNext(
   { reader }: Session,
   last: ToldRun,

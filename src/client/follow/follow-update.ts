@@ -16,12 +16,12 @@ import { LiveList } from './live-list.ts';
 import { logOf, type Printer, type View } from './view.ts';
 
 export interface FollowOptions {
-  /** The last state from the server, unescaped. */
+  /** Last state from the server, unescaped. */
   run: ToldRun;
-  /** Seconds without an answer after which the client stops following. */
+  /** Seconds without a response after which the client stops following. */
   timeout: number;
   json: boolean;
-  /** Overrides the lines of the result. */
+  /** Overrides the result lines and the exit code. */
   endingOf?: (run: Run, status: Status | null) => EndReport;
 }
 
@@ -33,16 +33,19 @@ export const timeoutOption: OptionRow = {
   help: `Stop following after SECONDS without a response (default: ${usualTimeout})`,
 };
 
-/** In seconds. */
+/** Returns the timeout in seconds. */
 export const timeoutOf = ({ options: { timeout } }: Args): number => Number(timeout ?? usualTimeout);
 
-/** Milliseconds. A 401 that lasts this long is not caused by a restart of the server. */
+/** Time in ms after which a continuous 401 cannot be caused by a restart of the server. */
 const loggedOutFor = 30_000;
 const second = 1000;
-/** Milliseconds between two ticks, usually 1000. After a longer gap the process or the machine was asleep. */
+/** Time in ms between two ticks, usually 1000, above which the process or the machine must have been asleep. */
 const nap = 30_000;
 
-/** Follows a run until the server reports its result, and prints the result. Resolves with the exit code and the last state. */
+/**
+ * Follows a run until the server reports its result, and prints the result. Resolves with the exit code and the last
+ * state.
+ */
 export async function followOne(
   session: Session,
   options: FollowOptions,
@@ -65,7 +68,7 @@ export async function tellPast(session: Session, run: ToldRun, json: boolean): P
   return exitCode;
 }
 
-/** Null without a valid answer, or if the user is not an admin. */
+/** Requests the status; null without a valid response, or if the user is not an admin. */
 async function statusOf({ reader }: Session): Promise<Status | null> {
   const answer = await reader.status();
   return answer.kind === 'ok' && isForAdmins(answer.value) ? clean(answer.value) : null;
@@ -75,10 +78,13 @@ export function tell({ stdout, stderr, isTerminal }: Session, lines: readonly st
   (json ? stderr : stdout).write(linesOf(isTerminal && !json ? lines.map(paintMark) : lines));
 }
 
-/** Why following ends before the run. */
+/** Reason why the client stops following before the run ends. */
 type Why = 'interrupted' | 'unknown' | 'logged-out' | 'silent';
 
-/** Updates and prints the view until following ends. Resolves with what to print if the run continues, otherwise with null. */
+/**
+ * Updates and prints the view until the client stops following. Resolves with the lines to print if the run continues,
+ * otherwise with null.
+ */
 export async function watch(
   session: Session,
   { timeout, json }: Pick<FollowOptions, 'timeout' | 'json'>,
@@ -104,7 +110,8 @@ export async function watch(
     }
     lookedAt = at;
     printer.show(view, at);
-    // A quiet stream is not a silent server: the reader reports a dead stream as a failed request.
+    // A quiet stream does not mean that the server is unavailable: the reader reports a dead stream as a failed
+    // request.
     if (view.refused !== null && at - view.heardAt >= timeout * second) giveUp('silent');
     if (loggedOutSince !== null && at - loggedOutSince >= loggedOutFor) giveUp('logged-out');
   };
@@ -145,7 +152,10 @@ function note(view: View, news: News, now: number): void {
   view.toldAt = now;
 }
 
-/** A redirect or a 401 of a proxy is ignored while svc may be unavailable; a 401 of svc itself always counts. */
+/**
+ * Checks whether the login is no longer accepted. While svc may be unavailable, only a 401 from svc itself counts, and
+ * not a redirect or a 401 from a proxy.
+ */
 const isLoggedOut = (news: News, { run }: View): boolean =>
   news.kind === 'unheard' &&
   news.refused.kind === 'logged-out' &&
@@ -189,7 +199,7 @@ async function partingLines(
   }
 }
 
-/** The line after Ctrl-C: the run continues on the server. */
+/** Returns the message after Ctrl-C. The run continues on the server. */
 function farewell(run: Run, next: string | undefined): string {
   const { name } = names();
   if (next !== undefined)

@@ -5,7 +5,10 @@ import type { Output } from '../command.ts';
 import { jsonLine } from '../text.ts';
 import { notesAt, type Printer, rowsAt, titleOf, type View } from './view.ts';
 
-/** For programs: one line per event, `{ "event": "run" | "line", "data": … }`. Sentences go to stderr. */
+/**
+ * Prints one JSON line per event for programs: `{ "event": "run" | "line", "data": … }`. Sentences are printed to
+ * stderr.
+ */
 export class JsonEvents implements Printer {
   readonly #out: Output;
   readonly #sentences: Output;
@@ -31,16 +34,16 @@ export class JsonEvents implements Printer {
 
 const withoutTime = () => '';
 
-/** Milliseconds between two lines of a phase in progress. */
+/** Time in ms between two lines for a phase in progress. */
 const heartbeat = 10_000;
 
-/** For pipes and logs: one line per completed phase, and one every 10 s during a phase. */
+/** Prints plain lines for pipes and logs: one line per completed phase, and one line every 10 s during a phase. */
 export class PlainLines implements Printer {
   readonly #out: Output;
   readonly #told = new Set<string>();
   #lastAt = 0;
   #hasWaited = false;
-  /** The last printed note, without its durations. */
+  /** Last printed note, without its durations. */
   #note = '';
 
   constructor(out: Output) {
@@ -81,7 +84,7 @@ export class PlainLines implements Printer {
   #tellNow(row: PhaseText, view: View, now: number): void {
     const { state, jobs } = view.run;
     const titles = state === 'waiting' ? jobs.map(({ kind, title }) => `${kind} ${title ?? ''}`.trim()) : [];
-    // Without an answer the progress is unknown.
+    // Without a response, the progress is unknown.
     const isUnheard = view.refused !== null && !mayBeAway(view.run);
     if (!isUnheard) this.#write(lineOf({ ...row, message: [row.message, ...titles].join(', ') }), now);
     if (isUnheard) this.#note = '';
@@ -101,6 +104,6 @@ export class PlainLines implements Printer {
   }
 }
 
-/** `Downloaded, 8 s: 120 MB` */
+/** Formats a phase: `Downloaded, 8 s: 120 MB` */
 const lineOf = ({ text, message, time }: PhaseText): string =>
   `${text}${time === '' ? '' : `, ${time}`}${message === '' ? '' : `: ${message}`}`;

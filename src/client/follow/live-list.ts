@@ -11,10 +11,10 @@ const wordColumns = 13;
 const timeColumns = 8;
 const leastText = 20;
 
-/** A line of the list. The text has no escape codes, because they have no width. */
+/** A line of the list. The text contains no escape codes, so its width can be measured. */
 interface Line {
   text: string;
-  /** Applies to the first `length` characters. */
+  /** Colour of the first `length` characters. */
   colour?: { code: number; length: number };
 }
 
@@ -22,7 +22,7 @@ interface Line {
 export class LiveList implements Printer {
   readonly #context: Pick<Context, 'stdout' | 'isTerminal' | 'columns' | 'rows'>;
   #drawn: readonly Line[] = [];
-  /** Never shrinks, so that the durations stay in their column. */
+  /** Width that never shrinks, so that the durations remain in the same column. */
   #textColumns = leastText;
 
   constructor(context: Pick<Context, 'stdout' | 'isTerminal' | 'columns' | 'rows'>) {
@@ -48,7 +48,10 @@ export class LiveList implements Printer {
     this.#draw(run.outcome === null ? this.#fitting(lines) : lines);
   }
 
-  /** Lines that have scrolled out of the terminal cannot be redrawn, so a low terminal shows the current phase and later ones. */
+  /**
+   * Selects the lines that fit. Lines that have scrolled out of the terminal cannot be redrawn, so a terminal with few
+   * rows shows the current phase and later phases.
+   */
   #fitting(lines: readonly Line[]): readonly Line[] {
     const room = Math.max(1, this.#context.rows() - 1);
     if (lines.length <= room) return lines;
@@ -60,20 +63,23 @@ export class LiveList implements Printer {
   end(view: View, now: number): void {
     this.show(view, now);
     this.#drawn = [];
-    // Overwrites the `^C` of the terminal.
+    // Overwrite the `^C` that the terminal has printed.
     this.#context.stdout.write('\r\x1b[J');
   }
 
-  /** The last column stays empty, because terminals differ in when they wrap a full line. */
+  /** Returns the usable width. The last column is not used, because terminals differ in when they wrap a full line. */
   get #width(): number {
     return Math.max(1, this.#context.columns() - 1);
   }
 
-  /** `✓ Downloaded   120 MB                   8 s`. All rows are as wide as the widest row so far, within the terminal. */
+  /**
+   * Formats the rows: `✓ Downloaded   120 MB                   8 s`. All rows are as wide as the widest row so far,
+   * within the width of the terminal.
+   */
   #rowLines(rows: readonly PhaseText[], width: number): Line[] {
     this.#textColumns = Math.max(this.#textColumns, ...rows.map(({ message }) => widthOf(message)));
     const room = Math.max(0, width - 2 - wordColumns);
-    // On a narrow terminal the text is dropped before the duration.
+    // On a narrow terminal, the text is dropped before the duration.
     const timeWidth = Math.min(room, Math.max(timeColumns, ...rows.map(({ time }) => time.length + 1)));
     const columns = Math.min(this.#textColumns, room - timeWidth);
     return rows.map(({ mark, text, message, time }) => {
@@ -89,7 +95,7 @@ export class LiveList implements Printer {
     const columns = this.#context.columns();
     const heights = this.#drawn.map(({ text }) => Math.max(1, Math.ceil(widthOf(text) / columns)));
     const up = heights.length === 0 ? '' : `\x1b[${heights.reduce((sum, height) => sum + height)}A`;
-    // Each line is cleared separately: tmux saves the screen if it is cleared from the top.
+    // Each line is cleared separately, because tmux saves the screen if it is cleared from the top.
     const text = lines.map((line) => `${this.#paint(line)}\x1b[K\n`).join('');
     this.#context.stdout.write(`${up}\r${text}\x1b[J`);
     this.#drawn = lines;

@@ -13,40 +13,40 @@ import { betweenLine } from '../status-lines.ts';
 import { count } from '../text.ts';
 import { clientWording } from '../times.ts';
 
-/** The state of a followed run. Times are of the local monotonic clock, in milliseconds. */
+/** State of a followed run. Times are in milliseconds of the local monotonic clock. */
 export interface View {
-  /** The last state from the server, escaped. */
+  /** Last state from the server, escaped. */
   run: ToldRun;
-  /** When `run` was received. */
+  /** Time at which `run` was received. */
   toldAt: number;
-  /** When svc last answered, or when the process woke up from sleep after that. */
+  /** Time of the last response from svc, or of a later wake-up of the process from sleep. */
   heardAt: number;
-  /** The last request, if it failed. */
+  /** Error of the last request; null if the request succeeded. */
   refused: Refused | null;
-  /** The run has succeeded, and the next step of its upgrade path is awaited. */
+  /** Next step of the upgrade path, which is awaited after the run has succeeded. */
   pendingStep?: PendingStep;
 }
 
-/** Prints a followed run. */
+/** Prints the progress of a followed run. */
 export interface Printer {
-  /** Once, before anything else. */
+  /** Starts the output; called once. */
   begin?(view: View, now: number): void;
-  /** After each event, and once a second. */
+  /** Prints changes; called after each event, and once a second. */
   show(view: View, now: number): void;
-  /** Each event, as received from the server. */
+  /** Prints an event as received from the server. */
   news?(news: News): void;
   /** Completes the output, so that other lines can follow. */
   end?(view: View, now: number): void;
 }
 
-/** After this downtime, the log command is printed. */
+/** Downtime in ms after which the log command is printed. */
 const longDowntime = 60_000;
 
-/** The texts at a moment of the local clock. */
+/** Returns the texts for a time of the local clock. */
 const wordingAt = ({ run, toldAt }: View, now: number): Wording =>
   clientWording(new Date((Date.parse(run.now) || 0) + now - toldAt).toISOString());
 
-/** The phases at a given time. The current phase shows what it is waiting for. */
+/** Returns the phases at a given time. The current phase shows the reason for waiting. */
 export function rowsAt(view: View, now: number): PhaseText[] {
   const { run, heardAt } = view;
   if (view.pendingStep) return [];
@@ -62,12 +62,15 @@ export function rowsAt(view: View, now: number): PhaseText[] {
   });
 }
 
-/** Decided by the state of the run, because a proxy may answer for svc during the downtime. */
+/**
+ * Checks whether svc may be unavailable. The state of the run is decisive, because a proxy may respond instead of svc
+ * during the downtime.
+ */
 const isUnavailable = ({ run, refused }: View): boolean => refused !== null && mayBeAway(run);
 
 /**
- * The lines below the phases.
- * @param timeText words durations; without words, lines that differ only in their durations are the same
+ * Returns the lines below the phases.
+ * @param timeText formats durations; with an empty format, lines that differ only in their durations are equal
  */
 export function notesAt(view: View, now: number, timeText = durationText): string[] {
   const { run, refused, pendingStep } = view;
@@ -102,10 +105,10 @@ function unheard(refused: Refused, noun: string, time: string): string {
   return `${why} The ${noun} continues on the server.`;
 }
 
-/** The command that shows the log, even if the server has not reported it yet. */
+/** Returns the command that shows the log, even if the server has not reported the command yet. */
 export const logOf = ({ log }: Pick<ToldRun, 'log'>): string => log ?? `docker logs ${names().container}`;
 
-/** `Updating svc v1.4.2 → v1.5.0`; on an upgrade path `1 of 2: Updating …`. */
+/** Formats the title: `Updating svc v1.4.2 → v1.5.0`; on an upgrade path `1 of 2: Updating …`. */
 export function titleOf(run: ToldRun): string {
   const t = clientWording(run.now);
   const place = runPlace(run);

@@ -13,19 +13,19 @@ import { diskTrouble, refused, unchanged } from './failure.ts';
 
 /** The file of the running client. */
 interface ClientFile {
-  /** With symlinks resolved. */
+  /** Path with symlinks resolved. */
   path: string;
-  /** Its name in a release. */
+  /** Name of the file in a release. */
   asset: string;
-  /** The program that runs the file: Node for a script, null for an executable. */
+  /** Program that runs the file: Node for a script, null for an executable. */
   runtime: string | null;
   owner: Owner;
-  /** Changes if another process replaces or edits the file. */
+  /** Identifies the file; changes if another process replaces or edits the file. */
   identity: string;
 }
 
 /**
- * Finds the client's file, and changes nothing.
+ * Finds the client's file without changing it.
  * @throws Failure, refused, if npm has installed the client or this user may not replace the file
  */
 export async function findClientFile(): Promise<ClientFile> {
@@ -48,7 +48,7 @@ export async function findClientFile(): Promise<ClientFile> {
   };
 }
 
-/** The command that updates the npm package of a file; null if the file is in no package. */
+/** Returns the command that updates the npm package of a file; null if the file is not in a package. */
 export function npmCommand(path: string): string | null {
   const [, around = '', npmPackage] =
     /^(.*?)\/node_modules\/(?:.*\/node_modules\/)?((?:@[^/]+\/)?[^/]+)\//.exec(path) ?? [];
@@ -72,8 +72,8 @@ async function expectWritable(path: string, { uid }: Owner): Promise<void> {
 }
 
 /**
- * Replaces the file with one rename, so that a complete file exists at every moment. Before that, the new file is run with
- * `--version` on this machine.
+ * Replaces the file with one atomic rename, so that a complete file exists at every moment. The new file is first run
+ * with `--version` on this machine.
  * @throws Failure, failed; the reason of the signal
  */
 export async function replaceClient(

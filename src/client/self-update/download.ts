@@ -3,31 +3,31 @@ import { FeedError, reasonOf } from '../../feed/feed-error.ts';
 import { follow } from '../../feed/follow.ts';
 import { downloadAdvice, unchanged } from './failure.ts';
 
-/** The limits of a download, in milliseconds and bytes. */
+/** Limits of a download, in milliseconds and bytes. */
 export interface Limits {
-  /** Time without data. */
+  /** Maximum time without data. */
   silence: number;
-  /** From the request to the last byte. */
+  /** Maximum time from the request to the last byte. */
   whole: number;
   size: number;
 }
 
 export const programLimits: Limits = { silence: 30_000, whole: 3_600_000, size: 512 * 1024 * 1024 };
-/** For the checksum and signature files of a release. */
+/** Limits for the checksum and signature files of a release. */
 export const proofLimits: Limits = { silence: 30_000, whole: 60_000, size: 256 * 1024 };
 
 export interface Transfer {
   asset: Asset;
-  /** The address of the feed that lists the asset. */
+  /** Address of the feed that lists the asset. */
   feed: string;
   limits: Limits;
   signal: AbortSignal;
-  /** `total` is null if the server does not send a length. */
+  /** Called after each chunk. `total` is null if the server does not send a length. */
   onProgress?: (bytes: number, total: number | null) => void;
 }
 
 /**
- * Downloads one asset, over https if its feed is at https.
+ * Downloads one asset. If its feed uses https, the asset must also use https.
  * @throws Failure, failed; the reason of the signal
  */
 export async function download({ asset, feed, limits, signal, onProgress }: Transfer): Promise<Buffer> {
@@ -42,7 +42,7 @@ export async function download({ asset, feed, limits, signal, onProgress }: Tran
   try {
     const { response } = await follow(address, {
       feed: { url: feed },
-      // The length of a compressed body is not the size of the file.
+      // The content length of a compressed body is not the size of the file.
       headers: { 'accept-encoding': 'identity' },
       signal: AbortSignal.any([signal, ending.signal]),
     });
@@ -70,7 +70,7 @@ export async function download({ asset, feed, limits, signal, onProgress }: Tran
   }
 }
 
-/** In a static feed, the address of an asset may be relative. */
+/** Returns the address of an asset, which may be relative in a static feed. */
 function addressOf({ name, url }: Asset, feed: string): URL {
   const unfit = (why: string) =>
     unchanged(`${name} cannot be downloaded: ${why}.`, 'report the problem to the publisher of the feed.');

@@ -4,15 +4,15 @@ import { FeedError } from '../../feed/feed-error.ts';
 import { Failure } from '../command.ts';
 import { names } from '../names.ts';
 
-/** A rule forbids the update. `next` says what to do. */
+/** Creates the failure of an update that a rule forbids. `next` is the required action. */
 export const refused = (message: string, next: string): Failure =>
   new Failure(exitCodes.refused, `${message}\nNext: ${next}`);
 
-/** The update failed, and the client's file was not changed. */
+/** Creates the failure of an update that has not changed the client's file. */
 export const unchanged = (message: string, next: string): Failure =>
   new Failure(exitCodes.failed, `Nothing was changed: ${message}\nNext: ${next}`);
 
-/** The next step after an error of the feed or of a download. */
+/** Returns the next action after an error of the feed or of a download. */
 export function downloadAdvice(error: unknown): string {
   const { feed } = names();
   const wait = error instanceof FeedError ? error.wait : null;
@@ -21,7 +21,7 @@ export function downloadAdvice(error: unknown): string {
   return `run the update again in ${Math.ceil(wait / 60_000)} min, or add credentials to ${feed}, as in https://NAME:TOKEN@….`;
 }
 
-/** The reason and the next step for a file system error. */
+/** Returns the reason and the next action for a file system error. */
 export function diskTrouble(error: unknown, directory: string): [why: string, next: string] {
   switch (systemCode(error)) {
     case 'EACCES':

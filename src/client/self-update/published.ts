@@ -13,7 +13,7 @@ const sumsName = 'SHA256SUMS';
 const fileName = 'release.json';
 const bundleName = `${fileName}.sigstore.json`;
 
-/** @throws UsageError, without the value, which may contain a token */
+/** Returns the address of the releases. @throws UsageError, without the value, which may contain a token */
 export function feedOf(env: NodeJS.ProcessEnv): string {
   const { name, feed, releases } = names();
   const given = env[feed] || releases;
@@ -24,7 +24,7 @@ export function feedOf(env: NodeJS.ProcessEnv): string {
   return address.href;
 }
 
-/** @throws Failure, failed; the reason of the signal */
+/** Reads the newest release of a channel. @throws Failure, failed; the reason of the signal */
 export function newestRelease(feed: string, channel: Channel, signal: AbortSignal): Promise<Release | null> {
   return readNewestRelease(feed, channel, signal).catch((error) => {
     signal.throwIfAborted();
@@ -35,7 +35,7 @@ export function newestRelease(feed: string, channel: Channel, signal: AbortSigna
   });
 }
 
-/** @throws Failure, failed, if the release does not have it */
+/** Finds an asset of a release. @throws Failure, failed, if the release does not contain the asset */
 export function assetOf({ version, assets = [] }: Release, name: string): Asset {
   const asset = assets.find((each) => each.name === name);
   if (asset) return asset;
@@ -46,7 +46,7 @@ export function assetOf({ version, assets = [] }: Release, name: string): Asset 
 }
 
 /**
- * The checksum of a file in the release's SHA256SUMS, in lower-case hex.
+ * Reads the checksum of a file from the release's SHA256SUMS, in lower-case hex.
  * @throws Failure, failed; the reason of the signal
  */
 export async function sumOf(
@@ -64,7 +64,8 @@ export async function sumOf(
 }
 
 /**
- * The checksum of a file in the signed `release.json` of the release. The signature is verified before the file is downloaded.
+ * Reads the checksum of a file from the signed `release.json` of the release. The signature is verified before the file
+ * is downloaded.
  * @throws Failure, refused if the signature is not verified, otherwise failed; the reason of the signal
  */
 export async function provenSumOf(
@@ -81,7 +82,7 @@ export async function provenSumOf(
     ({ files } = await proveRelease(file, bundle.toString(), trust, { product: names().name, version }));
   } catch (error) {
     throw refused(
-      // The message of a parser quotes its input.
+      // The message of a parser may quote its input.
       `${version} was rejected: ${cleanText((error as Error).message)}.`,
       `contact the publisher of ${name}. If the signing key has changed, first install ${name} manually from a release that trusts both keys.`,
     );
@@ -94,10 +95,10 @@ export async function provenSumOf(
   );
 }
 
-/** The different checksums of a name in a SHA256SUMS file, in lower case. */
+/** Returns the distinct checksums of a file in SHA256SUMS, in lower case. */
 export function sumsFor(name: string, text: string): string[] {
   const lines = text.split(/\r?\n/).flatMap((line) => {
-    // The format of sha256sum: a star means that the file was read as binary.
+    // Format of sha256sum: a star means that the file was read as binary.
     const [, sum = '', file = ''] = /^([0-9a-fA-F]{64}) [ *](?:\.\/)?(.+)$/.exec(line) ?? [];
     return file === name ? [sum.toLowerCase()] : [];
   });

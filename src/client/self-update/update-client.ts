@@ -35,7 +35,7 @@ export async function updateClient(channel: Channel, context: Context): Promise<
   }
 }
 
-/** Downloads a file of a release and verifies its checksum before the file is written or run. */
+/** Downloads a file of a release, and verifies its checksum before the file is written or run. */
 async function obtain(
   release: Release,
   { name, feed }: { name: string; feed: string },
@@ -60,7 +60,7 @@ async function obtain(
   return bytes;
 }
 
-/** Prints a line every ten seconds. */
+/** Prints a progress line every ten seconds. */
 function progressLines({ stdout, now }: Context): NonNullable<Transfer['onProgress']> {
   const megabytes = (bytes: number) => (bytes / 1_000_000).toFixed(1);
   let writtenAt = now();

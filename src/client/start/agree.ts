@@ -9,7 +9,7 @@ import { jobLines } from '../status-lines.ts';
 import { asSentence, count, linesOf } from '../text.ts';
 
 /**
- * Asks before stopping jobs and before a major version.
+ * Prompts for confirmation before stopping jobs and before a major version.
  * @throws UsageError without a terminal and without `--yes`
  */
 export async function agree(
@@ -31,7 +31,7 @@ export async function agree(
   return askYesNo([version, before, 'Continue?'].filter(Boolean).join(' '), context);
 }
 
-/** Asks before running jobs are stopped. */
+/** Prompts for confirmation before stopping running jobs. */
 export async function agreeToStopJobs(context: Context, { reason, now }: Status): Promise<boolean> {
   const { jobs = [] } = reason ?? {};
   if (jobs.length === 0) return true;
@@ -44,13 +44,13 @@ function isMajor({ version, next }: Status, to: string, from = version): boolean
   return channelOf(from) !== null && channelOf(to) !== null && isMajorChange(from, to);
 }
 
-/** Any answer except yes means no. */
+/** Prompts for yes or no. Any input except yes means no. */
 export async function askYesNo(question: string, context: Context): Promise<boolean> {
   if (!context.canAsk) throw new CommandUsageError(`${question} Without a terminal, confirm with --yes.`);
   return /^\s*y(?:es)?\s*$/i.test(await readLine(`${question} [y/N] `, context));
 }
 
-/** The answer to the question; empty at the end of the input. A secret is not shown. */
+/** Prompts for a line; empty at the end of the input. A secret is not shown. */
 export async function readLine(question: string, context: Context, isSecret = false): Promise<string> {
   const answer = await typedLine(question, context, isSecret);
   if (context.signal.aborted) throw interrupted();

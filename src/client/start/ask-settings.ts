@@ -4,8 +4,9 @@ import { CommandUsageError, type Context } from '../command.ts';
 import { readLine } from './agree.ts';
 
 /**
- * The values of `--set`. On a terminal, the user types those of a name alone and of settings that are missing.
- * @throws UsageError for a name alone without a terminal
+ * Returns the values of `--set`. On a terminal, the user is prompted for missing settings and for names without a
+ * value.
+ * @throws UsageError for a name without a value if there is no terminal
  */
 export async function askSettings(context: Context, settings: readonly OfferedSetting[]) {
   const given: Record<string, string> = {};

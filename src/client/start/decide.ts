@@ -8,15 +8,15 @@ import { names } from '../names.ts';
 import { offerLines, refusalLines } from '../status-lines.ts';
 import { clean } from '../text.ts';
 
-/** No update is started, and why. */
+/** Explanation of a decision not to start an update. */
 export interface Stay extends EndReport {
-  /** The problem document for `--json`; null if there is none. */
+  /** Problem document for `--json`; null if there is none. */
   problem: Problem | null;
 }
 
 /**
- * Decides on the target, by default the offered version. The request contains the version that the status has shown, so that
- * a release published in the meantime is not installed by surprise.
+ * Decides on the target, by default the offered version. The request contains the version from the status, so that a
+ * release published in the meantime is not installed by surprise.
  */
 export function decideStart(
   status: Status,
@@ -26,9 +26,9 @@ export function decideStart(
   const { code, jobs = [] } = reason ?? {};
   const isPassed = jobs.length > 0 && (force || (when === 'idle' && !jobs.some(({ stuck }) => stuck)));
   if (reason !== null && !isPassed && code !== 'up-to-date') return stayFor(reason, status);
-  // After these outcomes the server accepts the same release again; the updater then verifies the containers.
+  // After these outcomes, the server accepts the same release again. The updater then verifies the containers.
   const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';
-  // Not if a newer version is running, for example after a manual repair: there is no downgrade.
+  // Not retried if a newer version is running, for example after a manual repair, because there is no downgrade.
   const isAgain = isInTrouble && run.to !== null && !isAhead(status.version, run.to);
   const offered = (allSteps ? next?.upgradePath.at(-1) : null) ?? next?.version;
   const goal = target ?? offered ?? (isAgain ? run.to : null);
@@ -44,11 +44,11 @@ export const stayFor = (
   kind: RunKind = 'update',
 ): Stay => ({ lines: refusalLines(clean(reason), clean(status), kind), problem, exitCode: 3 });
 
-/** The reason of a refusal. Older servers and proxies send none. */
+/** Returns the reason of a refusal. Older servers and proxies send no reason. */
 export const reasonIn = ({ reason, detail }: Problem): Reason =>
   reason ?? { code: 'rollback-refused', message: detail };
 
-/** The problem document that the server would send. */
+/** Creates the problem document that the server would send. */
 const problemOf = (reason: Reason): Problem => ({
   type: 'about:blank',
   title: 'Conflict',

@@ -13,11 +13,11 @@ import { names } from '../names.ts';
 import { clean, jsonLine, linesOf } from '../text.ts';
 import type { Stay } from './decide.ts';
 
-/** How long a request whose answer was lost may still be processed, in milliseconds. */
+/** Time in ms during which a request may still be processed after its response was lost. */
 const graceMs = 15_000;
 const pauseMs = 1_000;
 
-/** The options of a command that starts a run. */
+/** Returns the options of a command that starts a run. */
 export const startOptions = (kind: RunKind, yes: string): OptionTable => ({
   'when-idle': { help: 'Wait until running jobs have finished; new jobs stay queued' },
   force: { instead: 'when-idle', help: 'Stop running jobs' },
@@ -29,10 +29,10 @@ export const startOptions = (kind: RunKind, yes: string): OptionTable => ({
   },
 });
 
-/** A command that starts a run, with its options. */
+/** Session and options of a command that starts a run. */
 export interface StartSession extends Session {
   kind: RunKind;
-  /** The part of the request that follows from the options of both commands. */
+  /** Part of the request that results from the options shared by both commands. */
   order: Pick<Order, 'when' | 'force'>;
   json: boolean;
   timeout: number;
@@ -40,7 +40,7 @@ export interface StartSession extends Session {
   tell(...lines: readonly string[]): void;
 }
 
-/** @throws Failure if the address of the server is not set */
+/** Creates the session. @throws Failure if the address of the server is not set */
 export function openStart(context: Context, kind: RunKind): StartSession {
   const timeout = timeoutOf(context.args);
   const { options } = context.args;
@@ -55,23 +55,23 @@ export function openStart(context: Context, kind: RunKind): StartSession {
   return { ...session, kind, order, json, timeout, tell };
 }
 
-/** Prints why no run is started. Returns the exit code. */
+/** Prints why no run was started. Returns the exit code. */
 export function tellStay({ json, stdout, tell }: StartSession, { lines, problem, exitCode }: Stay): number {
   if (json && problem !== null) stdout.write(jsonLine(problem));
   tell(...lines);
   return exitCode;
 }
 
-/** A run to start. */
+/** A run to start, with its request. */
 interface WantedRun {
-  /** The id of the last run before the request. */
+  /** Id of the last run before the request. */
   before: string | null;
   ask(): Promise<Answer<ToldRun>>;
-  /** The lines after a refusal. */
+  /** Returns the lines to print after a refusal. */
   refusal(problem: Problem): Stay | Promise<Stay>;
 }
 
-/** Starts a run and follows it, unless the user does not want that. Resolves with the exit code. */
+/** Starts a run and follows it, unless `--no-follow` is given. Resolves with the exit code. */
 export async function startAndFollow(session: StartSession, wanted: WantedRun): Promise<number> {
   const { kind, json, timeout, args, stdout, tell } = session;
   const run = await startRun(session, wanted);
@@ -84,7 +84,7 @@ export async function startAndFollow(session: StartSession, wanted: WantedRun): 
 }
 
 /**
- * Sends the request once. If the answer is lost, the run in progress shows whether the request was accepted.
+ * Sends the request once. If the response is lost, checks whether a new run shows that the request was accepted.
  * @throws Failure if the run was not started, or if this is unknown
  */
 async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldRun | Stay> {
@@ -93,7 +93,7 @@ async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldR
   if (answer.kind === 'ok') return answer.value;
   if (signal.aborted) throw unknown(stoppedCode, kind);
   if (answer.kind === 'problem' && (answer.problem.status < 500 || answer.problem.status === 503)) {
-    // These refusals may end later. Any other status means that the request itself is wrong.
+    // A later request may succeed after these statuses. Any other status means that the request itself is wrong.
     if (![409, 429, 503].includes(answer.problem.status)) throw failureOf(answer, session, answer.problem);
     return wanted.refusal(answer.problem);
   }
@@ -108,7 +108,7 @@ const unknown = (exitCode: number, kind: RunKind, why = ''): Failure =>
     `${why}It is unknown whether the ${kind} was started. To check: ${names().name} instance status`,
   );
 
-/** Waits for a run other than the one before the request. */
+/** Waits for a run that did not exist before the request. */
 async function findStarted(session: StartSession, { before }: WantedRun): Promise<ToldRun> {
   const { kind, reader, signal, now } = session;
   const until = now() + graceMs;

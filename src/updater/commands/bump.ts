@@ -22,7 +22,7 @@ import { isHalfDone, pendingError, pendingJournal } from '../run/state/journal.t
 import { stateDirectory } from '../run/state/state-directory.ts';
 
 /**
- * The options of `bump`, completed with the services and files of the settings file in the compose directory.
+ * Returns the options of `bump`, completed with the services and files of the settings file in the compose directory.
  * @throws UpdateError settings-invalid; usage if no services are specified
  */
 export async function readBumpOptions(line: CommandLine, log: Log): Promise<BumpOptions> {
@@ -33,7 +33,7 @@ export async function readBumpOptions(line: CommandLine, log: Log): Promise<Bump
   return options;
 }
 
-/** Edits version pins in files and checks the edit with compose's own model. Needs no engine. */
+/** Edits version pins in files and checks the edits with compose's own model. Requires no engine. */
 export async function bump(
   line: CommandLine,
   log: Log,
@@ -84,7 +84,7 @@ export async function bump(
   }
 }
 
-/** The commands to run next, with the specified files because compose would not find them. */
+/** Returns the commands to run next. They list the specified files, because compose would not find them. */
 function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): string {
   const pathsOf = (named: readonly string[], found: readonly TextFile[]) =>
     named.length === 0 ? [] : found.map(({ path }) => path);
@@ -97,7 +97,10 @@ function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): 
   return `${compose} pull && ${compose} up -d`;
 }
 
-/** Refuses to edit files of an unfinished update, which may still restore them. Refusal: journal-pending. */
+/**
+ * Rejects edits in files of an unfinished update, which may still restore them.
+ * @throws UpdateError journal-pending
+ */
 async function refuseUnfinishedUpdate(directory: string): Promise<void> {
   const journal = await pendingJournal(stateDirectory(directory));
   if (journal === null || !isHalfDone(journal)) return;

@@ -9,8 +9,8 @@ import type { RunContext } from '../run/run-context.ts';
 import { planUnlocked } from './show-plan.ts';
 
 /**
- * Has here all that an update would pull, and refuses what it would refuse. Takes no lock, writes nothing, and moves no tag
- * that names an image here: the next `up` starts what it would have started before.
+ * Pulls all images of an update, after the same checks as the update. Takes no lock, writes no files, and moves no tag
+ * of a local image: the next `up` starts the same images as without the fetch.
  */
 export async function fetchImages(
   context: RunContext,

@@ -28,16 +28,16 @@ import { rollback } from './rollback.ts';
 import { runOnInstance, type Story } from './run-on-instance.ts';
 import { showPlan } from './show-plan.ts';
 
-/** How long a notification may delay the end of the process. */
+/** Maximum time in ms that a notification may delay the exit of the process. */
 const graceMs = 2_000;
 
-/** Beside this bundle, because no other command needs it. */
+/** Separate bundle in the same directory, because no other command needs the server. */
 const serverBundle = new URL('serve.mjs', import.meta.url).href;
 interface ServerBundle {
   serve(env: NodeJS.ProcessEnv): Promise<number>;
 }
 
-/** Each gives the exit code. */
+/** Commands, each of which returns its exit code. */
 const commands: Record<Command, (line: CommandLine) => number | Promise<number>> = {
   help: ({ product }) => print(usageOf(product)),
   version: async ({ product }) => print(await versionLine(product, process.env)),
@@ -52,7 +52,7 @@ const commands: Record<Command, (line: CommandLine) => number | Promise<number>>
   serve: async () => ((await import(serverBundle)) as ServerBundle).serve(process.env),
 };
 
-/** Only this file sets the exit code and ends the process. */
+/** Only this file sets the exit code and exits the process. */
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -76,7 +76,7 @@ function print(text: string): number {
   return 0;
 }
 
-/** A command with a log, which signals cancel. */
+/** Runs a command with a log. Signals cancel the command. */
 async function withLog(
   line: CommandLine,
   work: (log: Log, cancellation: Cancellation, onCrash: FirstContext['onCrash']) => Promise<number>,
@@ -100,7 +100,7 @@ async function withLog(
   }
 }
 
-/** On a read-only root (`docker run --read-only`) temporary files go to /dev/shm, which every container has. */
+/** Uses /dev/shm, which every container has, for temporary files if the root file system is read-only. */
 async function chooseTemporaryDirectory(): Promise<void> {
   try {
     await rm(await mkdtemp(join(tmpdir(), 'svc-updater-')), { recursive: true });
@@ -114,7 +114,7 @@ function withInstance(story: Story): (line: CommandLine) => Promise<number> {
   return (line) => withEngine(line, (context) => runOnInstance(context, story));
 }
 
-/** A command that needs an engine. */
+/** Runs a command that requires an engine. */
 function withEngine(line: CommandLine, work: (context: FirstContext) => Promise<number>): Promise<number> {
   return withLog(line, async (log, cancellation, onCrash) => {
     const configDirectory = await prepareConfig(
@@ -133,7 +133,7 @@ function withEngine(line: CommandLine, work: (context: FirstContext) => Promise<
     notifier.addresses = options.notify;
     const context = { engine, log, cancellation, notifier, ...times, options, line, onCrash };
     const exitCode = await work(context);
-    // A lookup of a host name cannot be cancelled, and would delay the end of the process.
+    // A DNS lookup cannot be cancelled, and would delay the exit of the process.
     if (!(await notifier.close(graceMs))) process.exit(exitCode);
     return exitCode;
   });

@@ -11,7 +11,7 @@ import { pendingError, pendingJournal } from '../run/state/journal.ts';
 import { takeLock } from '../run/state/lock.ts';
 import { freeReserve } from '../run/state/reserve.ts';
 
-/** Removes all restore points of the project. Refusals: journal-pending, and those of finding the project. */
+/** Removes all restore points of the project. @throws UpdateError journal-pending */
 export async function removePoint(
   { engine, log, options }: RunContext,
   { own, paths, place }: FoundInstance,

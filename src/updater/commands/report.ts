@@ -11,7 +11,9 @@ import { showStackPlan } from '../swarm/index.ts';
 import { runOnInstance } from './run-on-instance.ts';
 import { showPlan } from './show-plan.ts';
 
-/** Writes an archive for an issue to standard output, and its contents to standard error (docs/contract.md 1.12). */
+/**
+ * Writes an archive for an issue to standard output, and a list of its files to standard error (docs/contract.md 1.12).
+ */
 export async function report(given: FirstContext): Promise<number> {
   if (process.stdout.isTTY)
     throw new UpdateError(
@@ -33,7 +35,7 @@ export async function report(given: FirstContext): Promise<number> {
     texts.set(name, instance === null ? missing : await part(context, instance).catch(reasonOf));
   }
   texts.set('plan.txt', plan.join('\n'));
-  // All parts are collected before the first is masked, because each may contain a secret of another.
+  // All parts are collected before the first part is masked, because each part may contain a secret of another part.
   const files = new Map(
     [...texts].map(([name, text]) => {
       const lines = log.masked(text).trimEnd().split('\n').map(writtenOut);
@@ -42,7 +44,7 @@ export async function report(given: FirstContext): Promise<number> {
   );
   for (const [name, text] of files) process.stderr.write(`${name}: ${Buffer.byteLength(text)} bytes\n`);
   const archive = reportArchive(files);
-  // For a server, which reads it from the container's log: lines between those of standard error.
+  // For a server, which reads the archive from the container's log, between lines from standard error.
   const lines = () => `${archive.toString('base64').replace(/.{1,4000}/g, 'report:$&\n')}report.\n`;
   const output = given.line.values.has('base64') ? lines() : archive;
   await new Promise((resolve) => process.stdout.write(output, resolve));

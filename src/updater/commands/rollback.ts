@@ -80,24 +80,26 @@ export async function rollback(
   return rollBackTo(context, journal, found, discardCurrent);
 }
 
-/** What a rollback would do. */
+/** Planned effects of a rollback. */
 interface RollbackPlan {
   installation: Installation;
-  /** `v1.5.0` */
+  /** Running version: `v1.5.0` */
   from: string;
   record: PointRecord;
-  /** The run that is undone. */
+  /** Journal of the run that is rolled back. */
   back: JournalData;
-  /** The services that the rollback replaces, as they are now. */
+  /** Services that the rollback replaces, in their current state. */
   changeover: Changeover;
-  /** The data that the rollback replaces. */
+  /** Current data, which the rollback replaces. */
   point: PlannedPoint;
 }
 
 /**
- * The newest restore point, compared with what is there now.
- * @param checksData also whether its data can be restored; without saving the current data, the rollback checks that
- * Refusals: no-restore-point, modified-since, restore-point-damaged, restore-point-unreadable, no-space, data-unsupported.
+ * Compares the newest restore point with the current state.
+ * @param checksData whether to also check that the data can be restored; without saving the current data, the rollback
+ * itself makes this check
+ * @throws UpdateError no-restore-point, modified-since, restore-point-damaged, restore-point-unreadable, no-space,
+ * data-unsupported
  */
 async function planRollback(
   context: RunContext,
@@ -124,7 +126,7 @@ async function planRollback(
   if (newest === null) throw await noPoint(directory, project);
   const { record, back, changeover } = newest;
   const { point } = record;
-  // The containers of then may have had another password, which may still open something.
+  // The old containers may have had a different password, which may still be valid.
   log.addMaskRules(() => maskRulesOfSent(back.blueprints.map(({ config }) => ({ body: config }))));
   checkProject(back, instance, instance.composed);
   const files = await Promise.all(back.files.map((each) => asMountedHere(each, back)));
@@ -145,7 +147,7 @@ async function planRollback(
   }
   const hasLock = soFar.lock !== null;
   const doors: DataDoors = { engine, log, project: project.name, toolsImage: own.imageId, hasLock };
-  // Without the lock, nothing is written: hashes that are missing are not computed.
+  // Without the lock, nothing is written: missing hashes are not computed.
   if (checksData && (point.hashes !== null || hasLock)) await checkPoint(doors, record);
   else if (checksData) await checkRoom(doors, point);
   const { words } = changeover;
@@ -177,7 +179,7 @@ async function noPoint(directory: string, project: PointOwner): Promise<UpdateEr
   return new UpdateError('no-restore-point', message);
 }
 
-/** To which version and time, and how long services are unavailable for it. */
+/** Logs the version and time of the data to restore, and the expected downtime of the services. */
 function showRollback(
   { log, options }: RunContext,
   { record, from }: RollbackPlan,
@@ -201,7 +203,10 @@ function showRollback(
   return logPlanned(log, 'to roll back, run the same command with --yes', { rollback });
 }
 
-/** The current data is saved for manual recovery; until it is, the rollback can be cancelled and changes nothing. */
+/**
+ * Saves the current data for manual recovery. Until the data is saved, the rollback can be cancelled without any
+ * changes.
+ */
 async function saveBefore(
   context: RunContext,
   journal: Journal,
@@ -217,7 +222,7 @@ async function saveBefore(
   }
 }
 
-/** From here on a signal no longer ends it: part of the data would be of one time, part of the other. */
+/** Rolls back. Signals no longer cancel the rollback, because the data would be partly old and partly new. */
 async function rollBackTo(
   context: RunContext,
   journal: Journal,

@@ -19,22 +19,28 @@ import { stateDirectory } from '../run/state/state-directory.ts';
 import { isStackInstead } from '../swarm/index.ts';
 
 export interface Story {
-  /** A `look` (plan, fetch) takes no lock and writes no journal, so it needs no clean-up. */
+  /**
+   * Kind of the command. A command of kind `look` (plan, fetch) takes no lock and writes no journal, so it needs no
+   * clean-up.
+   */
   kind: 'run' | 'rollback' | 'look';
-  /** The options of the context include the settings file and the workers of the project; the command line does not. */
+  /**
+   * Runs the command on a compose project. The options of the context include the settings file and the workers of the
+   * project; the command line does not.
+   */
   onProject(
     context: RunContext,
     instance: FoundInstance,
     soFar: RunSoFar,
     line: CommandLine,
   ): Promise<Ending>;
-  /** Gives the exit code. Without it, the command only works for a compose project. */
+  /** Runs the command on a stack and returns the exit code. If missing, the command only supports compose projects. */
   onStack?(given: FirstContext): Promise<number>;
 }
 
 /**
- * Finds the project, reads its settings file, chooses the workers and runs a command. Always logs how the command ended,
- * and releases the lock. Gives the exit code.
+ * Finds the project, reads its settings file, chooses the workers and runs a command. Always logs the outcome of the
+ * command and releases the lock. Returns the exit code.
  */
 export async function runOnInstance(given: FirstContext, story: Story): Promise<number> {
   const { kind, onStack } = story;
@@ -87,21 +93,27 @@ async function onProject(
   return story.onProject(context, instance, soFar, given.line);
 }
 
-/** Only for options of the command line: the files in a settings file may be meant for `bump`. */
+/**
+ * Warns about ignored options of the command line. Files in a settings file cause no warning, because they may be for
+ * `bump`.
+ */
 function warnOfStackOptions({ options: { stack }, log }: FirstContext): void {
   const typed = [...(stack.files.length > 0 ? ['--file'] : []), ...(stack.stopFirst ? ['--stop-first'] : [])];
   if (typed.length > 0)
     log.warn(`ignoring ${and(typed)}, because this is a compose project and not a Swarm stack`);
 }
 
-/** The journal of a run that this very container has begun; null if there is none. */
+/** Reads the journal of a run that this container has started; null if there is none. */
 async function ownJournal({ own, place }: FoundInstance): Promise<JournalData | null> {
-  // A journal that may not be read is told by the lock, which has the better sentence for it.
+  // An unreadable journal is reported later with a better message, when the lock is taken.
   const said = await readJournal(stateDirectory(place.mountedAt)).catch(() => null);
   return said === null || 'unreadable' in said || said.containerId !== own.id ? null : said;
 }
 
-/** The server passes its file only if it gives values: without the file, the engine has lost them. */
+/**
+ * Checks that the settings file from the server exists. The server passes the file only if it contains values, so a
+ * missing file was lost by the engine.
+ */
 function requireGivenSettings({ line, options }: FirstContext): void {
   if (line.values.get('set-file')?.[0]?.value !== givenSettingsPath || options.settings?.size) return;
   throw new UpdateError('settings-invalid', `${givenSettingsPath} does not exist in this container`, {
@@ -109,7 +121,10 @@ function requireGivenSettings({ line, options }: FirstContext): void {
   });
 }
 
-/** Gives whether the engine starts this container again. If the journal cannot be written, the next run goes by its last state. */
+/**
+ * Records a crash and returns whether the engine restarts this container. If the journal cannot be written, the next
+ * run continues from the last written state.
+ */
 function recordCrash({ instance, journal }: RunSoFar, ending: Ending): boolean {
   try {
     journal?.endAtOnce(ending);
@@ -118,20 +133,21 @@ function recordCrash({ instance, journal }: RunSoFar, ending: Ending): boolean {
   return restartPolicy !== 'no' && (restartPolicy !== 'on-failure' || restartCount < maxAttempts - 1);
 }
 
-/** The outcome is in the journal before the engine is told not to start this container again. */
+/** Writes the outcome to the journal before the restart policy of this container is disabled. */
 async function close(context: RunContext, soFar: RunSoFar, ending: Ending): Promise<void> {
   const { instance, lock, journal } = soFar;
   const engine = context.engine.uncancellable().quiet();
-  // An engine that is away starts this failed container again when it is back; the new start goes on with the journal.
+  // An engine that is unavailable restarts this failed container later; the new start continues from the journal.
   if (ending.exitCode !== 0 && !(await engine.answers())) return;
-  // A run that is killed needs the values again.
+  // The values are only removed now, because a killed run needs them again.
   await rm(givenSettingsPath, { force: true }).catch(() => {});
   if (instance === null) return;
-  // If the outcome cannot be written, the next run finds an open journal and settles it. The log has its last line.
+  // If the outcome cannot be written, the next run finds an unfinished journal and recovers it. The last line is
+  // already logged.
   await journal?.end(ending).catch(() => {});
   if (lock !== null) await removeOwnScratches(engine).catch(() => {});
-  // The lock goes before the restart policy: a kill between the two lets the engine start this container again, which
-  // then finds the outcome in the journal and leaves nothing behind.
+  // The lock is released before the restart policy is changed. If the process is killed in between, the engine restarts
+  // this container, which then finds the outcome in the journal and cleans up.
   await lock?.release().catch(() => {});
   const { id, restartPolicy } = instance.own;
   if (restartPolicy === 'no') return;
@@ -140,8 +156,8 @@ async function close(context: RunContext, soFar: RunSoFar, ending: Ending): Prom
 }
 
 /**
- * Podman 4 cannot change the policy of a container. It never starts one again that it was told to stop, and says so by a
- * signal, which ends nothing here any more: the exit code is this run's own.
+ * Stops this container on Podman 4, which cannot change a restart policy but never restarts a container after a stop
+ * request. The SIGTERM of the stop does not end this process, so the exit code is not changed.
  */
 async function stopOwn(engine: Engine, id: string): Promise<void> {
   const told = once(process, 'SIGTERM', { signal: AbortSignal.timeout(10_000) });

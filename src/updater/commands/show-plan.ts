@@ -30,7 +30,7 @@ import { pendingJournal, pendingSentence } from '../run/state/journal.ts';
 import { type Holder, lockHolder } from '../run/state/lock.ts';
 import { refuseForeignState, refuseWithoutModes, stateDirectory } from '../run/state/state-directory.ts';
 
-/** Shows what `update` would do. Changes nothing, pulls nothing and takes no lock. */
+/** Prints the effects of `update`. Changes nothing, pulls nothing and takes no lock. */
 export async function showPlan(
   context: RunContext,
   instance: FoundInstance,
@@ -44,7 +44,7 @@ export async function showPlan(
     ? null
     : proposalLine(judgeData(dataFacts(installation, context.options.data)));
   if (proposal !== null) log.info(proposal);
-  // Services from the settings file are the default already.
+  // Services from the settings file are already the default.
   if (line.values.has('service')) {
     const { app, workers, exclude } = context.options;
     log.info(`to make these services the default, add these lines to ${settingsName}:`);
@@ -99,7 +99,10 @@ export async function showPlan(
   return logPlannedUpdate(log);
 }
 
-/** @throws UpdateError pull-unknown if a registry reports that it does not have an image that the update would pull */
+/**
+ * Checks that the registries have the images that the update would pull.
+ * @throws UpdateError pull-unknown if a registry reports that it does not have an image
+ */
 export async function refuseUnpublished(engine: Engine, absent: readonly ServiceUpdate[]): Promise<void> {
   const references = [...new Set(absent.flatMap(({ to, pull }) => (pull ? [to] : [])))];
   const answers = references.map(async (reference) => {
@@ -110,7 +113,7 @@ export async function refuseUnpublished(engine: Engine, absent: readonly Service
   if (at >= 0) throw new UpdateError('pull-unknown', `the registry does not have ${references[at]}`);
 }
 
-/** The current plan of `update`, without taking the lock. A running update only causes a warning. */
+/** Plans `update` without taking the lock. A running update only causes a warning. */
 export async function planUnlocked(
   context: RunContext,
   instance: FoundInstance,
@@ -122,11 +125,12 @@ export async function planUnlocked(
   await refuseForeignState(mountedAt);
   const holder = await runningHolder(engine, mountedAt);
   const pending = await pendingJournal(stateDirectory(mountedAt));
-  // The journals of a running and of an interrupted update look the same.
+  // The journal of a running update looks like the journal of an interrupted update.
   if (pending && !holder) log.warn(`${pendingSentence(pending)}; the next update resumes or undoes it first`);
   if (holder)
     log.warn(`an update may be in progress: ${holder.name} has held the lock since ${holder.since}`);
-  // Inspecting the data would stop leftovers of an earlier updater. If that updater is running, they are not leftovers.
+  // Inspecting the data would stop leftover containers of an earlier updater. If that updater is running, its
+  // containers are not leftovers.
   const withoutData = {
     ...context,
     options: { ...context.options, data: { ...context.options.data, restorePoint: false } },
@@ -138,7 +142,7 @@ export async function planUnlocked(
   return planned;
 }
 
-/** The running holder of the lock; null if there is none, or if it was killed. */
+/** Returns the running container that holds the lock; null if there is no lock or its holder was killed. */
 async function runningHolder(engine: Engine, directory: string): Promise<Holder | null> {
   const holder = await lockHolder(directory);
   if (holder === null) return null;

@@ -8,19 +8,19 @@ import { changesTag, type ReleasePlan, type ServiceUpdate } from './release-plan
 import type { TagLookup } from './tag-lookup.ts';
 
 /**
- * Checks in the registry, before the pull, that it has the partial version that a pin changes to. For a target with too
- * few numbers, finds the tags of the target.
- * Refusal: pin-unsupported, with the available tags.
+ * Checks before the pull that the registry has the partial version that a pin changes to. For a target with too few
+ * numbers, finds the tags of the target.
+ * @throws UpdateError pin-unsupported, with the available tags
  */
 export async function checkPublished(plan: ReleasePlan, lookUp: TagLookup): Promise<void> {
   const { release, updates } = plan;
   if (release === null) return;
-  // App and worker often use the same image: only the first is reported.
+  // App and worker often use the same image: only the first service is reported.
   const byReference = new Map(updates.toReversed().map((update) => [update.to, update] as const));
   for (const update of byReference.values()) {
     const { pin, tag, pull, isShort } = update;
     const { repository } = pin.reference;
-    // Other tags are checked by the pull, which also decides if the registry does not answer.
+    // Other tags are checked by the pull, which is also decisive if the registry does not respond.
     const mayBeMissing = parsePinTag(tag).kind === 'part' || /\d/.test(suffixOf(pin.tag));
     const isChecked = changesTag(update) && mayBeMissing && pull;
     if (!isShort && (!isChecked || (await lookUp(repository, tag)) !== 'none')) continue;
@@ -31,7 +31,10 @@ export async function checkPublished(plan: ReleasePlan, lookUp: TagLookup): Prom
   }
 }
 
-/** @param published the tags of the target that the registry has */
+/**
+ * Creates the error for a tag that is not published.
+ * @param published tags of the target in the registry
+ */
 function unpublished(
   { to, updates }: ReleasePlan,
   { pin, tag }: ServiceUpdate,

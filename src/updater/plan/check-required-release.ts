@@ -9,19 +9,19 @@ import { type PlannedTarget, parseTarget } from '../../core/release/target.ts';
 import type { Image } from '../../engine/container.ts';
 import { labelledVersion, type ReleasePlan } from './release-plan.ts';
 
-/** The running app, which a required intermediate release is compared with. */
+/** Facts about the running app for the check of required intermediate releases. */
 export interface RunningApp {
-  /** The app migrates the database, so its oldest container counts, not a newer worker. */
+  /** Oldest version of the app's containers; newer workers do not count, because the app migrates the database. */
   oldestVersion: string | null;
-  /** The app already runs the pulled image. */
+  /** Whether the app already runs the pulled image. */
   isInstalled: boolean;
-  /** How the pin of the app changes to the required release. */
+  /** Returns the tag change of the app's pin for the required release. */
   nextTag: (required: PlannedTarget) => NextTag;
 }
 
 /**
- * Checks whether another release must be installed before the pulled one. Returns warnings if this is unknown.
- * Refusal: upgrade-step, with the required release.
+ * Checks whether another release must be installed before the pulled release. Returns warnings if this is unknown.
+ * @throws UpdateError upgrade-step, with the required release
  */
 export function checkRequiredRelease(
   plan: ReleasePlan,
@@ -61,7 +61,7 @@ export function checkRequiredRelease(
   throw new UpdateError('upgrade-step', message, { advice, requiredRelease: step.tag });
 }
 
-/** The commands for the required release and then for the target. */
+/** Returns the advice to install the required release, and then the target. */
 function adviceTo({ app: { pin }, updates, target, to }: ReleasePlan, step: string, next: NextTag): string {
   const pins = updates.map((update) => update.pin).filter(({ tag }) => tag.text === pin.tag.text);
   const again = target === null ? 'without --target' : `with --target ${to}`;

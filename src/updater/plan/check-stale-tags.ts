@@ -8,8 +8,8 @@ import { labelledVersion, type ReleasePlan, type ServiceUpdate } from './release
 import type { TagLookup } from './tag-lookup.ts';
 
 /**
- * The services with tags that may point to a release other than the target. A worker's tag such as `edge` is not
- * checked, because the worker may have its own versions.
+ * Returns the services with tags that may point to a release other than the target. A worker's tag such as `edge` is
+ * not checked, because the worker may have its own versions.
  */
 export const floatingUpdates = ({ release, updates, app }: ReleasePlan): ServiceUpdate[] =>
   release ? updates.filter((update) => mayBeStale(update, app, release.version)) : [];
@@ -20,7 +20,7 @@ function mayBeStale(update: ServiceUpdate, app: ServiceUpdate, version: string):
     case 'release':
       return false;
     case 'part':
-      // A target with no more numbers than the tag is this tag.
+      // A target with no more numbers than the tag is identical to the tag.
       return countOf(version) > countOf(tag.version);
     case 'latest':
     case 'word':
@@ -36,7 +36,7 @@ function mayBeStale(update: ServiceUpdate, app: ServiceUpdate, version: string):
  * Checks that floating tags point to the target, so that no other release is installed. Returns a warning if neither
  * the image nor the registry reports the version.
  * @param images local images by reference; missing images are not checked
- * Refusal: tag-lags.
+ * @throws UpdateError tag-lags
  */
 export async function checkStaleTags(
   plan: ReleasePlan,
@@ -44,7 +44,7 @@ export async function checkStaleTags(
   lookUp: TagLookup,
 ): Promise<string[]> {
   const updates = floatingUpdates(plan);
-  // App and worker often come from one image.
+  // App and worker often use the same image.
   const byReference = new Map(updates.map((update) => [update.to, update]));
   const findings = await Promise.all(
     [...byReference.values()].map((update) => compareWithTarget(plan, update, images.get(update.to), lookUp)),
@@ -56,7 +56,7 @@ export async function checkStaleTags(
   throw new UpdateError('tag-lags', first, { detail: others, advice });
 }
 
-/** A stale tag, or a warning; null if the tag points to the target. */
+/** Compares an image with the target. Returns a stale tag, or a warning; null if the tag points to the target. */
 async function compareWithTarget(
   plan: ReleasePlan,
   update: ServiceUpdate,
@@ -69,11 +69,12 @@ async function compareWithTarget(
   if (image === undefined || release === null) return null;
   // A newer version only causes a warning at the end of the run.
   if (version !== null && compareTold(version, release.version) >= 0) return null;
-  // The label may be inherited from the base image: then the registry has this image as the target.
+  // The label may be inherited from the base image. In this case, the registry has this image under a tag of the
+  // target.
   const older = version && `${to} points to ${prefix}${version}, not to ${plan.to}`;
   const stale = (otherwise: string) => ({ isStale: true, sentence: older || otherwise });
   const { repository } = pin.reference;
-  // The first of these tags that the registry has is the target.
+  // The first of these tags that exists in the registry is the tag of the target.
   for (const name of wholeForms(pin.tag, release)) {
     const published = await lookUp(repository, name);
     const unknown = `${to} does not specify its version, so it is unknown whether ${tag} points to ${plan.to}`;

@@ -17,62 +17,68 @@ import type { Image } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
 import type { ReleaseRequest } from '../run/options.ts';
 
-/** The planned update of one service. */
+/** Planned update of one service. */
 export interface ServiceUpdate {
   service: string;
   pin: Pin;
-  /** The new tag; the old tag if it is floating and only pulled again. */
+  /** New tag; the old tag if it is floating and only pulled again. */
   tag: string;
-  /** The image to pull, always by tag: the new digest is only known after the pull. */
+  /** Reference of the image to pull, always by tag: the new digest is only known after the pull. */
   to: string;
-  /** False for `pull_policy: never`: the local image is used. */
+  /** Whether the image is pulled; false for `pull_policy: never`, which uses the local image. */
   pull: boolean;
-  /** False if the version label of the image is not compared, because its tag has the version, or contradicts it. */
+  /**
+   * Whether the version label of the image is compared; false if the tag contains the version, or contradicts the
+   * label.
+   */
   trustsLabel: boolean;
-  /** The target has too few numbers for this pin, so it is refused with the tags in the registry. */
+  /**
+   * Set if the target has too few numbers for this pin. The update is then refused with the list of tags in the
+   * registry.
+   */
   isShort?: true;
 }
 
-/** The installed release of a compose project or a stack. */
+/** Installed release of a compose project or a stack. */
 interface InstalledRelease {
   product: Product;
-  /** `1.4.2`, the newest running version; null if unknown. */
+  /** Newest running version, such as `1.4.2`; null if unknown. */
   runningVersion: string | null;
-  /** The prefix of the product's versions; null if unknown. */
+  /** Prefix of the product's versions; null if unknown. */
   prefix: 'v' | '' | null;
 }
 
-/** The update of a compose project or a stack, as far as its tags decide it. */
+/** Update of a compose project or a stack, as far as it is determined by tags. */
 export interface ReleasePlan {
   installation: InstalledRelease;
-  /** The running version as shown in messages: `v1.4.2`, `canary`. */
+  /** Running version as shown in messages: `v1.4.2`, `canary`. */
   from: string;
-  /** The version after the update as shown in messages: `v1.5.0`, `2025.8.4`, `canary`, `latest`. */
+  /** Version after the update as shown in messages: `v1.5.0`, `2025.8.4`, `canary`, `latest`. */
   to: string;
   target: PlannedTarget | null;
-  /** The target if it is a release, with which tags, labels and versions are compared. */
+  /** Target if it is a release, for comparison with tags, labels and versions. */
   release: ReleaseTarget | null;
-  /** The prefix of the product's versions. */
+  /** Prefix of the product's versions. */
   prefix: 'v' | '';
-  /** What is pulled: the planned update of each service, the app first. */
+  /** Planned update of each service, the app first. */
   updates: readonly ServiceUpdate[];
   app: ServiceUpdate;
   warnings: readonly string[];
 }
 
-/** The updated services, the app first. */
+/** Services to update, the app first. */
 interface PinnedServices {
   services: readonly Pick<ServiceUpdate, 'pin' | 'pull' | 'trustsLabel'>[];
-  /** The running version as shown in messages. */
+  /** Running version as shown in messages. */
   from: string;
-  /** The target if none is specified and no release is pinned. */
+  /** Default target if no target is specified and no release is pinned. */
   defaultTarget: PlannedTarget | null;
   nextTag: (pin: Pin, target: PlannedTarget | null) => NextTag;
 }
 
 /**
  * Plans the new tag of each service (docs/contract.md 3.2). Changes nothing.
- * Refusals: no-target, downgrade, pin-unsupported.
+ * @throws UpdateError no-target, downgrade, pin-unsupported
  */
 export function planRelease<I extends InstalledRelease>(
   installation: I,
@@ -92,7 +98,7 @@ export function planRelease<I extends InstalledRelease>(
   const to = release ? `${prefix}${release.version}` : (target?.tag ?? app.tag);
   const warnings =
     asked?.kind === 'word' ? [] : updates.flatMap((update) => keptTagWarning(update, app, target));
-  // Never plan a downgrade: migrations only run forward.
+  // Reject a downgrade: migrations only run forward.
   if (release && runningVersion && compareTold(release.version, runningVersion) < 0) {
     const message = `${to} is older than the running version ${prefix}${runningVersion}`;
     throw new UpdateError('downgrade', message);
@@ -100,7 +106,7 @@ export function planRelease<I extends InstalledRelease>(
   return { installation, from, target, release, to, prefix, updates, app, warnings };
 }
 
-/** The requested target, written as the product writes it. A pinned release needs a target. */
+/** Returns the requested target in the product's version format. A pinned release requires a target. */
 function plannedTarget(
   { product }: InstalledRelease,
   { services, defaultTarget }: PinnedServices,
@@ -166,27 +172,33 @@ function keptTagWarning(
   ];
 }
 
-/** Of the product that this updater is made for: it writes its versions with a `v`, whatever its labels say. */
+/**
+ * Checks whether a pin is for the product of this updater. The product's versions have the prefix `v`, regardless of
+ * the image labels.
+ */
 export const isOfProduct = ({ reference }: Pick<Pin, 'reference'>, { name }: Product): boolean =>
   reference.repository.split('/').at(-1) === name;
 
-/** Whether the service gets another tag, and not only a new image of a floating one. */
+/** Checks whether the tag of the service changes, and not only the image of a floating tag. */
 export const changesTag = ({ pin, tag }: ServiceUpdate): boolean => tag !== pin.tag.text;
 
-/** The version that the label of a pulled image specifies; null if there is none, or if it is not trusted. */
+/** Returns the version from the label of a pulled image; null if there is no label or it is not trusted. */
 export const labelledVersion = ({ trustsLabel }: ServiceUpdate, image: Image | undefined): string | null =>
   trustsLabel ? versionOfLabel(image?.labels[versionLabel]) : null;
 
 /**
- * Whether the version label contradicts the version in the tag, as `12.5.0` contradicts `31`. The image then usually inherits the
- * label from its base image, as do the other releases.
+ * Checks whether the version label contradicts the version in the tag, such as `12.5.0` and `31`. The label is then
+ * usually inherited from the base image, in other releases as well.
  */
 export function hasInheritedVersion(tag: PinTag, labels: Readonly<Record<string, string>>): boolean {
   const version = versionOfLabel(labels[versionLabel]);
   return isNumbered(tag) && version !== null && compareTold(version, tag.version) !== 0;
 }
 
-/** Migrations only run forward, so a floating tag must not point to an older version. Refusal: downgrade. */
+/**
+ * Rejects a floating tag that points to an older version, because migrations only run forward.
+ * @throws UpdateError downgrade
+ */
 export function refuseOlder(
   { prefix }: ReleasePlan,
   { to }: ServiceUpdate,

@@ -1,9 +1,12 @@
 import type { Engine, RemoteDigest } from '../../engine/cli/engine.ts';
 
-/** Looks up a tag, or a digest, in the registry of a repository. */
+/** Looks up a tag or a digest in the registry of a repository. */
 export type TagLookup = (repository: string, tag: string) => Promise<RemoteDigest>;
 
-/** @param engine null to not ask any registry */
+/**
+ * Creates a lookup function.
+ * @param engine null to query no registry
+ */
 export const tagLookup =
   (engine: Engine | null): TagLookup =>
   async (repository, tag) =>

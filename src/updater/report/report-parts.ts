@@ -20,7 +20,10 @@ import { shownModel } from './shown-model.ts';
 
 type Part = (context: RunContext, instance: FoundInstance) => Promise<string>;
 
-/** The files of a report about an instance (docs/contract.md 1.12). Each may fail, and makes its secrets known to the log. */
+/**
+ * Files of a report about an instance (docs/contract.md 1.12). Each part may fail, and adds its secrets to the mask of
+ * the log.
+ */
 export const reportParts: Readonly<Record<string, Part>> = {
   [logName]: async (_, { place: { mountedAt } }) => {
     await refuseForeignEntry(mountedAt);
@@ -75,13 +78,13 @@ export const reportParts: Readonly<Record<string, Part>> = {
   },
 };
 
-/** A compressed tar archive of these texts by their names. The same texts give the same bytes. */
+/** Creates a compressed tar archive of texts by file name. The same texts produce the same bytes. */
 export function reportArchive(texts: ReadonlyMap<string, string>): Buffer {
   const parts = [...texts].flatMap(([name, text]) => archiveEntry(name, Buffer.from(text)));
   return gzipSync(Buffer.concat([...parts, archiveEnd]));
 }
 
-/** What can be found out without an instance. */
+/** Collects version information that does not require an instance. */
 export async function reportVersions({ engine, options }: RunContext): Promise<string> {
   const facts = engine.getFacts();
   const { cli, compose } = await programsOf(engine, facts);

@@ -1,4 +1,4 @@
-/** What a report shows of a value: all of it, the keys of an object with masked values, or some keys. */
+/** Visible part of a value in a report: the whole value, the keys of an object with masked values, or selected keys. */
 type Shown = true | 'keys' | { readonly [key: string]: Shown };
 
 const all = (keys: string): Record<string, Shown> =>
@@ -24,7 +24,7 @@ const service: Shown = {
 const named: Shown = { '*': { ...all('name external driver file internal ipam'), driver_opts: 'keys' } };
 const project: Shown = { ...all('name'), services: { '*': service }, networks: named, volumes: named };
 
-/** Compose's model with `***` for each value that is not known to be harmless. */
+/** Replaces each value of compose's model with `***`, unless the value is known to be harmless. */
 export const shownModel = (model: unknown): unknown =>
   shownPart(model, { ...project, configs: named, secrets: named });
 

@@ -5,10 +5,13 @@ import { UpdateError } from '../../core/progress/update-error.ts';
 import { mistakeInValue } from '../../core/release/release-settings.ts';
 import type { RunContext } from './run-context.ts';
 
-/** A restarted container may have a terminal that no person is looking at. */
+/** Time limit for typing a value in ms: a restarted container may have a terminal without a person. */
 const typingMs = 600_000;
 
-/** The given settings; missing values are typed on the terminal, which does not show them. Refusal: settings-invalid. */
+/**
+ * Returns the given settings and prompts for missing values on the terminal, without echo.
+ * @throws UpdateError settings-invalid
+ */
 export async function askValues(
   { options: { settings }, cancellation, log }: RunContext,
   stdin: Readable = process.stdin,

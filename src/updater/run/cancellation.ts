@@ -4,11 +4,11 @@ import type { Log } from './log/log.ts';
 
 const stopSignals = ['SIGINT', 'SIGTERM'] as const;
 
-/** SIGINT and SIGTERM cancel a run until it begins to replace containers. After that they are only logged. */
+/** Cancels a run on SIGINT or SIGTERM until the run begins to replace containers. Later signals are only logged. */
 export class Cancellation {
   readonly #controller = new AbortController();
   #stage: 'open' | 'too-late' | 'over' = 'open';
-  /** Called at the first signal. */
+  /** Callback for the first signal. */
   onSignal: () => void = () => {};
   #received: (typeof stopSignals)[number] | null = null;
 
@@ -31,17 +31,17 @@ export class Cancellation {
     return this.#controller.signal;
   }
 
-  /** The number of the first signal, for the exit code. */
+  /** Number of the first signal, for the exit code. */
   get signalNumber(): number {
     return constants.signals[this.#received ?? 'SIGTERM'];
   }
 
-  /** The run can no longer be cancelled. Signals are logged. */
+  /** Disables cancellation; signals are only logged. */
   tooLate(): void {
     this.#stage = 'too-late';
   }
 
-  /** The log has its last line: signals are no longer logged. */
+  /** Stops logging signals, because the last line of the log has been written. */
   over(): void {
     this.#stage = 'over';
   }

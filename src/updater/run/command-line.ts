@@ -14,23 +14,23 @@ import {
   variableOf,
 } from './option-table.ts';
 
-/** A command with its options, which are valid. */
+/** A command with its validated options. */
 export interface CommandLine {
   command: Command;
   product: Product;
-  /** By option; `data` is only set by a settings file. */
+  /** Values by option name; `data` is only set by a settings file. */
   values: Values;
-  /** The code to explain. Null: all codes. */
+  /** Error code to explain; null for all codes. */
   code: ErrorCode | null;
 }
 
 export type Values = ReadonlyMap<string, readonly GivenValue[]>;
 
-/** A value and where it was set, for error messages. */
+/** A value and the option, variable or line that set it, for error messages. */
 export interface GivenValue {
   value: string;
   where: string;
-  /** In `data`: a service, a mount (`app:/library`) or a host. */
+  /** In `data`, the name of a service, a mount (`app:/library`) or a host. */
   key?: string;
 }
 
@@ -84,12 +84,12 @@ export function parseCommandLine(
   const typed = readFlags(hasVerb ? args.slice(1) : args, table, mistakes);
   const values = new Map([...readVariables(env, table), ...typed]);
   mistakes.push(...mistakesIn(command, values));
-  // The settings file, which is read later, may list the services.
+  // The settings file is read later and may list the services.
   if (mistakes.some((each) => each !== needsService)) throw new UsageError(mistakes);
   return { ...nothing, command, values };
 }
 
-/** Values that do not have the form of their option, options that are missing, and options that exclude each other. */
+/** Returns mistakes: values with the wrong form, missing options, and options that exclude each other. */
 export function mistakesIn(command: Command, values: Values): string[] {
   const mistakes: string[] = [];
   const rows: UpdaterOptions = { ...optionsOf[command], data: { form: dataForm, help: '' } };
@@ -132,7 +132,7 @@ export function mistakesIn(command: Command, values: Values): string[] {
   return mistakes;
 }
 
-/** The options that environment variables set. */
+/** Reads the options that are set by environment variables. */
 function readVariables(
   env: Readonly<Record<string, string | undefined>>,
   table: UpdaterOptions,
@@ -151,7 +151,7 @@ function readVariables(
   return values;
 }
 
-/** The options of a command line. Mistakes are added to the list. */
+/** Reads the options of a command line and adds mistakes to the list. */
 function readFlags(args: readonly string[], table: UpdaterOptions, mistakes: string[]): Values {
   const messages: ArgumentMessages = {
     unknown: (option, name) => {
@@ -169,7 +169,10 @@ function readFlags(args: readonly string[], table: UpdaterOptions, mistakes: str
   );
 }
 
-/** The product of this name or JSON object. Gives svc if the text is empty or invalid, and reports what is invalid. */
+/**
+ * Reads the product from a name or a JSON object. Returns svc if the text is empty or invalid, and adds the mistakes to
+ * the list.
+ */
 function readProduct(text: string | undefined, mistakes: string[]): Product {
   const given = text?.trim();
   if (!given) return svc;
@@ -184,7 +187,7 @@ function readProduct(text: string | undefined, mistakes: string[]): Product {
   return svc;
 }
 
-/** The code that `explain` explains, null for all codes. An unknown code is a mistake that lists similar codes. */
+/** Reads the argument of `explain`; null for all codes. An unknown code is a mistake that lists similar codes. */
 function readCode(words: readonly string[], mistakes: string[]): ErrorCode | null {
   const [word = '-'] = words;
   readFlags(word.startsWith('-') ? words : words.slice(1), {}, mistakes);

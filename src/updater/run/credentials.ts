@@ -5,9 +5,9 @@ import { exists } from '../../core/files/file-system.ts';
 import type { Log } from './log/log.ts';
 
 /**
- * Writes a configuration for the updater from the mounted config.json: credentials, proxies (which compose passes to
- * services) and the credential helpers that exist in the image. A missing helper or an unknown context would break even
- * the pull of a public image. Gives the directory for `docker --config`.
+ * Writes a docker configuration for the updater from the mounted config.json: credentials, proxies (which compose
+ * passes to services) and the credential helpers that exist in the image. A missing helper or an unknown context would
+ * break even the pull of a public image. Returns the directory for `docker --config`.
  */
 export async function prepareConfig(
   directory: string,
@@ -21,7 +21,7 @@ export async function prepareConfig(
     return null;
   });
   const given = text === null ? {} : parsed(text, source, log);
-  // Before the first message about the file.
+  // Passwords must be masked before the first message about the file.
   log.addMaskRules(() => ({ hidden: passwordsOf(given) }));
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const config = JSON.stringify(await usable(given, log));
@@ -71,7 +71,7 @@ async function helperExists(name: string): Promise<boolean> {
   return (await Promise.all(found)).includes(true);
 }
 
-/** Passwords in a config.json. They must never reach a log. */
+/** Returns the passwords in a config.json, which must never be logged. */
 function passwordsOf({ auths }: Record<string, unknown>): string[] {
   return Object.values(Object(auths)).flatMap((login) => {
     const { auth, password, identitytoken } = Object(login) as Record<string, unknown>;

@@ -4,10 +4,10 @@ import type { Ending } from './log/ending.ts';
 import type { Log } from './log/log.ts';
 import type { EngineContext } from './run-context.ts';
 
-/** Where a run is going: to the new version, or back to the old one. */
+/** Goal of a run: the new version, or a rollback to the old version. */
 export type Goal = 'update' | 'rollback';
 
-/** Nothing is left to do. */
+/** The goal is reached. */
 interface Done {
   kind: 'done';
 }
@@ -20,37 +20,38 @@ interface Blocked {
 
 export type NextStep<Step> = Step | Done | Blocked;
 
-/** A run on a compose project or on a stack (docs/design.md, "The loop"). */
+/** Inspects, plans and executes the steps of a run on a compose project or a stack (docs/design.md, "The loop"). */
 export interface Driver<View, Step extends { kind: string }> {
-  /** What is there now, as far as it matters on this way. */
+  /** Inspects the part of the current state that matters for the goal. */
   look(goal: Goal): Promise<View>;
-  /** What to do next. Decides by the view alone. */
+  /** Returns the next step. Depends on the view alone. */
   next(view: View, goal: Goal): NextStep<Step>;
-  /** What a later run has to know is in the journal before anything is changed. */
+  /** Executes a step. Data that a later run needs is written to the journal before anything is changed. */
   execute(step: Step, view: View): Promise<void>;
-  /** Ends waits in the current state of the run (docs/contract.md 5.13, 5.14). */
+  /** Returns a signal that aborts waits in the current state of the run (docs/contract.md 5.13, 5.14). */
   signalFor(goal: Goal): AbortSignal;
 }
 
-/** A run that can go back. */
+/** A run that can be rolled back. */
 export interface DrivenRun<View, Step extends { kind: string }> extends Driver<View, Step> {
   /**
-   * After an error on the way to the new version: from here on the run rolls back, also after a kill. Gives what the run ends
-   * with after that. @throws the end of a run that cannot go back
+   * Switches to a rollback after an error during the update. The switch also applies to a run that resumes after a
+   * kill. Returns a function that returns the error to throw after the rollback.
+   * @throws the final error of a run that cannot be rolled back
    */
   turnBack(error: unknown): Promise<() => unknown>;
-  /** The goal is reached. */
+  /** Completes a run that has reached its goal. */
   end(): Promise<Ending>;
   close(): void;
 }
 
-/** Something has failed, and may succeed if it is tried again. */
+/** A failure that may succeed if the operation is retried. */
 export class TryAgain extends Error {
-  /** What is tried: its tries are counted. */
+  /** Operation that failed; its tries are counted. */
   readonly what: string;
-  /** What ends the run after the last try. */
+  /** Error of the run after the last try. */
   readonly failure: unknown;
-  /** For the log; null if there is nothing to say. */
+  /** Message for the log; null for no message. */
   readonly sentence: string | null;
   readonly tries: number;
 
@@ -69,14 +70,14 @@ export class TryAgain extends Error {
 
 const pauseMs = 500;
 
-/** Told of each step before it is taken: tests end the run there. */
+/** Publishes each step before it is executed: tests interrupt the run at this point. */
 const told = channel('svc-updater.step');
 let current: string | null = null;
 
-/** The step that was taken last: `verify`. */
+/** Returns the name of the last executed step: `verify`. */
 export const currentStep = (): string | null => current;
 
-/** Looks, decides, acts, and looks again until the goal is reached. */
+/** Inspects, plans and executes steps until the goal is reached. */
 export async function drive<View, Step extends { kind: string }>(
   driver: Driver<View, Step>,
   goal: Goal,
@@ -94,7 +95,7 @@ export async function drive<View, Step extends { kind: string }>(
   }
 }
 
-/** Drives to the new version, or back if that fails. @throws what the run ends with */
+/** Updates to the new version, and rolls back if the update fails. @throws the final error of the run */
 export async function runToGoal<View, Step extends { kind: string }>(
   run: DrivenRun<View, Step>,
   log: Log,
@@ -109,7 +110,7 @@ export async function runToGoal<View, Step extends { kind: string }>(
   return run.end();
 }
 
-/** Always throws what the run ends with. */
+/** Rolls back, then always throws the final error of the run. */
 export async function goBack<View, Step extends { kind: string }>(
   run: DrivenRun<View, Step>,
   error: unknown,
@@ -120,7 +121,7 @@ export async function goBack<View, Step extends { kind: string }>(
   throw end();
 }
 
-/** For what is tried outside the loop. */
+/** Retries work outside the loop. */
 export async function untilDone<T>({ engine, log }: EngineContext, work: () => Promise<T>): Promise<T> {
   const patience = patienceOf(log, () => engine.aborted);
   for (;;) {
@@ -132,7 +133,7 @@ export async function untilDone<T>({ engine, log }: EngineContext, work: () => P
   }
 }
 
-/** Waits before another try, longer each time. @throws the failure after the last one */
+/** Returns an error handler that waits before each retry, longer each time. @throws the failure after the last try */
 function patienceOf(log: Log, signalNow: () => AbortSignal): (error: unknown) => Promise<void> {
   const counts = new Map<string, number>();
   return async (error) => {

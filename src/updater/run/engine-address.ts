@@ -2,7 +2,10 @@ import { join } from 'node:path';
 
 const tlsFlags = { tlscacert: 'ca.pem', tlscert: 'cert.pem', tlskey: 'key.pem' };
 
-/** The engine address from the environment of the container, as flags, because compose must not see the variables. */
+/**
+ * Reads the engine address from the environment and returns it as CLI flags, because compose must not see the
+ * variables.
+ */
 export function engineAddress(env: Readonly<Record<string, string | undefined>>): {
   host: string;
   tls: string[];

@@ -8,21 +8,24 @@ import { isOfPlatform, type ReleaseFile } from '../../provenance/release-file.ts
 import { readTrust } from '../../provenance/trust.ts';
 import type { ProofOptions, UpdateOptions } from './options.ts';
 
-/** The digests that a verified release must have (docs/contract.md 3.21). */
+/** Digests that the images and files of a verified release must have (docs/contract.md 3.21). */
 export interface Expectations {
-  /** Digests of an index, a manifest or a configuration, by service or repository. */
+  /** Digests of an image index, a manifest or a configuration, by service or repository. */
   images: ReadonlyMap<string, ReadonlySet<string>>;
-  /** `sha256:…` of the files of a release, by name. */
+  /** `sha256:…` digests of release files, by file name. */
   files: ReadonlyMap<string, string>;
-  /** Compressed bytes of the layers by digest, by service or repository, as far as they are known. */
+  /** Compressed sizes in bytes of known layers by digest, by service or repository. */
   layers: ReadonlyMap<string, Readonly<Record<string, number>>>;
-  /** The new settings of a `release.json`. */
+  /** New settings from a `release.json`. */
   settings?: ReleaseFile['settings'];
 }
 
 type Asked = Pick<UpdateOptions, 'proof' | 'product' | 'target'>;
 
-/** Uses the release of an archive as the target if there is no other. `expectationsOf` reports an archive that is not verified. */
+/**
+ * Sets the target to the release of an archive if there is no other target. An archive that cannot be verified is
+ * ignored here, because `expectationsOf` reports the error.
+ */
 export async function withTargetOfArchive(options: UpdateOptions): Promise<UpdateOptions> {
   const { proof, target } = options;
   if (proof.archive === null || proof.trust === null || target !== null) return options;
@@ -31,8 +34,9 @@ export async function withTargetOfArchive(options: UpdateOptions): Promise<Updat
 }
 
 /**
- * Expectations from the options and from the `release.json` of a directory or an archive; null if there are none.
- * `platform` is the engine's, `linux/amd64`.
+ * Collects expectations from the options and from the `release.json` of a directory or an archive; null if there are
+ * none.
+ * @param platform the engine's platform: `linux/amd64`
  * @throws UpdateError not-proven
  */
 export async function expectationsOf(options: Asked, platform: string): Promise<Expectations | null> {
@@ -44,7 +48,7 @@ export async function expectationsOf(options: Asked, platform: string): Promise<
   for (const [name, digest] of options.proof.expect.map(halves)) add(name, [digest]);
   const { release, archive, trust } = options.proof;
   let settings: ReleaseFile['settings'];
-  // Without a release, the trust file is only for the channel file.
+  // Without a release directory or archive, the trust file is only for the channel file.
   if (trust !== null && (release !== null || archive !== null)) {
     const told = await provenIn(options);
     for (const [name, { digest, platforms }] of Object.entries(told.images)) {
@@ -73,11 +77,11 @@ const halves = (text: string): [string, string] => {
   return [text.slice(0, at), text.slice(at + 1)];
 };
 
-/** The verified file, for messages. */
+/** Returns the path of the verified file, for messages. */
 const fileOf = ({ release, archive }: ProofOptions): string =>
   archive === null ? `${release}/release.json` : archive;
 
-/** @throws UpdateError not-proven */
+/** Verifies the signed `release.json` against the trust file and the target. @throws UpdateError not-proven */
 async function provenIn(options: Asked): Promise<ReleaseFile> {
   const { proof, product, target } = options;
   const [{ file, bundle }, trust] = await Promise.all([headOf(proof), read(proof.trust ?? '')]);
@@ -105,7 +109,7 @@ async function headOf({ release, archive }: ProofOptions): Promise<ArchiveHead> 
   return { file: file as Buffer, bundle: String(bundle) };
 }
 
-/** @throws UpdateError not-proven */
+/** Opens a release archive. @throws UpdateError not-proven */
 export const archiveAt = (path: string) =>
   openArchive(path).catch((cause: NodeJS.ErrnoException) => {
     const why = cause.code === undefined ? cause.message : `the archive cannot be read (${cause.code})`;

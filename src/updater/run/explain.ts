@@ -2,7 +2,7 @@ import { exitCodes } from '../../core/progress/outcome.ts';
 import type { Product } from '../../core/progress/product.ts';
 import { type ErrorCode, errorCodes, explanationOf } from '../../core/progress/update-error.ts';
 
-/** What `explain` prints: everything about one code, or all codes with their meaning. */
+/** Returns the output of `explain`: details of one code, or all codes with their meanings. */
 export function explain(code: ErrorCode | null, product: Product): string {
   if (code === null) {
     const width = Math.max(...errorCodes.map(({ length }) => length));
@@ -23,7 +23,7 @@ export function explain(code: ErrorCode | null, product: Product): string {
 const mostNear = 5;
 const mostTypos = 3;
 
-/** The names that a word may stand for: they contain it, or differ from it in a few letters. The nearest come first. */
+/** Suggests names for a mistyped word: names that contain the word or differ in a few letters, the closest first. */
 export function similarNames(word: string, names: readonly string[]): string[] {
   const distances = names.map((name) => ({
     name,
@@ -36,7 +36,9 @@ export function similarNames(word: string, names: readonly string[]): string[] {
     .map(({ name }) => name);
 }
 
-/** How many letters must be inserted, removed or replaced to turn one word into the other (Levenshtein). */
+/**
+ * Counts the letters that must be inserted, removed or replaced to turn one word into another (Levenshtein distance).
+ */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (const [index, letter] of [...from].entries()) {

@@ -8,7 +8,8 @@ import { nameAndValue } from './options.ts';
 import { readSmallFile } from './settings-file.ts';
 
 /**
- * The command line with the values of `--set-file` as further `--set`; a typed one wins. No message contains a value.
+ * Adds the values of `--set-file` to the command line as `--set` options; `--set` options override them. Messages never
+ * contain a value.
  * @throws UsageError with all mistakes
  */
 export async function withGivenSettings(line: CommandLine, isTerminal: boolean): Promise<CommandLine> {
@@ -25,16 +26,16 @@ export async function withGivenSettings(line: CommandLine, isTerminal: boolean):
   return all.length === 0 ? line : { ...line, values: new Map(line.values).set('set', all) };
 }
 
-/** The file of the server. */
+/** JSON format of the settings file that the server writes. */
 const entries = jsonText(z.array(z.tuple([z.string(), z.string()])));
-/** dotenv drops `__proto__`. */
+/** A line of an env file. `__proto__` is rejected because dotenv ignores that name. */
 const lineForm = /^\s*(?:#.*|(?:export\s+)?(?!__proto__\b)[A-Za-z_][A-Za-z0-9_]*\s*=.*)?$/;
 
 async function settingsIn(path: string): Promise<GivenValue[]> {
   const file = await readSmallFile(path, path).catch((error: unknown) => {
     throw error instanceof UpdateError ? new UsageError([error.message]) : error;
   });
-  // The run of a restarted container may have ended.
+  // A restarted container may belong to a run that has ended.
   if (file === null && path === givenSettingsPath) return [];
   if (file === null) throw new UsageError([`${path} does not exist`]);
   const { data = fromEnvFile(file.text, path) } = entries.safeParse(file.text);

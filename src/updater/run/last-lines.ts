@@ -4,20 +4,25 @@ import type { Fields, Log } from './log/log.ts';
 import { seconds } from './log/wording.ts';
 import type { RunContext } from './run-context.ts';
 
-// The last lines of successful runs, for a project and a stack.
+// Last log lines of successful runs, for a project and a stack.
 
 type TimedLog = Pick<RunContext, 'log' | 'beganAt'>;
 
-/** @param runs the running version, as a sentence: `app runs v1.5.0 already` @param to the version of the plan */
+/**
+ * Logs that nothing was updated.
+ * @param runs the running version, as a sentence: `app runs v1.5.0 already`
+ * @param to the target version of the plan
+ */
 export function logUnchanged({ log, beganAt }: TimedLog, runs: string, to: string): Ending {
   const took = seconds(performance.now() - beganAt);
   return endWell(log, 'unchanged', `unchanged: ${runs}; nothing to do (${took})`, { to });
 }
 
 /**
- * @param facts for programs
+ * Logs a successful update.
+ * @param facts additional fields for programs
  * @param reached the new version; for a floating tag, with the version of its image
- * @param next the version of each service if it is part of the line, and what to do next
+ * @param next the rest of the line: the version of each service, if required, and the next action
  */
 export function logUpdated(
   { log, beganAt }: TimedLog,
@@ -32,7 +37,7 @@ export function logUpdated(
   });
 }
 
-/** The end of a dry run. */
+/** Logs the result of a dry run. */
 export function logPlanned(log: Log, next: string, fields?: Fields): Ending {
   log.enter('done');
   const message = `planned: nothing was changed; ${next}`;
@@ -40,6 +45,6 @@ export function logPlanned(log: Log, next: string, fields?: Fields): Ending {
   return { outcome: 'unchanged', exitCode: exitCodes.unchanged, message };
 }
 
-/** The dry run of an update. */
+/** Logs the result of a dry run of an update. */
 export const logPlannedUpdate = (log: Log): Ending =>
   logPlanned(log, 'to update, run the same command without "plan"');

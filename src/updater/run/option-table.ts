@@ -4,15 +4,17 @@ import { settingsName, stateName } from '../../core/progress/state-name.ts';
 import { parseTarget, targetForms } from '../../core/release/target.ts';
 import { addressForm, readAddress } from '../../notify/address.ts';
 
-/** An option of the updater. A switch is also turned on by an environment variable of 1. */
+/** An option of the updater. A switch can also be turned on by setting its environment variable to 1. */
 interface UpdaterOption extends OptionRow {
-  /** No environment variable sets it, although one sets the option of that name of another command. */
+  /**
+   * The option has no environment variable, although an option with the same name in another command has a variable.
+   */
   isTyped?: boolean;
-  /** A settings file may set it, because it belongs to the instance and not to a single run. */
+  /** A settings file may set the option, because it belongs to the instance and not to a single run. */
   inFile?: boolean;
 }
 
-/** Default time-outs. */
+/** Default timeouts in seconds. */
 export const usualSeconds = { wait: 300, pull: 3600 };
 
 const release = {
@@ -221,13 +223,13 @@ export const bumpTable = {
 
 export type UpdaterOptions = OptionTable<UpdaterOption>;
 
-/** The options of an instance that commands other than `update` share with it. */
+/** Returns options that other commands share with `update`. */
 const shared = (...names: (keyof typeof updateTable)[]): UpdaterOptions =>
   Object.fromEntries(names.map((name) => [name, updateTable[name]]));
 
 const ofServices = ['service', 'exclude', 'version-var', 'wait-timeout'] as const;
 
-/** The first word of a command line. */
+/** Commands that may be the first argument of a command line. */
 export const commandWords = [
   'update',
   'plan',
@@ -240,14 +242,14 @@ export const commandWords = [
   'serve',
 ] as const;
 
-/** `help` and `version` may be anywhere on a command line. */
+/** Commands, including `help` and `version`, which may be anywhere on a command line. */
 export type Command = (typeof commandWords)[number] | 'help' | 'version';
 
-/** The options of each command. */
+/** Options by command. */
 export const optionsOf: Readonly<Record<Command, UpdaterOptions>> = {
   update: updateTable,
   plan: updateTable,
-  // No option for data: without the lock, looking at data could disturb a database that an update is using.
+  // No option for data: without the lock, inspecting data could disturb a database that an update is using.
   fetch: {
     ...shared('target', 'project', 'dir', 'container', ...ofServices, 'pull-timeout', 'accept-drift'),
     ...shared(
@@ -268,7 +270,7 @@ export const optionsOf: Readonly<Record<Command, UpdaterOptions>> = {
   'restore-point': shared('project', 'dir', 'container', 'restore-dir', 'log'),
   bump: bumpTable,
   explain: {},
-  // No option for data, as for `fetch`.
+  // No option for data, for the same reason as in `fetch`.
   report: {
     ...shared('target', 'project', 'dir', 'stack', 'file', 'container', ...ofServices, 'log'),
     base64: { help: 'Write the archive as lines of base64, for a server that reads the log' },
@@ -278,22 +280,24 @@ export const optionsOf: Readonly<Record<Command, UpdaterOptions>> = {
   version: {},
 };
 
-/** The form of the words in `data`, which only a settings file sets. */
+/** Allowed values in `data`, which only a settings file sets. */
 export const dataForm = [{ test: isDataWord }, '"save" or "none"'] as const;
 
-/** The key of an option in a settings file: `services` for `--service`. */
+/** Returns the settings key of an option: `services` for `--service`. */
 export const keyOf = (name: string): string => (name === 'service' || name === 'file' ? `${name}s` : name);
 
-/** The environment variable of an option. `--set`, and options that only `rollback` or `bump` has, have no variable. */
+/**
+ * Returns the environment variable of an option; null for `--set` and for options that only `rollback` or `bump` has.
+ */
 export const variableOf = (name: string): string | null =>
   name in updateTable && name !== 'set'
     ? `SVC_UPDATER_${keyOf(name).toUpperCase().replaceAll('-', '_')}`
     : null;
 
-/** The form of a setting; `pairs` maps each service to a word. */
+/** Form of a setting; `pairs` maps each service to a keyword. */
 export type SettingForm = 'value' | 'list' | 'switch' | 'pairs';
 
-/** The settings of a settings file by their keys: options, and the data that a restore point contains. */
+/** Settings by key: options, and the data that a restore point contains. */
 export const settings = new Map<string, { name: string; form: SettingForm }>([
   ...Object.entries<UpdaterOption>({ ...updateTable, ...bumpTable }).flatMap(([name, row]) => {
     const form: SettingForm = row.isList ? 'list' : row.value === undefined ? 'switch' : 'value';

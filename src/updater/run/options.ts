@@ -8,85 +8,97 @@ export type UpdateOptions = ReturnType<typeof updateOptionsOf>;
 export type DataOptions = UpdateOptions['data'];
 export type ProofOptions = UpdateOptions['proof'];
 
-/** The options of all commands that run on an instance. Options that a command does not have are at their defaults. */
+/**
+ * Builds the options of all commands that run on an instance. Options that a command does not have get their defaults.
+ */
 export function updateOptionsOf({ command, product, values }: CommandLine) {
   const { all, one, isOn } = readerOf(values);
-  /** The operator listed the services, so a missing one is an error. A missing default worker is not. */
+  /**
+   * Whether the operator listed the services. A missing listed service is an error, a missing default worker is not.
+   */
   const servicesNamed = values.has('service');
-  // The first is the app, the others are workers.
+  // The first service is the app, the others are workers.
   const [app = 'app', ...others] = servicesNamed ? all('service') : product.services;
   const workers: readonly string[] = others;
   return {
     product,
     target: parseTarget(one('target') ?? ''),
     project: one('project'),
-    /** The compose directory, as a path inside the container. */
+    /** Compose directory, as a path inside the container. */
     dir: one('dir'),
-    /** The id of the only container whose labels are trusted. Null: the labels of all containers must agree. */
+    /** Id of the only container whose labels are trusted. If null, the labels of all containers must agree. */
     container: one('container'),
     app,
     workers,
     servicesNamed,
-    /** Services of the app that are not updated; `*` for all. */
+    /** App services that are not updated; `*` for all. */
     exclude: all('exclude'),
     versionVariable: one('version-var') ?? product.versionVariable,
     acceptDrift: isOn('accept-drift'),
     acceptOwnBuild: isOn('accept-own-build'),
     acceptRecalled: isOn('accept-recalled'),
     removeOldImages: isOn('remove-old-images'),
-    /** After a failed update, nothing is rolled back. */
+    /** Whether the rollback after a failed update is disabled. */
     noRollback: isOn('no-rollback'),
-    /** The addresses that are notified of a run. */
+    /** Addresses that are notified about a run. */
     notify: command === 'update' || isOn('yes') ? all('notify') : [],
     limits: {
       waitTimeoutMs: 1000 * Number(one('wait-timeout') ?? usualSeconds.wait),
       pullTimeoutMs: 1000 * Number(one('pull-timeout') ?? usualSeconds.pull),
     },
     data: {
-      /** The data is saved before the new version starts. */
+      /** Whether the data is saved before the new version starts. */
       restorePoint: isOn('restore-point'),
-      /** The directory for restore points, as a path inside the container. Null: the state directory. */
+      /** Directory for restore points, as a path inside the container; null for the state directory. */
       restoreDir: one('restore-dir'),
-      /** How long the app may be unavailable while the data is saved; null for no limit. */
+      /** Maximum downtime of the app while the data is saved; null for no limit. */
       maxDowntimeSeconds: one('max-downtime') === null ? null : Number(one('max-downtime')),
       said: dataOf(values),
     },
     proof: {
-      /** `NAME=sha256:…` of images and of files of a release. If a name has several digests, each is accepted. */
+      /** `NAME=sha256:…` digests of images. If a name has several digests, each is accepted. */
       expect: all('expect'),
       expectFiles: all('expect-file'),
-      /** A directory with `release.json`, as a path inside the container. */
+      /** Directory with a `release.json`, as a path inside the container. */
       release: one('release'),
-      /** The release archive that contains the images, as a path inside the container. */
+      /** Release archive that contains the images, as a path inside the container. */
       archive: one('archive'),
-      /** The file that lists who may sign releases and channel files, as a path inside the container. */
+      /** File that lists who may sign releases and channel files, as a path inside the container. */
       trust: one('trust'),
-      /** The channel file, which lists recalled releases, as a path inside the container. */
+      /** Channel file, which lists recalled releases, as a path inside the container. */
       channelFile: one('channel-file'),
     },
-    /** Values for new settings, by name; undefined: read from the terminal. Null for a command that sets none. */
+    /**
+     * Values for new settings, by name. An undefined value is read from the terminal. Null if the command has no
+     * `--set`.
+     */
     settings: 'set' in optionsOf[command] ? new Map(all('set').map(nameAndValue)) : null,
-    /** A Swarm stack instead of a compose project. */
+    /** Options for a Swarm stack, which is updated instead of a compose project. */
     stack: {
       name: one('stack'),
-      /** In the order of `docker stack deploy -c`. */
+      /** Stack files in the order of `docker stack deploy -c`. */
       files: all('file'),
-      /** All old app tasks are stopped before the first new one starts. */
+      /** Whether all old app tasks are stopped before the first new task starts. */
       stopFirst: isOn('stop-first'),
     },
   };
 }
 
-/** What a plan needs of the options. */
+/** Options that a plan requires. */
 export type ReleaseRequest = Pick<UpdateOptions, 'target'>;
 
-/** What a journal stores of the options, so that a later run can tell whether it has the same request. */
+/**
+ * Returns the part of the options that a journal stores, so that a later run can check whether its request is the same.
+ */
 export const requestOf = ({ target, app, workers }: UpdateOptions) => ({
   target: target?.tag ?? null,
   services: [app, ...workers],
 });
 
-/** @param stored a journal, or the record of a stack, which has no services */
+/**
+ * Checks whether a stored run has the target and services of the options.
+ * @param stored a journal, or the record of a stack, which has no services
+ */
 export function isSameRequest(
   stored: { target: string | null; services?: readonly string[] },
   options: UpdateOptions,
@@ -95,10 +107,13 @@ export function isSameRequest(
   return stored.target === target && (stored.services ?? services).join() === services.join();
 }
 
-/** Of `NAME=VALUE` or `NAME`. */
+/** Splits `NAME=VALUE` or `NAME`. */
 export const nameAndValue = (text: string) => text.split(/=(.*)/s, 2) as [string, string | undefined];
 
-/** Whether a restore point contains the data of a service, of a mount (`app:/library`) or of a database host outside the project. */
+/**
+ * Whether a restore point contains the data of a service, of a mount (`app:/library`) or of a database host outside the
+ * project.
+ */
 export interface DataSaid {
   key: string;
   word: DataWord;
@@ -113,9 +128,9 @@ const dataOf = (values: CommandLine['values']): readonly DataSaid[] =>
 export function rollbackOptionsOf({ values }: CommandLine) {
   const { isOn } = readerOf(values);
   return {
-    /** False for a dry run. */
+    /** Whether to roll back; false for a dry run. */
     yes: isOn('yes'),
-    /** The current data is not saved first. */
+    /** Whether to skip saving the current data before the rollback. */
     discardCurrent: isOn('discard-current'),
   };
 }
@@ -125,7 +140,7 @@ export type BumpOptions = ReturnType<typeof bumpOptionsOf>;
 export function bumpOptionsOf({ values }: CommandLine) {
   const { all, one, isOn } = readerOf(values);
   return {
-    /** Null: the directory of the first file, or the working directory. */
+    /** Compose directory; null for the directory of the first file, or the working directory. */
     dir: one('dir'),
     files: all('file'),
     envFiles: all('env-file'),

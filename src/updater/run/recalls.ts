@@ -13,15 +13,15 @@ import { readTrust } from '../../provenance/trust.ts';
 import type { UpdateOptions } from './options.ts';
 import type { RunContext } from './run-context.ts';
 
-/** The releases that the publisher recalled, from `--channel-file`. */
+/** Releases that the publisher recalled, from `--channel-file`. */
 export interface Recalls extends Pick<ChannelFile, 'recalled'> {
-  /** The operator accepts recalled releases. */
+  /** Whether the operator accepts recalled releases. */
   accepted: boolean;
 }
 
 /**
- * Reads the channel file and checks the target (docs/contract.md 3.24). Null without a channel file.
- * Warnings: an expired file, and a recall that the operator accepts.
+ * Reads the channel file and checks the target (docs/contract.md 3.24); null without a channel file. Warns about an
+ * expired file, and about a recall that the operator accepts.
  * @throws UpdateError not-proven, recalled
  */
 export async function recallsOf({
@@ -42,7 +42,10 @@ export async function recallsOf({
   return recalls;
 }
 
-/** Warns about a recalled version if the operator accepts it. Refusal: recalled. */
+/**
+ * Returns a warning for a recalled version if the operator accepts recalled releases.
+ * @throws UpdateError recalled
+ */
 export function checkRecalled(recalls: Recalls | null, version: string | null): string[] {
   const recall = recalls === null || version === null ? null : recallOf(recalls, version);
   if (recall === null) return [];
@@ -52,7 +55,7 @@ export function checkRecalled(recalls: Recalls | null, version: string | null): 
   throw new UpdateError('recalled', message);
 }
 
-/** @throws UpdateError not-proven */
+/** Reads the channel file and verifies it if there is a trust file. @throws UpdateError not-proven */
 async function channelFileAt(path: string, { proof, product, target }: UpdateOptions): Promise<ChannelFile> {
   try {
     const bytes = await read(path);
@@ -80,7 +83,7 @@ async function channelFileAt(path: string, { proof, product, target }: UpdateOpt
   }
 }
 
-/** Null for a floating tag, which can belong to either channel. */
+/** Returns the channel of a target; null for a floating tag, which can belong to either channel. */
 function channelOfTarget(target: Target | null): ChannelFile['channel'] | null {
   if (target?.kind === 'canary') return 'canary';
   return target?.kind === 'release' ? 'stable' : null;

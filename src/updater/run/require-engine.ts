@@ -5,7 +5,7 @@ import { type EngineError, engineErrorIn } from '../../engine/http/engine-error.
 import { mappedBy } from '../../engine/mapped-users.ts';
 import { letThrough } from '../../engine/proxy-refusal.ts';
 
-/** Advice if root in this container is another user on the host. */
+/** Advice if root in this container is not root on the host. */
 const adviceFor = {
   remapped:
     'Add --userns=host to the docker run command. This engine maps users (userns-remap), so root in a container does not have permission to use its socket.',
@@ -13,7 +13,10 @@ const adviceFor = {
     'Mount the socket of the rootless engine that runs this container: -v $XDG_RUNTIME_DIR/docker.sock:/var/run/docker.sock. For Podman, it is $XDG_RUNTIME_DIR/podman/podman.sock.',
 };
 
-/** The first request to an engine. @throws UpdateError no-socket, socket-denied, engine-version, engine-unavailable */
+/**
+ * Sends the first request to an engine. @throws UpdateError no-socket, socket-denied, engine-version,
+ * engine-unavailable
+ */
 export async function requireEngine(engine: Engine): Promise<EngineFacts> {
   return engine.getFacts().catch((error) => {
     const cause = engineErrorIn(error);
@@ -22,7 +25,7 @@ export async function requireEngine(engine: Engine): Promise<EngineFacts> {
 }
 
 /**
- * Why an engine cannot be used; null if the error says it.
+ * Returns an error that explains why an engine cannot be used; null if the engine error is already clear.
  * @param users why root in this container is another user on the host
  */
 export function unusable(host: string, error: EngineError, users = mappedBy()): UpdateError | null {
@@ -37,10 +40,11 @@ export function unusable(host: string, error: EngineError, users = mappedBy()): 
       `permission denied for the engine socket, ${host}`,
       users === null ? {} : { advice: adviceFor[users] },
     );
-  // An authorization plugin that does not respond, for example.
+  // For example, an authorization plugin does not respond.
   if (error.status !== null)
     return new UpdateError('engine-unavailable', `the engine at ${host} rejects requests: ${message}`);
-  // README's command has the socket of root's engine, which another user's machine may not even have.
+  // The command in the README mounts the socket of the rootful engine, which may not exist on a host with a rootless
+  // engine.
   return new UpdateError(
     'no-socket',
     `no engine answers at ${host}: ${message}`,

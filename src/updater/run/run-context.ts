@@ -5,28 +5,28 @@ import type { CommandLine } from './command-line.ts';
 import type { Log } from './log/log.ts';
 import type { UpdateOptions } from './options.ts';
 
-/** What every phase of a run works with. */
+/** Dependencies and options of every phase of a run. */
 export interface RunContext {
   engine: Engine;
   options: UpdateOptions;
   log: Log;
   cancellation: Cancellation;
   notifier: Notifier;
-  /** Milliseconds since the epoch. */
+  /** Start of the run in milliseconds since the epoch. */
   startedAt: number;
-  /** The same moment by `performance.now()`. Durations use this clock, because the system clock may be changed. */
+  /** Start of the run by `performance.now()`. Durations use this clock, because the system clock may be changed. */
   beganAt: number;
 }
 
-/** What calls the engine, and logs it. */
+/** Dependencies of code that calls the engine and logs. */
 export type EngineContext = Pick<RunContext, 'engine' | 'log'>;
 
-/** Reports an exception that nothing has caught, at once. Gives the exit code. */
+/** Reports an uncaught exception immediately. Returns the exit code. */
 export type ReportCrash = (error: unknown) => number;
 
-/** The context before the project is found, which is where the settings file is. */
+/** Context while the compose project, and with it the settings file, has not been found yet. */
 export interface FirstContext extends RunContext {
   line: CommandLine;
-  /** Replaces the report of a crash, for a run that knows more. */
+  /** Replaces the crash report with a more specific report. */
   onCrash(report: ReportCrash): void;
 }

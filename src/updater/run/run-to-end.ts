@@ -6,17 +6,17 @@ import type { FirstContext } from './run-context.ts';
 
 interface Run {
   work(): Promise<Ending>;
-  /** For the last line of a failure. */
+  /** Returns facts for the last line of a failed run. */
   facts(): EndingFacts;
-  /** Records the ending. */
+  /** Records the outcome. */
   close(ending: Ending): Promise<void>;
-  /** Records a crash, at once. Gives whether the engine starts this container again, which then continues. */
+  /** Records a crash immediately. Returns whether the engine restarts this container, which then continues the run. */
   recordCrash(ending: Ending): boolean;
-  /** What happens after a shutdown of the engine. Null: nothing, so a shutdown is a failure. */
+  /** Message about the continuation after an engine shutdown. If null, a shutdown is a failure. */
   afterShutdown: string | null;
 }
 
-/** Works and logs how the work ended, whatever happens. Gives the exit code. */
+/** Runs the work and always logs its outcome. Returns the exit code. */
 export async function runToEnd(
   { log, cancellation, notifier, onCrash }: FirstContext,
   { work, facts, close, recordCrash, afterShutdown }: Run,
@@ -35,7 +35,7 @@ export async function runToEnd(
       if (error instanceof Interrupted && afterShutdown !== null) throw error;
       return reportEnding(error, log, factsNow(), cancellation.signalNumber);
     });
-    // The log has its last line.
+    // The last line of the log has been written.
     onCrash(() => ending.exitCode);
     cancellation.over();
     await close(ending);

@@ -14,7 +14,7 @@ import { keyOf, settings as known, optionsOf, type SettingForm } from './option-
 const maxBytes = 64 * 1024;
 
 /**
- * The command line, completed with the settings of the compose directory. Options and variables override settings.
+ * Completes the command line with the settings file of the compose directory. Options and variables override settings.
  * @throws UpdateError settings-invalid, with all mistakes
  */
 export async function withSettings(line: CommandLine, directory: string, log: Log): Promise<CommandLine> {
@@ -29,7 +29,7 @@ export async function withSettings(line: CommandLine, directory: string, log: Lo
   return { ...line, values };
 }
 
-/** The values of a command line, with the settings that it does not set and that its command has. */
+/** Adds the settings that the command supports and the command line does not set. */
 export function completed({ command, values }: CommandLine, settings: Values): Values {
   const all = new Map(values);
   const services = (values.get('service') ?? []).map(({ value }) => value);
@@ -44,7 +44,7 @@ export function completed({ command, values }: CommandLine, settings: Values): V
 }
 
 /**
- * The values of a settings file, by option.
+ * Reads the values of a settings file by option.
  * @throws UpdateError settings-invalid
  */
 export function settingsOf(file: TextFile): Values {
@@ -85,7 +85,7 @@ interface Place {
   follow(node: unknown): unknown;
 }
 
-/** Reads a value in each form, or gives the rest of a sentence: `must be a single value`. */
+/** Readers by form. Each returns the values, or the second part of an error message: `must be a single value`. */
 const readers: Record<SettingForm, (node: unknown, place: Place) => GivenValue[] | string> = {
   value: (node, { where }) => {
     const value = textOf(node);
@@ -111,7 +111,7 @@ const readers: Record<SettingForm, (node: unknown, place: Place) => GivenValue[]
   },
 };
 
-/** The value as it is written in the file. */
+/** Formats a value as it is written in the file. */
 const wordsOf =
   (flag: string) =>
   ({ value, key }: GivenValue): string => {
@@ -128,7 +128,7 @@ function parsed(file: TextFile) {
   }
 }
 
-/** A scalar as it is written: a service may be called `no`, and `007` is not 7. */
+/** Returns a scalar as it is written in the file: a service may be called `no`, and `007` is not 7. */
 const textOf = (node: unknown): string | null => {
   if (!isScalar(node) || node.value === null) return null;
   return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
@@ -138,17 +138,18 @@ const invalid = (mistakes: readonly string[]): UpdateError =>
   new UpdateError('settings-invalid', mistakes.at(-1) ?? '', { detail: mistakes.slice(0, -1) });
 
 /**
- * A text file of at most 64 KiB; null if it does not exist. A link is not followed: another user could point it at any file of
- * the host. Refusal: settings-invalid.
+ * Reads a text file of at most 64 KiB; null if the file does not exist. A symbolic link is not followed, because
+ * another user could point the link at any file of the host.
+ * @throws UpdateError settings-invalid
  */
 export async function readSmallFile(path: string, name: string): Promise<TextFile | null> {
   let file: FileHandle;
   try {
-    // Without O_NONBLOCK, opening a pipe would block.
+    // Without O_NONBLOCK, opening a named pipe would block.
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // A directory that cannot be read is refused later with a clearer message.
+    // If the directory cannot be read, a later check fails with a clearer message.
     if (code === 'ENOENT' || (await access(dirname(path), constants.X_OK).catch(() => true))) return null;
     if (code === 'ELOOP') throw invalid([`${name} is a symbolic link, but must be a regular file`]);
     throw invalid([`${name} cannot be read (${code ?? (error as Error).message})`]);

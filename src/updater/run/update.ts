@@ -2,24 +2,26 @@ import { type DrivenRun, runToGoal } from './drive.ts';
 import type { Ending } from './log/ending.ts';
 import type { Log } from './log/log.ts';
 
-/** What the run before leaves to this one. */
+/** Result of recovering a previous run that was left unfinished. */
 export type Earlier<Left, R> =
-  /** Nothing that has to be finished first. `left`: what its journal says. */
+  /** The previous run needs no recovery. `left` is the state from its journal. */
   | { kind: 'settled'; left: Left }
-  /** The rest of its update. */
+  /** The update of the previous run must be continued. */
   | { kind: 'resume'; run: R }
-  /** Its end, which is this run's as well. */
+  /** The previous run's outcome is also the outcome of this run. */
   | { kind: 'ended'; ending: Ending };
 
-/** What is updated: a compose project or a stack. */
+/** The compose project or the stack that is updated. */
 export interface Site<Left, View, Step extends { kind: string }> {
-  /** Resumes or undoes what an earlier run left unfinished. */
+  /** Resumes or rolls back a previous run that was left unfinished. */
   settle(): Promise<Earlier<Left, DrivenRun<View, Step>>>;
-  /** Inspects, plans and begins the journal; or ends the run, if there is nothing to do. */
+  /**
+   * Inspects the deployment, plans the update and starts the journal. Returns an outcome if nothing must be updated.
+   */
   begin(left: Left): Promise<DrivenRun<View, Step> | Ending>;
 }
 
-/** The story of an update. */
+/** Runs an update, after recovering a previous run that was left unfinished. */
 export async function update<Left, View, Step extends { kind: string }>(
   site: Site<Left, View, Step>,
   log: Log,

@@ -15,7 +15,7 @@ import {
 const trace =
   'SVC_UPDATER_TRACE=1 prints the duration of each child process and each engine request to standard error.';
 
-/** The options that a command has in common with `update`. */
+/** Lists the options that a command has in common with `update`. */
 function sharedOptions(command: Command, end: string): string {
   const names = Object.keys(optionsOf[command]).filter((name) => name in updateTable);
   const [last, ...others] = names.map((name) => `--${name}`).reverse();
@@ -24,7 +24,10 @@ function sharedOptions(command: Command, end: string): string {
   return text.replaceAll(/(.{1,120})(?:$| )/g, '$1\n').trimEnd();
 }
 
-/** What `--help` prints. Only the help of svc shows the environment variables, because only operators of svc set them. */
+/**
+ * Returns the output of `--help`. Only the help of svc lists the environment variables, because only operators of svc
+ * set them.
+ */
 export function usageOf(product: Product): string {
   const { name, versionVariable, containerName } = product;
   const [app, ...workers] = product.services;
@@ -36,7 +39,7 @@ export function usageOf(product: Product): string {
   const heading = isSvc
     ? 'Options for update, plan and fetch, with their environment variables in brackets:'
     : 'Options for update, plan and fetch:';
-  /** Descriptions begin in column 30. */
+  /** Formats a table of options, with descriptions in column 30. */
   const linesOf = (table: UpdaterOptions): string =>
     Object.entries(table)
       .map(([option, row]) => {

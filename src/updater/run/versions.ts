@@ -13,29 +13,32 @@ import { isAtLeast } from '../../engine/http/api-version.ts';
 import { parseObject } from '../../engine/json.ts';
 import { engineAddress } from './engine-address.ts';
 
-/** The version of this build, set by the bundler. */
+/** Version of this build, set by the bundler. */
 export const version: string = process.env.SVC_UPDATER_BUILD_VERSION ?? 'dev';
 
 const versionText = z.string().check(z.regex(/^v?\d/));
-/** The versions of the other programs in the image. */
+/** Versions of the docker CLI and compose in the image. */
 const programsSchema = z.object({
-  /** The version of the docker CLI: `29.7.2` */
+  /** Version of the docker CLI: `29.7.2` */
   cli: versionText,
-  /** The newest version of the engine's API that the CLI supports: `1.55` */
+  /** Newest engine API version that the CLI supports: `1.55` */
   api: versionText,
   compose: versionText,
 });
 type Programs = z.infer<typeof programsSchema>;
 
-/** Written by the build of the image, because asking both programs takes a tenth of a second in each run. */
+/**
+ * File with the versions, written by the image build because running both programs takes a tenth of a second in each
+ * run.
+ */
 const noted = join(import.meta.dirname, 'programs.json');
 
-/** No docker CLI up to this version requires a newer API than `needed`. */
+/** No docker CLI up to this major version requires an engine API newer than `needed`. */
 const lastKnown = 29;
 const needed = '1.44';
 
 /**
- * The versions, after checking that the programs can use the engine.
+ * Returns the versions after checking that the programs can use the engine.
  * @throws UpdateError engine-version, no-compose
  */
 export async function programsOf(
@@ -49,7 +52,7 @@ export async function programsOf(
   const { exitCode, stdout, stderr } = await engine.call(['version', '--format', '{{.Client.Version}}']);
   if (exitCode !== 0) {
     const message = `the docker CLI of this image cannot use the engine: ${lastLine(stderr)}`;
-    // Without an answer to HEAD /_ping, the docker CLI uses its own version of the API.
+    // If HEAD /_ping fails, the docker CLI uses its own API version.
     const advice = 'Update the engine. If a proxy is in front of the engine, allow HEAD /_ping.';
     throw new UpdateError('engine-version', message, { advice });
   }
@@ -58,22 +61,22 @@ export async function programsOf(
   return { cli: stdout.trim(), compose: compose.stdout.trim() };
 }
 
-/** Null if the build of the image did not write the file. */
+/** Reads the versions file; null if the image build did not write the file. */
 export async function readPrograms(file: string): Promise<Programs | null> {
   const text = await readFile(file, 'utf8').catch(() => null);
   return jsonText(programsSchema).safeParse(text).data ?? null;
 }
 
-/** Whether the docker CLI can certainly use the engine. It checks the same before every command. */
+/** Checks whether the docker CLI can certainly use the engine. The CLI makes the same check before every command. */
 async function fits(engine: Engine, { api }: EngineFacts, known: Programs): Promise<boolean> {
   if (api === null || Number.parseInt(known.cli.replace(/^v/, ''), 10) > lastKnown) return false;
   return isAtLeast(api.newest, needed) && isAtLeast(known.api, api.oldest) && (await engine.answersPing());
 }
 
-/** An engine that is shutting down may keep a connection open without answering. */
+/** Time limit in ms: an engine that is shutting down may keep a connection open without responding. */
 const deadlineMs = 4_000;
 
-/** What `--version` prints: the updater, the programs of its image, and the engine if one answers. */
+/** Returns the output of `--version`: the updater, the programs in its image, and the engine if it responds. */
 export async function versionLine(
   { name }: Product,
   env: Readonly<Record<string, string | undefined>>,
@@ -91,7 +94,7 @@ export async function versionLine(
     commandVersion(['compose', 'version', '--short']),
     engineVersion().catch(() => ''),
   ]);
-  // A part is empty if the program is missing or no engine answers.
+  // A part is empty if the program is missing or the engine does not respond.
   const found = ['docker CLI', 'compose', 'engine'].flatMap((part, at) =>
     /^v?\d/.test(parts[at] ?? '') ? [`${part} ${parts[at]}`] : [],
   );

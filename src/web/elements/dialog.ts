@@ -17,12 +17,12 @@ import { patch } from './dom.ts';
 import { dialogSheet } from './styles.ts';
 import { addressOf, UpdateElement } from './update-element.ts';
 
-/** Milliseconds to read the result before the page reloads. */
+/** Time in ms for reading the result before the page reloads. */
 const reading = 2_000;
 
 /**
- * `<svc-update-dialog>`: starts an update and shows its progress. The notice opens it with `open()`. It may be placed
- * anywhere in a page and moves itself to the end of `body`.
+ * `<svc-update-dialog>`: starts an update and shows its progress. The notice opens the dialog with `open()`. The
+ * element may be placed anywhere in a page and moves itself to the end of `body`.
  */
 export class SvcUpdateDialog extends UpdateElement {
   readonly #dialog = document.createElement('dialog');
@@ -33,7 +33,7 @@ export class SvcUpdateDialog extends UpdateElement {
   #key = '';
   #timer: ReturnType<typeof setTimeout> | undefined;
   #reloadTimer: ReturnType<typeof setTimeout> | undefined;
-  /** Actions that were done and are done only once for each run. */
+  /** Actions that are done only once for each run and have already been done. */
   readonly #done = new Set<string>();
   #isShown = false;
   readonly #sizes = new ResizeObserver(() => this.#letScroll());
@@ -48,7 +48,7 @@ export class SvcUpdateDialog extends UpdateElement {
   }
 
   override connectedCallback(): void {
-    // A collapsed sidebar would hide it.
+    // In a collapsed sidebar, the dialog would be hidden.
     if (this.parentElement !== document.body) document.body.append(this);
     else super.connectedCallback();
   }
@@ -62,7 +62,7 @@ export class SvcUpdateDialog extends UpdateElement {
     return this.#isShown;
   }
 
-  /** Opens the dialog if it is not open. @param opener gets the focus when the dialog closes */
+  /** Opens the dialog if it is not open. @param opener the element that gets the focus when the dialog closes */
   open(opener: HTMLElement | null = null): void {
     if (this.#isShown || !this.isConnected) return;
     this.#isShown = true;
@@ -133,7 +133,7 @@ export class SvcUpdateDialog extends UpdateElement {
     if (focused !== null && this.shadow.activeElement === null && this.#dialog.open) this.#heading()?.focus();
   }
 
-  /** A scrollable body must be reachable by keyboard. */
+  /** Makes a scrollable body focusable, because it must be reachable by keyboard. */
   #letScroll(): void {
     const body = this.#content.querySelector('.body');
     if (!body) return;
@@ -145,7 +145,7 @@ export class SvcUpdateDialog extends UpdateElement {
     return this.#content.querySelector('h2');
   }
 
-  /** Requests the log lines of a failed run, and schedules the reload after a successful one. */
+  /** Requests the log lines of a failed run, or schedules the reload after a successful run. */
   #prepare({ reportedRun }: Presentation): void {
     const { store } = this;
     if (store.state.isUpdating) this.#local = { ...this.#local, values: undefined };
@@ -161,7 +161,7 @@ export class SvcUpdateDialog extends UpdateElement {
     return isFirst;
   }
 
-  /** Reloads the page unless its script prevents it. */
+  /** Reloads the page unless a script of the page prevents the reload. */
   #reload(run: string): void {
     const { state } = this.store;
     const isWanted = this.hostPage.dispatch('reload', { run: state.watched, version: state.version });
@@ -215,7 +215,7 @@ export class SvcUpdateDialog extends UpdateElement {
       case 'cancel':
         this.#set({ isCancelSent: true });
         await store.cancel();
-        // The state now contains the answer. After a refusal or a lost answer, the button can be pressed again.
+        // The state now contains the response. After a refusal or a lost response, the button can be pressed again.
         return this.#set({ isCancelSent: false });
       case 'check':
         return store.check();
@@ -228,7 +228,7 @@ export class SvcUpdateDialog extends UpdateElement {
     }
   }
 
-  /** Starts an update, if all new settings that need a value have one. */
+  /** Starts an update if all required new settings have a value. */
   #start(order: Order): void {
     const { values } = this.#local;
     const listed = this.store.state.status?.next?.settings ?? [];
@@ -238,7 +238,7 @@ export class SvcUpdateDialog extends UpdateElement {
       this.#content.querySelector<HTMLElement>('[aria-invalid]')?.focus();
       return;
     }
-    // Until the update has started, it may be refused.
+    // The values are not deleted yet, because the update may still be refused.
     this.#local = { values };
     const given = listed.flatMap(({ name }) => (values?.[name] ? [[name, values[name]]] : []));
     void this.store.start(given.length === 0 ? order : { ...order, settings: Object.fromEntries(given) });

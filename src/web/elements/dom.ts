@@ -2,12 +2,12 @@ import { type Child, flat, type VNode } from './vnode.ts';
 
 const svgTags = new Set(['svg', 'path', 'circle']);
 
-/** The last description of each node. */
+/** Last description of each node. */
 const made = new WeakMap<Node, VNode>();
 
 /**
- * Updates the children of a node. Nodes that are still wanted keep their focus, selection and position, so that nothing
- * flickers and nothing is announced twice. Text is only ever inserted as text.
+ * Updates the children of a node. Nodes that match the new description are reused with their focus, selection and
+ * position, so that nothing flickers and nothing is announced twice. Text is only ever inserted as text.
  */
 export function patch(parent: Node, children: readonly Child[]): void {
   const wanted = flat(children);
@@ -48,7 +48,7 @@ function dress(element: Element, wanted: VNode): void {
   for (const name of Object.keys({ ...before, ...wanted.attributes })) {
     const value = wanted.attributes[name] ?? false;
     const text = value === true ? '' : String(value);
-    // The attribute is only the first value of a field, and would show a secret.
+    // Set the property, because the attribute `value` is only the initial value of a field, and would show a secret.
     if (name.startsWith('on') || name === 'value') Object.assign(element, { [name]: value || null });
     else if (value === false) element.removeAttribute(name);
     else if (element.getAttribute(name) !== text) element.setAttribute(name, text);

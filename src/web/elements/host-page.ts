@@ -3,7 +3,7 @@ import type { PageStore } from '../store/store.ts';
 import { wordingAt } from '../texts.ts';
 import { tabTitle } from '../views/tab-title.ts';
 
-/** Reports an update to the page around the elements: events for its script, and the title of the tab. */
+/** Reports an update to the page around the elements: events for the page's scripts, and the title of the tab. */
 export class HostPage {
   readonly store: PageStore;
   readonly #elements = new Set<HTMLElement>();
@@ -11,9 +11,9 @@ export class HostPage {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #openRun: string | null = null;
   readonly #endedRuns = new Set<string>();
-  /** The title of the page, and the title shown instead. */
+  /** Original title of the page, and the title that is shown instead. */
   #title: { own: string; shown: string } | null = null;
-  /** The new version after a reload, until the message is closed. */
+  /** New version after a reload, until the message is closed. */
   arrived: string | null = null;
 
   constructor(store: PageStore) {
@@ -34,7 +34,10 @@ export class HostPage {
     this.#setTitle(null);
   }
 
-  /** Dispatches an event at the dialog, otherwise at another element. Returns false if the page prevented the default. */
+  /**
+   * Dispatches an event at the dialog, or at another element if there is no dialog. Returns false if the page prevented
+   * the default action.
+   */
   dispatch(name: 'start' | 'end' | 'reload', detail: object): boolean {
     const elements = [...this.#elements];
     const target = elements.find(({ localName }) => localName === 'svc-update-dialog') ?? elements[0];
@@ -71,13 +74,13 @@ export class HostPage {
     const page = { now: performance.now(), dismissed: dismissed.all() };
     const arrived = this.arrived === null ? null : t.titleUpdated(this.arrived, t.product);
     this.#setTitle(isWanted ? (tabTitle(state, page, t) ?? arrived) : null);
-    // The title may contain the time since svc became unavailable.
+    // The title may contain the duration of an outage.
     if (state.outage !== null && document.visibilityState !== 'hidden')
       this.#timer = setTimeout(() => this.#showTitle(), 1000);
   }
 
   #setTitle(text: string | null): void {
-    // If the page has changed the title since, keep that title.
+    // If the page has changed the title in the meantime, keep the new title.
     const own = this.#title && document.title === this.#title.shown ? this.#title.own : document.title;
     if (text === null) {
       if (this.#title) document.title = own;

@@ -9,14 +9,14 @@ import { Toast } from './toast.ts';
 import { UpdateElement } from './update-element.ts';
 import { h, type VNode } from './vnode.ts';
 
-/** Left by the previous page; shown by the first notice of an admin. */
+/** Data from the previous page, shown by the first notice of an admin; undefined until read. */
 let handover: Handover | null | undefined;
 
 /** `<svc-update-notice>`: the running version, and for admins a button to update. */
 export class SvcUpdateNotice extends UpdateElement {
   readonly #bar = document.createElement('span');
   readonly #toast = new Toast(() => this.#closeToast());
-  /** The version of the first answer: taken as the page's version if the page does not specify one. */
+  /** Version in the first response, used as the page's version if the page does not specify a version. */
   #firstVersion: string | null = null;
   #handover: Handover | null = null;
   #news: Run | null = null;
@@ -31,7 +31,7 @@ export class SvcUpdateNotice extends UpdateElement {
     openUpdateDialog(this.getAttribute('base'), this);
   }
 
-  /** A closing dialog returns the focus to the first button of the notice. */
+  /** Focuses the first button of the notice, because a closing dialog returns the focus to the notice. */
   override focus(): void {
     this.#bar.querySelector('button')?.focus();
   }
@@ -64,7 +64,7 @@ export class SvcUpdateNotice extends UpdateElement {
     const { status } = this.store.state;
     if (handover === undefined) handover = takeHandover(() => sessionStorage);
     if (handover && status?.run?.id === handover.run && status.run.outcome === 'updated') {
-      // Jobs created during the update are only known now; jobs created later did not wait for it.
+      // Jobs created during the update are only included now; jobs created later did not wait for the update.
       const now = status.reason?.jobs?.length ?? 0;
       this.#handover = { ...handover, queued: Math.max(handover.queued, now) };
       handover = null;
@@ -73,7 +73,7 @@ export class SvcUpdateNotice extends UpdateElement {
     const news = this.#news;
     if (status && (this.#handover || news))
       this.#toast.show(status, { queued: this.#handover?.queued ?? 0, news }, this.wording);
-    // Closed in another tab.
+    // The message was closed in another tab.
     else this.#toast.hide();
   }
 

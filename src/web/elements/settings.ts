@@ -11,8 +11,8 @@ import { UpdateElement } from './update-element.ts';
 import { h } from './vnode.ts';
 
 /**
- * `<svc-update-settings>`: the channel and the automatic updates, for a settings page. Changes are kept as a draft until the Save
- * button is pressed.
+ * `<svc-update-settings>`: the channel and the automatic updates, for a settings page. Changes are stored in a draft
+ * until the Save button is pressed.
  */
 export class SvcUpdateSettings extends UpdateElement {
   readonly #form = document.createElement('form');
@@ -22,7 +22,7 @@ export class SvcUpdateSettings extends UpdateElement {
 
   constructor() {
     super(formSheet);
-    // The server validates the values and explains a refusal.
+    // The server validates the values and explains rejected values.
     this.#form.noValidate = true;
     this.#form.addEventListener('input', ({ target }) => this.#change(target as HTMLInputElement));
     this.#form.addEventListener('submit', (event) => {
@@ -32,7 +32,7 @@ export class SvcUpdateSettings extends UpdateElement {
     this.shadow.append(this.#form);
   }
 
-  /** The saved settings of automatic updates; null if the form does not show them. */
+  /** Returns the saved settings of automatic updates; null if the form does not show them. */
   protected automaticOf({ automatic }: Status): Automatic | null {
     return automatic;
   }
@@ -86,7 +86,7 @@ export class SvcUpdateSettings extends UpdateElement {
     this.#isSaving = false;
     const t = this.wording;
     if (answer.kind === 'ok') {
-      // Keep changes that were made during the request.
+      // Retain changes that were made during the request.
       if (this.#draft === draft) this.#draft = {};
       this.#result = { look: 'ok', text: this.#told(store.state.status ?? status) };
     } else {
@@ -104,7 +104,7 @@ export class SvcUpdateSettings extends UpdateElement {
     this.draw();
   }
 
-  /** Sends the settings that may be refused first, so that a refusal saves nothing. */
+  /** Sends the settings that may be refused first, so that nothing is saved after a refusal. */
   async #ask(status: Status, draft: Draft): Promise<Answer<Status | UserStatus>> {
     const { channel = status.channel } = draft;
     const answer = this.automaticOf(status) && (await this.store.setAutomatic(choiceOf(draft)));
@@ -112,7 +112,7 @@ export class SvcUpdateSettings extends UpdateElement {
     return this.store.setChannel(channel);
   }
 
-  /** The saved settings in words. */
+  /** Describes the saved settings in words. */
   #told(status: Status): string {
     const automatic = this.automaticOf(status);
     const t = this.wording;

@@ -4,7 +4,7 @@ const Sheet =
     replaceSync() {}
   };
 
-/** A constructed style sheet, allowed by any content security policy. */
+/** Creates a constructed style sheet, which any content security policy allows. */
 function sheet(css: string): CSSStyleSheet {
   const made = new Sheet();
   made.replaceSync(css);
@@ -12,8 +12,9 @@ function sheet(css: string): CSSStyleSheet {
 }
 
 /**
- * Styles of all elements. Colours, spacing, radius and fonts are custom properties of the page, with defaults for a plain
- * page. Light or dark follows the `color-scheme` of the page. Sizes are in em, because text may be twice as large.
+ * Styles of all elements. Colours, spacing, radius and fonts are custom properties of the page, with defaults for a
+ * page without these properties. The `color-scheme` of the page selects light or dark colours. Sizes are in em, because
+ * users may double the text size.
  */
 export const baseSheet = sheet(`
 :host {

@@ -8,7 +8,7 @@ import { boxNode, linkNode } from '../views/components.ts';
 import { patch } from './dom.ts';
 import { h } from './vnode.ts';
 
-/** Announces a successful update above everything else on the page, wherever the notice is. */
+/** Message about a successful update, shown above all other content of the page, wherever the notice is placed. */
 export class Toast {
   readonly element = document.createElement('div');
   readonly #close: () => void;
@@ -18,7 +18,7 @@ export class Toast {
     Object.assign(this.element, { className: 'toast', popover: 'manual', role: 'status', hidden: true });
   }
 
-  /** @param news the run, if it was started automatically */
+  /** Shows the message. @param news the run, if it was started automatically */
   show(status: Status, { queued, news }: { queued: number; news: Run | null }, t: Wording): void {
     const link = linkTo(newsUrl(status, status.version), t.releaseNotes);
     const { run, version, reason } = status;

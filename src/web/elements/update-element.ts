@@ -12,17 +12,20 @@ export const addressOf = (base: string | null): string => (base || usualBase).re
 
 const hostPages = new Map<string, HostPage>();
 
-/** Elements with the same address share a store. */
+/** Returns the page object of an address. Elements with the same address share a store. */
 function hostPageFor(address: string): HostPage {
   const hostPage = hostPages.get(address) ?? new HostPage(new PageStore(address));
   hostPages.set(address, hostPage);
   return hostPage;
 }
 
-/** A server that renders pages writes empty tags: it imports the elements but creates none. */
+/**
+ * Base class of the elements. A server that renders pages has no `HTMLElement`: it imports this module, but creates no
+ * elements.
+ */
 const Base = globalThis.HTMLElement ?? class {};
 
-/** An element with a store and a shadow root, redrawn after each change. */
+/** An element with a store and a shadow root, which is redrawn after each change. */
 export abstract class UpdateElement extends Base {
   static readonly observedAttributes = Object.keys(attributes);
   readonly shadow: ShadowRoot;
@@ -37,7 +40,7 @@ export abstract class UpdateElement extends Base {
 
   protected abstract draw(): void;
 
-  /** The normalized address of the endpoints. */
+  /** Returns the normalized address of the endpoints. */
   get address(): string {
     return addressOf(this.getAttribute('base'));
   }
@@ -51,7 +54,7 @@ export abstract class UpdateElement extends Base {
     return this.hostPage.store;
   }
 
-  /** The texts, with ages at this moment. */
+  /** Returns the texts, with ages relative to the current time. */
   protected get wording(): Wording {
     return wordingAt(serverTime(this.store.state.clock, performance.now()));
   }

@@ -1,12 +1,12 @@
 type Value = string | number | boolean | null | undefined | ((event: Event) => void);
 type Attributes = Readonly<Record<string, Value>>;
 
-/** The description of an element. */
+/** Description of a DOM element. */
 export interface VNode {
   tag: string;
-  /** Identifies an element among similar ones, also when it moves. */
+  /** Key that identifies an element among similar elements, also after the element has moved. */
   key: unknown;
-  /** Including listeners such as `onclick`. */
+  /** Attributes and listeners, such as `onclick`. */
   attributes: Attributes;
   children: readonly (VNode | string)[];
 }

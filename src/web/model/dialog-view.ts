@@ -10,23 +10,23 @@ import type { Run } from '../../wire/status.ts';
 import { isOpen, type PageState, type Rollback } from './page-state.ts';
 import { betweenOf, isQuiet, openRun, placeBetween } from './selectors.ts';
 
-/** What the page knows besides its state. */
+/** Context of a dialog in addition to the page state. */
 interface PageContext extends Omit<StatusContext, 'history'> {
-  /** Time of the page's counter. */
+  /** Current time of the page's counter. */
   now: number;
-  /** The ids of the runs whose result was dismissed in this browser. */
+  /** Ids of runs whose result was dismissed in this browser. */
   dismissed: ReadonlySet<string>;
   isCancelSent?: boolean;
-  /** The script of the page prevented the reload. */
+  /** Whether a script of the page prevented the reload. */
   isReloadPrevented?: boolean;
 }
 
-/** Milliseconds of an unexpected outage before it is shown. */
+/** Duration in ms of an unexpected outage before the dialog shows the outage. */
 const blip = 2_000;
-/** Milliseconds for which a proxy may show its own page before it finds the new container. */
+/** Time in ms during which a proxy may show its own page before it finds the new container. */
 const pageGrace = 10_000;
 
-/** Selects the state that a dialog shows: the first one that applies (docs/contract.md 10.2). */
+/** Selects the presentation of a dialog: the first case that applies (docs/contract.md 10.2). */
 export function dialogView(state: PageState, context: PageContext, t: Wording): Presentation {
   const { status, start, version, watched, history } = state;
   const { now, dismissed } = context;
@@ -133,7 +133,10 @@ function rollbackView(rollback: Rollback, state: PageState, now: number, t: Word
   }
 }
 
-/** The run whose result was not dismissed yet. The result `updated` only counts if this page has seen the run open. */
+/**
+ * Finds a completed run whose result has not been dismissed. The result `updated` only counts if this page has seen the
+ * run in progress.
+ */
 const undismissedEnd = ({ watched, status }: PageState, dismissed: ReadonlySet<string>): Run | undefined =>
   [watched, status?.run].find(
     (run): run is Run =>

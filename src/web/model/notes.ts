@@ -1,4 +1,4 @@
-/** A part of a line. Links only use https. */
+/** A part of a line. Links always use https. */
 export type Inline =
   | { kind: 'text' | 'code'; text: string }
   | { kind: 'strong' | 'em'; inside: Inline[] }
@@ -12,16 +12,16 @@ export type Block =
 
 /** Maximum nesting of emphasis; deeper marks are text. */
 const deepest = 4;
-/** Maximum length of emphasis, so that a line full of marks is parsed quickly. */
+/** Maximum length of emphasis in characters, so that a line full of marks is parsed quickly. */
 const farthest = 1000;
 
 /**
- * Release notes: headings, lists, paragraphs and code, with emphasis, code and https links in them. Notes are untrusted,
- * so everything else (HTML, images, other links) is shown as plain text.
+ * Parses release notes: headings, lists, paragraphs and code, with emphasis, inline code and https links. Notes are
+ * untrusted, so everything else (HTML, images, other links) is shown as plain text.
  */
 export function readNotes(markdown: string): Block[] {
   const blocks: Block[] = [];
-  /** The fence of the open code block. */
+  /** Fence of the open code block; empty outside a code block. */
   let fence = '';
   let isApart = true;
   for (const line of markdown.split(/\r\n|\n|\r/)) {
@@ -43,7 +43,7 @@ export function readNotes(markdown: string): Block[] {
 function addLine(blocks: Block[], line: string, isApart: boolean): boolean {
   const text = line.trim();
   if (text === '') return true;
-  // No group of this pattern repeats, because matching a long line of marks would be slow.
+  // No group in this pattern repeats, because matching a long line of marks would be slow.
   if (/^[-*_][-*_ ]+$/.test(text) && text.replaceAll(' ', '').length > 2) return true;
   const heading = /^#{1,6}[ \t]+(.*)$/.exec(text)?.[1];
   if (heading !== undefined) {
@@ -72,7 +72,7 @@ function addLine(blocks: Block[], line: string, isApart: boolean): boolean {
 const marks =
   /\\([!-/:-@[-`{-~])|(`+)|(!?\[[^[\]\n]{0,500}\])\(([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500})?)\)|(\*\*|__|\*|_)|(https:\/\/[^\s<>"'`]{1,2000})/g;
 
-/** The parts of a line. A link within a link is text. */
+/** Parses the parts of a line. A link within a link is text. */
 function readInline(line: string, depth = 0, isInLink = false): Inline[] {
   const found: Inline[] = [];
   const pattern = new RegExp(marks);
@@ -124,7 +124,7 @@ function readInline(line: string, depth = 0, isInLink = false): Inline[] {
   return found;
 }
 
-/** The end of emphasis that starts before `from`; -1 if it has no end. */
+/** Finds the end of emphasis whose text starts at `from`; -1 if the emphasis has no end. */
 function closing(line: string, mark: string, from: number, begin: number): number {
   const isWord = (char: string | undefined) => char !== undefined && /[\p{L}\p{N}]/u.test(char);
   // `snake_case` and ` * ` are not emphasis.
@@ -138,16 +138,19 @@ function closing(line: string, mark: string, from: number, begin: number): numbe
   return -1;
 }
 
-/** The address of a link; null if it is not https or contains a user: `https://github.com@evil.example` misleads. */
+/**
+ * Returns the address of a link; null if it does not use https or contains a user, because
+ * `https://github.com@evil.example` is misleading.
+ */
 function httpsUrl(text: string): string | null {
   const url = /^https:\/\//i.test(text) ? URL.parse(text) : null;
   return url === null || url.username + url.password !== '' ? null : url.href;
 }
 
-/** Approximate number of characters on a line. */
+/** Approximate number of characters in a line. */
 const lineLength = 56;
 
-/** The blocks that fit on the given number of lines, the last one possibly shortened; null if all fit. */
+/** Returns the blocks that fit on the given number of lines, and may shorten the last block; null if all blocks fit. */
 export function folded(blocks: readonly Block[], lines: number): Block[] | null {
   const kept: Block[] = [];
   let left = lines;

@@ -9,12 +9,12 @@ import type { PageState } from './page-state.ts';
 import { betweenOf, isQuiet, isRollback, openRun, placeBetween } from './selectors.ts';
 
 export interface NoticeView {
-  /** The running version; null before the first answer. */
+  /** Running version; null before the first response. */
   version: string | null;
-  /** The version is a button that opens the dialog. */
+  /** Whether the version is a button that opens the dialog. */
   isButton: boolean;
   pill: Pill | null;
-  /** An automatic update whose message was not closed yet. */
+  /** Automatic update whose message has not been closed yet. */
   news: Run | null;
 }
 
@@ -22,14 +22,14 @@ export interface Pill {
   kind: 'updating' | 'failed' | 'reload' | 'recalled' | 'urgent' | 'available';
   label: string;
   isBad?: boolean;
-  /** The publisher's reason. */
+  /** Reason from the publisher. */
   title?: string;
 }
 
 export interface NoticeSurroundings {
-  /** The element has the attribute `admin`. */
+  /** Whether the element has the attribute `admin`. */
   isAdmin: boolean;
-  /** The version that rendered the page; null if unknown. */
+  /** Version that rendered the page; null if unknown. */
   pageVersion: string | null;
   dismissed: ReadonlySet<string>;
   isDialogOpen: boolean;
@@ -66,11 +66,11 @@ function pillOf(
     versionBefore !== null &&
     isSameVersion(version, versionBefore) &&
     !isSameVersion(version, pageVersion);
-  // Not while a dialog is open, because a user may be typing.
+  // The reload is not offered while a dialog is open, because the user may be typing.
   if (isOld && !isDialogOpen) return { kind: 'reload', label: t.reloadFor(version) };
   if (!isAdmin || status === null) return null;
   const { run: last, next, recalled, urgent, skipped } = status;
-  // An outcome unknown to this page is only shown in the dialog, in the words of the server.
+  // An unknown outcome from a newer server is only shown in the dialog, with the text from the server.
   if (last && ['failed', 'broken'].includes(resultKind(last)) && !dismissed.has(last.id) && !isQuiet(last))
     return { kind: 'failed', label: isRollback(last) ? t.rollbackFailed : t.updateFailed, isBad: true };
   const to = next && skipped === null ? orderOf(status).target : null;
@@ -90,7 +90,9 @@ function updatingText(run: Run | null, place: PathPlace | null, isAdmin: boolean
   return percent === null ? t.updating : t.updatingPercent(percent);
 }
 
-/** Shown only on a page of the new version. An older page offers to reload first. */
+/**
+ * Returns the automatic update to announce, but only on a page of the new version. An older page offers a reload first.
+ */
 function newsOf({ status, version }: PageState, { pageVersion, dismissed }: NoticeSurroundings): Run | null {
   const run = status?.run;
   const isNew = run?.by === byItself && run.outcome === 'updated' && !dismissed.has(run.id);

@@ -8,18 +8,18 @@ import { readClock, type ServerClock } from './ages.ts';
 /** Milliseconds of the page's counter, `performance.now()`. */
 type Moment = number;
 
-/** svc does not answer. */
+/** Outage during which svc does not respond. */
 interface Outage {
   since: Moment;
-  /** The time of the first successful answer from a different page. */
+  /** Time of the first successful response that was not sent by svc, but for example by a proxy. */
   pageSince: Moment | null;
 }
 
 /** A start requested on this page. */
 export type Start =
-  /** The answer is pending. */
+  /** The response is pending. */
   | { kind: 'pressed'; to: string | null; isRollback?: boolean }
-  /** Not accepted; `problem` is null if the connection was lost. */
+  /** The start was not accepted; `problem` is null if the connection was lost. */
   | { kind: 'not-started'; problem: Problem | null };
 
 /** A rollback requested on this page. */
@@ -29,28 +29,28 @@ export type Rollback =
   /** svc refused the offer or the rollback; `problem` is null if the connection was lost. */
   | { kind: 'refused'; to: string; problem: Problem | null };
 
-/** The immutable state of a page. */
+/** Immutable state of a page. */
 export interface PageState {
-  /** Only known to admins. */
+  /** Status from the server; null if the user is not an admin. */
   status: Status | null;
-  /** Known to all users. */
+  /** Running version, which all users receive. */
   version: string | null;
   isUpdating: boolean;
-  /** The version in the answer before the last answer. */
+  /** Version in the last response but one. */
   versionBefore: string | null;
   answeredAt: Moment | null;
   clock: ServerClock | null;
   loggedOut: boolean;
   outage: Outage | null;
-  /** The latest state of the last run that this page has seen open. */
+  /** Latest state of the last run that this page has seen in progress. */
   watched: Run | null;
-  /** When the page received its result. */
+  /** Time at which the page received the result of the watched run. */
   watchedEndedAt: Moment | null;
-  /** svc has no record of the watched run. */
+  /** Whether svc has no record of the watched run. */
   isWatchedUnknown: boolean;
   start: Start | null;
   rollback: Rollback | null;
-  /** The refusal of a cancellation. */
+  /** Problem document of a refused cancellation. */
   cancelProblem: Problem | null;
   history: readonly Run[] | null;
   /** Number of queued jobs: at the start of the last update, or now if no update is in progress. */
@@ -77,19 +77,18 @@ export const initialState: PageState = {
 };
 
 export type Action =
-  /** Also for the responses to other requests. Log lines are not part of the state. */
+  /** Events of a run and responses to other requests. Log lines are not part of the state. */
   | Exclude<News, { kind: 'line' }>
   | { kind: 'status'; status: Status | UserStatus }
   | { kind: 'history'; runs: readonly Run[] }
   | { kind: 'pressed'; to: string | null; isRollback?: boolean }
-  /** A start was answered with 409. */
+  /** The response to a start was 409. */
   | { kind: 'in-the-way'; reason: Reason }
   | { kind: 'not-started'; problem: Problem | null }
   | { kind: 'cancel-refused'; problem: Problem }
   | { kind: 'rollback'; rollback: Rollback }
-  /** The user has read the answer to a request. */
+  /** The user has read the response to a request. */
   | { kind: 'acknowledged' }
-  /** The dialog was closed. */
   | { kind: 'closed' };
 
 export function reduce(state: PageState, action: Action, at: Moment): PageState {
@@ -131,8 +130,8 @@ export function reduce(state: PageState, action: Action, at: Moment): PageState 
 }
 
 /**
- * Escapes all characters in a server's texts that could hide or reverse other text. Line breaks and tabs are kept, because
- * release notes need them.
+ * Escapes all characters in a server's texts that could hide or reverse other text. Line breaks and tabs are not
+ * escaped, because release notes need them.
  */
 const clean = <T>(value: T): T =>
   mapTexts(value, (text) => text.replace(/(?:(?!\r\n)[^\n\t])+/g, (piece) => writtenOut(piece)));
@@ -147,7 +146,7 @@ function withStatus(state: PageState, status: Status | UserStatus, at: Moment): 
     clock: readClock(status.now, at, state.clock),
     status: { ...status, releases: status.releases ?? kept },
     isUpdating: isOpen(status.run),
-    // The page after the reload shows this number.
+    // The page shows this number after the reload.
     queued:
       isOpen(status.run) || state.watched?.outcome === 'updated'
         ? state.queued
@@ -158,9 +157,9 @@ function withStatus(state: PageState, status: Status | UserStatus, at: Moment): 
   return withRun(next, status.run, at, state.status?.pendingStep?.to === status.run.to);
 }
 
-/** Whether a start or a rollback is pending. Until it is answered, no button may request another. */
+/** Checks whether the response to a start or a rollback is pending. Until then, no button may send another request. */
 export const isPressed = ({ start }: PageState): boolean => start?.kind === 'pressed';
-/** Whether a run is in progress. */
+/** Checks whether a run is in progress. */
 export const isOpen = (run: Run | null | undefined): run is Run & { outcome: null } => run?.outcome === null;
 const queuedIn = (jobs: readonly BlockingJob[] = []): number =>
   jobs.filter(({ state }) => state === 'queued').length;
@@ -168,23 +167,26 @@ const queuedIn = (jobs: readonly BlockingJob[] = []): number =>
 function withToldRun(state: PageState, run: ToldRun, at: Moment): PageState {
   const next = withRun({ ...state, clock: readClock(run.now, at, state.clock) }, run, at);
   const hasBeenUpdated = isOpen(state.watched) && next.watched?.outcome === 'updated';
-  // The old version is outdated, although the server has not reported the new one yet.
+  // The old version is outdated, although the server has not reported the new version yet.
   return hasBeenUpdated ? { ...next, version: run.to ?? next.version } : next;
 }
 
-/** @param isAwaited the page has seen the state before the run, but perhaps not the run */
+/**
+ * Adds a run to the state.
+ * @param isAwaited whether the page expected the run, but may not have seen the run in progress
+ */
 function withRun(state: PageState, run: Run, at: Moment, isAwaited = false): PageState {
   const { watched, status, start } = state;
   const isOn = isOpen(run);
   const seen = { ...state, watched: run, isWatchedUnknown: false, isUpdating: isOn };
   if (watched?.id !== run.id) {
     if (!isOn && !isAwaited) return state;
-    // A run has started, so the answer to an earlier start or cancellation is outdated.
+    // A run has started, so the response to an earlier start or cancellation is outdated.
     const isOld = start?.kind === 'not-started';
     const watchedEndedAt = isOn ? null : at;
     return { ...seen, watchedEndedAt, cancelProblem: null, rollback: null, start: isOld ? null : start };
   }
-  // A server that has just started may still report an older state. A run that was considered crashed may continue.
+  // A server that has just started may still report an older state. A run that was reported as crashed may continue.
   if (isOn && watched.outcome !== null && watched.outcome !== 'crashed') return state;
   return {
     ...seen,
@@ -202,7 +204,7 @@ function withHistory(state: PageState, at: Moment): PageState {
 
 function withRefusal(state: PageState, refused: Refused, at: Moment): PageState {
   if (refused.kind === 'logged-out') return { ...state, loggedOut: true, outage: null };
-  // An error response from svc is an answer.
+  // An error response from svc shows that svc is available.
   if (refused.kind === 'problem') return { ...state, loggedOut: false, outage: null };
   const { why } = refused;
   const isPage = why.what === 'other' && why.status >= 200 && why.status < 300;

@@ -12,7 +12,7 @@ export function lineText(line: unknown): string | null {
     .join(' ');
 }
 
-/** Facts for an issue in Markdown, always in English. */
+/** Formats facts for an issue in Markdown, always in English. */
 export function reportText(run: Run, version: string | null, lines: readonly string[]): string {
   const facts: [string, string | null][] = [
     [run.kind === 'rollback' ? 'Rollback' : 'Update', `${run.from ?? '?'} → ${run.to ?? '?'}`],
@@ -31,7 +31,7 @@ export function reportText(run: Run, version: string | null, lines: readonly str
   const known = facts.filter(([, fact]) => fact !== null && fact !== '');
   const warnings = run.warnings.map((warning) => `- Warning: ${warning}`);
   const last = lines.slice(-reportedLines);
-  // Longer than any fence in the lines, so that no line closes it.
+  // Longer than any fence in the lines, so that no line closes the code block.
   const longest = Math.max(2, ...last.flatMap((line) => line.match(/`+/g) ?? []).map(({ length }) => length));
   const fence = '`'.repeat(longest + 1);
   const log = last.length === 0 ? [] : ['', `${fence}text`, ...last, fence];

@@ -1,34 +1,35 @@
-/** Milliseconds between two status requests when the page is idle. */
+/** Time in ms between two status requests when the page is idle. */
 const calmPause = 60_000;
-/** The same during a run, while a dialog is open, and until the first answer. */
+/** Time in ms between two status requests during a run, while a dialog is open, and until the first response. */
 export const closePause = 5_000;
 
 export interface Situation {
-  /** The tab is visible and contains an element. */
+  /** Whether the tab is visible and contains an element. */
   isLookedAt: boolean;
   isDialogOpen: boolean;
-  /** svc has answered since the page was loaded. */
+  /** Whether svc has responded since the page was loaded. */
   hasAnswer: boolean;
-  /** The id of the open run; `''` if the id is unknown or the run is about to start. */
+  /** Id of the run in progress; `''` if the id is unknown or the run is about to start. */
   openRun: string | null;
-  /** A status request is pending. */
+  /** Whether a status request is pending. */
   isAsking: boolean;
   /** Start of the last request, in milliseconds of the page's counter; null before the first request. */
   askedAt: number | null;
-  /** The last answer is outdated: the tab was shown again, or a run has ended. */
+  /** Whether the last response is outdated, because the tab was shown again or a run has ended. */
   isDue: boolean;
 }
 
 interface RequestSchedule {
-  /** Time of the next status request; null for none. */
+  /** Time of the next status request; null for no request. */
   askAt: number | null;
-  /** The run whose event stream is open. */
+  /** Id of the run whose event stream must be open. */
   follow: string | null;
 }
 
 /**
  * Decides which requests are sent, and when (docs/contract.md 10.5). All tabs of a browser share six connections to a
- * plain-HTTP host. Therefore only a visible tab with an open dialog opens a stream, and then sends no other requests.
+ * plain-HTTP host. Therefore, only a visible tab with an open dialog opens a stream, and the tab then sends no other
+ * requests.
  */
 export function schedule(situation: Situation): RequestSchedule {
   const { isLookedAt, isDialogOpen, hasAnswer, openRun, isAsking, askedAt, isDue } = situation;

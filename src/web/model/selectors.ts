@@ -3,14 +3,16 @@ import { expectedStep, type PathPlace, runPlace } from '../../wire/path.ts';
 import type { PendingStep, Run } from '../../wire/status.ts';
 import { isOpen, type PageState } from './page-state.ts';
 
-/** The run in progress, as far as the page knows. */
+/** Returns the run in progress, as far as the page has been informed. */
 export function openRun({ watched, status, isWatchedUnknown }: PageState): Run | null {
   if (isOpen(watched) && !isWatchedUnknown) return watched;
   const last = status?.run;
   return isOpen(last) && last.id !== watched?.id ? last : null;
 }
 
-/** The run after which the page reloads (docs/contract.md 10.4); null if it does not reload, or not yet. */
+/**
+ * Returns the id of the run after which the page must reload (docs/contract.md 10.4); null for no reload, or not yet.
+ */
 export function reloadFor(state: PageState): string | null {
   const { watched, watchedEndedAt, answeredAt } = state;
   if (watched?.outcome !== 'updated' || watchedEndedAt === null || betweenOf(state)) return null;
@@ -18,11 +20,16 @@ export function reloadFor(state: PageState): string | null {
   return isAnswered && isEndKnown(state, watched) ? watched.id : null;
 }
 
-/** A server that does not know the result yet may be the old server, with the old page. */
+/**
+ * Checks whether the server has the result of a run. Otherwise, the server may be the old server, with the old page.
+ */
 const isEndKnown = ({ status }: PageState, { id }: Run): boolean =>
   status !== null && (status.run?.id !== id || status.run.outcome !== null);
 
-/** The pending step between two updates of an upgrade path. A stream reports the end of a step before the status reports the next. */
+/**
+ * Returns the pending step between two updates of an upgrade path. A stream reports the end of a step before the status
+ * reports the next step.
+ */
 export function betweenOf(state: PageState): PendingStep | null {
   const { status, watched, watchedEndedAt, answeredAt } = state;
   if (openRun(state)) return null;
@@ -33,13 +40,13 @@ export function betweenOf(state: PageState): PendingStep | null {
   return isTold ? (status?.pendingStep ?? null) : expectedStep(watched);
 }
 
-/** The position on an upgrade path between two updates. */
+/** Returns the position on an upgrade path between two updates. */
 export const placeBetween = ({ status, watched }: PageState, { to }: PendingStep): PathPlace | null =>
   [status?.run, watched].map(runPlace).find((place) => place?.versions[place.at + 1] === to) ?? null;
 
-/** Whether an automatic run changed nothing, so that its result need not be shown. */
+/** Checks whether an automatic run changed nothing, so that its result need not be shown. */
 export const isQuiet = ({ by, outcome }: Run): boolean =>
   by === byItself && (outcome === 'cancelled' || outcome === 'refused');
 
-/** Whether the run restores an older version and its data. */
+/** Checks whether the run restores an older version and its data. */
 export const isRollback = (run: Run | null): boolean => run?.kind === 'rollback';

@@ -1,7 +1,9 @@
-/** Gets the browser's storage each time, because access may throw if it is forbidden. */
+/**
+ * Returns the browser's storage. Called for each access, because the browser may forbid the storage and throw an error.
+ */
 type GetStorage = () => Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
-/** A value stored as JSON; null if it is missing or unreadable. */
+/** Reads a value stored as JSON; null if it is missing or unreadable. */
 function read(storage: GetStorage, key: string): unknown {
   try {
     return JSON.parse(storage().getItem(key) ?? 'null');
@@ -20,17 +22,18 @@ function write(storage: GetStorage, key: string, value: object | null): void {
 }
 
 const dismissedKey = 'svc-update-closed';
-/** The length of the history. */
+/** Maximum number of stored ids, equal to the length of the history. */
 const keptRuns = 50;
 
 /**
- * The ids of the runs whose result was dismissed in this browser. Without storage, they are only known to this page.
+ * Stores the ids of runs whose result was dismissed in this browser. Without storage, the ids are only remembered by
+ * this page.
  */
 export class DismissedRuns {
   readonly #storage: GetStorage;
   readonly #own = new Set<string>();
 
-  /** @param storage `localStorage`, which all tabs share */
+  /** @param storage returns `localStorage`, which all tabs share */
   constructor(storage: GetStorage) {
     this.#storage = storage;
   }
@@ -50,7 +53,7 @@ export class DismissedRuns {
   }
 }
 
-/** Data that a page passes on to the page after a reload. */
+/** Data that a page passes to the page after a reload. */
 export interface Handover {
   run: string;
   /** Number of queued jobs when the update started. */
@@ -59,11 +62,14 @@ export interface Handover {
 
 const handoverKey = 'svc-update-farewell';
 
-/** @param storage `sessionStorage`, which belongs to the tab */
+/**
+ * Stores data for the page after a reload.
+ * @param storage returns `sessionStorage`, which belongs to the tab
+ */
 export const leaveHandover = (storage: GetStorage, handover: Handover): void =>
   write(storage, handoverKey, handover);
 
-/** Reads and deletes the data of the previous page. */
+/** Reads and deletes the data from the previous page. */
 export function takeHandover(storage: GetStorage): Handover | null {
   const { run, queued } = (read(storage, handoverKey) ?? {}) as Partial<Handover>;
   write(storage, handoverKey, null);

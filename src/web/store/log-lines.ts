@@ -2,10 +2,10 @@ import type { Reader } from '../../wire/reader.ts';
 import { followRun } from '../../wire/reader-follow.ts';
 import { lineText, reportedLines } from '../model/report.ts';
 
-/** Milliseconds. Short, because a user may be waiting after pressing a button. */
+/** Time limit in ms for reading log lines. Short, because a user may be waiting after pressing a button. */
 const deadline = 3_000;
 
-/** The last log lines of a run: from the stream, otherwise from svc. */
+/** Last log lines of a run, from the stream of the page, otherwise from a new request to svc. */
 export class LogLines {
   readonly #reader: Reader;
   #run = '';
@@ -25,7 +25,7 @@ export class LogLines {
   async of(run: string): Promise<readonly string[]> {
     if (this.#run !== run || this.#lines.length < reportedLines) {
       let lines: string[] = [];
-      // From the first line, as far as svc still has the lines.
+      // Start at the first line that svc still has.
       const following = { run, after: `${run}:0`, signal: AbortSignal.timeout(deadline) };
       for await (const news of followRun(this.#reader, following)) {
         if (news.kind === 'line') lines = lines.concat(lineText(news.line) ?? []);

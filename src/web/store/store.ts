@@ -9,7 +9,7 @@ import { betweenOf, openRun } from '../model/selectors.ts';
 import { DismissedRuns } from '../model/storage.ts';
 import { LogLines } from './log-lines.ts';
 
-/** Milliseconds within which a new server may still find the run that started it. */
+/** Time in ms within which a new server may still find the run that started the server. */
 const unknownAfter = 5_000;
 
 const rollbackRefused =
@@ -28,9 +28,9 @@ export class PageStore {
   #isAsking = false;
   #isDue = false;
   #askedAt: number | null = null;
-  /** The run whose event stream is read, and the controller that stops reading. */
+  /** Run whose event stream is read, and the controller that stops reading. */
   #following: { id: string; end: AbortController } | null = null;
-  /** Since when the answers of svc lack the run that was seen open. */
+  /** Time since which the responses of svc no longer contain the watched run, which was in progress. */
   #missingSince: number | null = null;
   #isChecking = false;
 
@@ -53,12 +53,15 @@ export class PageStore {
     return this.#openDialogs > 0;
   }
 
-  /** A requested check for releases is in progress. */
+  /** Whether a requested check for releases is in progress. */
   get isChecking(): boolean {
     return this.#isChecking;
   }
 
-  /** Adds a listener for changes and returns a function that removes it. Requests are only sent while there is a listener. */
+  /**
+   * Adds a listener for changes and returns a function that removes the listener. Requests are only sent while there is
+   * a listener.
+   */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
     this.#schedule();
@@ -68,7 +71,7 @@ export class PageStore {
     };
   }
 
-  /** Call this with `true` when a dialog opens and with `false` when it closes. */
+  /** Updates the state when a dialog opens (`true`) or closes (`false`). */
   showDialog(isOpen: boolean): void {
     this.#openDialogs += isOpen ? 1 : -1;
     if (isOpen) {
@@ -93,8 +96,8 @@ export class PageStore {
   }
 
   /**
-   * Requests a start. Until it is answered, the dialog has no start button (docs/contract.md 10.3).
-   * @param end the id of the run that is retried; its result is dismissed once svc has answered
+   * Requests a start. Until the response arrives, the dialog has no start button (docs/contract.md 10.3).
+   * @param end the id of the run that is retried; its result is dismissed once svc has responded
    */
   async start(order: Order, end: string | null = null): Promise<void> {
     this.#dispatch({ kind: 'pressed', to: order.target });
@@ -104,12 +107,12 @@ export class PageStore {
     if (end !== null && (answer.kind === 'ok' || refusal)) this.dismissed.add(end);
     if (refusal) {
       this.#dispatch({ kind: 'in-the-way', reason: refusal });
-      // The status contains the other run.
+      // The new status contains the other run.
       if (refusal.code === 'update-running') this.askNow();
     } else await this.#begun(answer, (problem) => ({ kind: 'not-started', problem }));
   }
 
-  /** Requests the rollback offer. The answer is ignored if the user has left the view. */
+  /** Requests the rollback offer. The response is ignored if the user has left the view. */
   async askRollback(to: string): Promise<void> {
     const asking: Rollback = { kind: 'asking', to, since: performance.now() };
     this.#dispatch({ kind: 'rollback', rollback: asking });
@@ -122,14 +125,14 @@ export class PageStore {
     else this.#dispatch(rollbackRefused(to)(answer.kind === 'problem' ? answer.problem : null));
   }
 
-  /** Requests a rollback. Until it is answered, the dialog has no start button. */
+  /** Requests a rollback. Until the response arrives, the dialog has no start button. */
   async rollback(order: RollbackOrder): Promise<void> {
     const { confirm: to } = order;
     this.#dispatch({ kind: 'pressed', to, isRollback: true });
     await this.#begun(await this.#reader.rollback(order), rollbackRefused(to));
   }
 
-  /** Handles the answer to a start or rollback; `refused` creates the action for a problem or a lost connection. */
+  /** Handles the response to a start or rollback; `refused` creates the action for a problem or a lost connection. */
   async #begun(answer: Answer<ToldRun>, refused: (problem: Problem | null) => Action): Promise<void> {
     if (answer.kind === 'ok') {
       this.#dispatch({ kind: 'run', run: answer.value });
@@ -146,11 +149,11 @@ export class PageStore {
     const answer = await this.#reader.cancel();
     if (answer.kind === 'ok') {
       this.#dispatch({ kind: 'run', run: answer.value });
-      // A cancellation between two updates ends the upgrade path, which only the status reports.
+      // A cancellation between two updates cancels the rest of the upgrade path, which only the status reports.
       if (answer.value.outcome !== null) await this.#readStatus(false);
     } else if (answer.kind === 'problem') this.#dispatch({ kind: 'cancel-refused', problem: answer.problem });
     else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
-    // The answer was lost. The stream may still be open, so the next status shows whether svc is available.
+    // The response was lost. The stream may still be open, so the next status shows whether svc is available.
     else this.askNow();
   }
 
@@ -171,7 +174,7 @@ export class PageStore {
     const answer = this.#told(await this.#reader.skip(version));
     if (answer.kind === 'ok') return;
     if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
-    // The next status shows the result.
+    // The user sees the result in the next status.
     else this.askNow();
   }
 
@@ -180,7 +183,7 @@ export class PageStore {
     this.#changed();
   }
 
-  /** After a lost answer, the status shows whether a run was started. */
+  /** Checks whether no run was started after a lost response. The status contains a started run. */
   async #hasNotStarted(): Promise<boolean> {
     const before = this.#state.watched?.id;
     const answer = await this.#readStatus(false);
@@ -238,11 +241,11 @@ export class PageStore {
     return answer;
   }
 
-  /** If the watched run is no longer the last run, looks it up in the history. */
+  /** Searches the history for the watched run if it is no longer the last run. */
   async #findWatched(): Promise<void> {
     const { watched, status } = this.#state;
     const isMissing = watched !== null && watched.outcome === null && status?.run?.id !== watched.id;
-    // The stream reports a followed run.
+    // The state of a followed run is read from its stream.
     if (!isMissing || status === null || this.#following !== null) {
       this.#missingSince = null;
       return;

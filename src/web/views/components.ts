@@ -3,7 +3,7 @@ import type { Wording } from '../../presentation/wording.ts';
 import type { RowOfRun } from '../../wire/phase-rows.ts';
 import { type Child, h, type VNode } from '../elements/vnode.ts';
 
-/** The dialog, for its nodes. */
+/** Context of a dialog for its nodes. */
 export interface DialogContext {
   readonly t: Wording;
   readonly local: LocalState;
@@ -15,28 +15,28 @@ export interface DialogContext {
   readonly reportUrl: string;
 }
 
-/** The state of a dialog until it is closed. */
+/** State of a dialog until it is closed. */
 export interface LocalState {
-  /** The user must confirm that jobs are interrupted or data is replaced. */
+  /** Whether the user must confirm that jobs are interrupted or data is replaced. */
   isConfirming?: boolean;
-  /** The values for new settings that the user has typed. */
+  /** Values that the user has typed for new settings. */
   values?: Readonly<Record<string, string>> | undefined;
-  /** The setting without which the update was not started. */
+  /** Name of the missing setting that prevented the start of the update. */
   lacking?: string | undefined;
-  /** All release notes are shown. */
+  /** Whether all release notes are shown. */
   isUnfolded?: boolean;
-  /** A cancellation is pending. */
   isCancelSent?: boolean;
   /** The last pressed copy button and its result. */
   copied?: { id: string; isCopied: boolean } | undefined;
-  /** The script of the page prevented the reload. */
+  /** Whether a script of the page prevented the reload. */
   isReloadPrevented?: boolean;
-  /** The text of a report that could not be copied. */
+  /** Text of a report that could not be copied. */
   report?: string | undefined;
 }
 
 /**
- * A button with a different key gets a new node, so that Enter is never pressed on a button that has just changed.
+ * Creates the node of an action. A button with a different key gets a new node, so that Enter never presses a button
+ * that has just changed.
  */
 export function actionNode(action: UserAction, context: DialogContext): Child {
   if ('note' in action) return h(action.isRight ? 'span.muted.end' : 'span.muted', action.note);
@@ -57,7 +57,7 @@ export function actionNode(action: UserAction, context: DialogContext): Child {
   ];
 }
 
-/** A text with one highlighted part, at any position in a translation. */
+/** Highlights one part of a text, at any position in a translation. */
 export function highlighted(text: string, piece = ''): Child {
   const at = piece === '' ? -1 : text.indexOf(piece);
   if (at < 0) return text;
@@ -75,13 +75,13 @@ export const boxNode = ({ look, heading, lines, code, link }: Box): VNode =>
     link && linkNode(link),
   );
 
-/** The label of a copy button: the result of the last press, or its default label. */
+/** Returns the label of a copy button: the result of the last press, or the default label. */
 function copyLabel(id: string, label: string, { local: { copied }, t }: DialogContext): string {
   if (copied?.id !== id) return label;
   return copied.isCopied ? t.copied : t.selected;
 }
 
-/** Commands, each with a copy button. */
+/** Creates the nodes of commands, each with a copy button. */
 export const commandNodes = (lines: readonly string[], context: DialogContext): VNode =>
   h('div.cmds', ...lines.map((line) => commandNode(line, context)));
 
@@ -105,7 +105,7 @@ export function linkNode({ url, label, isOwn }: PageLink, place = ''): Child {
   return /^https?:\/\//.test(url) && h('a', attributes, label);
 }
 
-/** The symbol before a phase of a run or a version of an upgrade path. */
+/** Creates the symbol before a phase of a run or a version of an upgrade path. */
 export function dot(mark: RowOfRun['mark']): VNode {
   const inside: Record<RowOfRun['mark'], Child> = {
     done: h('path', { d: 'M6 9.3 8.2 11.5 12.2 7' }),

@@ -6,13 +6,13 @@ import { actionNode, boxNode, commandNodes, type DialogContext, dot, highlighted
 import { notesNodes } from './notes.ts';
 import { settingFields } from './setting-fields.ts';
 
-/** The presentation as it is shown: in some states, the user is asked for confirmation first. */
+/** Applies the state of the dialog to a presentation: in some states, the user must confirm first. */
 export const shownPresentation = (
   shown: Presentation,
   { local }: Pick<DialogContext, 'local'>,
 ): Presentation => (local.isConfirming ? { ...shown, ...shown.confirmation } : shown);
 
-/** The heading, content and buttons of the dialog. */
+/** Creates the heading, content and buttons of the dialog. */
 export function dialogNodes(
   { title, key, kind, heading, highlight, about, look, outage, parts, actions }: Presentation,
   { closing, close }: { closing: string; close: () => void },

@@ -6,10 +6,10 @@ import type { DialogContext } from './components.ts';
 /** Number of lines shown before *Show all* is pressed. */
 const shownLines = 12;
 
-// Notes are parsed once and drawn after each change.
+// Parsed notes by release, because the notes are drawn after each change.
 const read = new WeakMap<PublishedRelease, Block[]>();
 
-/** The notes of all releases in an update, newest first, each below its version. */
+/** Creates the notes of all releases in an update, newest first, each below its version. */
 export function notesNodes(releases: readonly PublishedRelease[], context: DialogContext): Child {
   if (releases.length === 0) return null;
   const all = releases.flatMap((release): Block[] => {

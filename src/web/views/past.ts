@@ -16,7 +16,7 @@ import { partNode } from './content.ts';
 
 const shownRuns = 5;
 
-/** Shown below every state: the channel, past updates and outdated build servers. */
+/** Creates the section below every state: the channel, past updates and outdated build servers. */
 export function pastNode(state: PageState, context: DialogContext): Child {
   const { t, settingsUrl } = context;
   const { status, history, rollback, isUpdating } = state;

@@ -9,7 +9,7 @@ import { type Child, h, type VNode } from '../elements/vnode.ts';
 export function channelFields(t: Wording): VNode {
   return h(
     'fieldset',
-    // Only for screen readers, because the page has a heading above the element.
+    // Label for screen readers only, because the page has a heading above the element.
     { key: 'channel', 'aria-label': t.channel },
     ...(Object.keys(t.channels) as Channel[]).map((name) =>
       h(
@@ -23,7 +23,12 @@ export function channelFields(t: Wording): VNode {
   );
 }
 
-/** @param automatic the saved settings. @param isEnabled the choice in the form. @param isChanged the form has unsaved changes */
+/**
+ * Creates the fields of automatic updates.
+ * @param automatic the saved settings
+ * @param isEnabled the choice in the form
+ * @param isChanged whether the form has unsaved changes
+ */
 export function automaticFieldset(
   automatic: Automatic,
   { isEnabled, isChanged }: { isEnabled: boolean; isChanged: boolean },
@@ -74,6 +79,6 @@ const field = (label: string, name: string, type: string) =>
 const tick = (label: string, name: string, value: string) =>
   h('label', { key: value, class: 'plain' }, input(name, 'checkbox', { value }), ' ', label);
 
-/** `Mon` and so on, by the ISO 8601 order of weekdays. */
+/** Returns the short name of a weekday, such as `Mon`, by its ISO 8601 index. */
 const weekday = (index: number, locale: string): string =>
   dateFormat(locale, { weekday: 'short' }, 'UTC').format(Date.UTC(2024, 0, 1 + index));

@@ -5,8 +5,9 @@ import type { PageState } from '../model/page-state.ts';
 import { betweenOf, isQuiet, isRollback, openRun } from '../model/selectors.ts';
 
 /**
- * The title of the tab during and after an update; null to keep the title of the page.
- * @param now time of the page's counter. @param dismissed ids of runs whose result was dismissed in this browser
+ * Returns the title of the tab during and after an update; null to keep the title of the page.
+ * @param now time of the page's counter
+ * @param dismissed ids of runs whose result was dismissed in this browser
  */
 export function tabTitle(
   state: PageState,

@@ -4,9 +4,10 @@ import { allEnvFiles, type ProjectFiles } from '../../../core/compose/project-fi
 import { unifiedDiff } from '../../../core/files/unified-diff.ts';
 
 /**
- * The changes in a file, for people. For files that a person edits, only the changed lines are shown, without comments:
- * an unchanged line or a comment may contain an old password. With `isShipped`, the new text comes from a release,
- * so the lines around a change contain no secrets and are shown, too. The values of the variables in `hidden` are not shown.
+ * Formats the changes in a file for people. For files that a person edits, only the changed lines are shown, without
+ * comments: an unchanged line or a comment may contain an old password. With `isShipped`, the new text comes from a
+ * release, so the lines around a change contain no secrets and are shown, too. The values of the variables in `hidden`
+ * are not shown.
  */
 export function difference(
   name: string,
@@ -21,11 +22,11 @@ export function difference(
   );
 }
 
-/** `+    image: svc:v1.5.0 # …` */
+/** Removes a YAML comment: `+    image: svc:v1.5.0 # …` */
 const withoutYamlComment = (line: string): string =>
   /^[-+]/.test(line) ? line.replace(/(?<=[-+\s])#.*?(\r?)$/s, '# …$1') : line;
 
-/** `+SVC_VERSION=v1.5.0 # …` */
+/** Removes the comment of an env file line, and a hidden value: `+SVC_VERSION=v1.5.0 # …` */
 function withoutEnvComment(line: string, hidden: readonly string[]): string {
   const sign = line.charAt(0);
   if (sign !== '+' && sign !== '-') return line;

@@ -3,40 +3,40 @@ import type { Product } from '../../../core/progress/product.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
 import { and } from './wording.ts';
 
-/** Facts about the instance that the last line of a run needs. */
+/** Facts about the instance for the last line of a run. */
 export interface EndingFacts {
-  /** `v1.4.2`, once it has been found. */
+  /** Running version, such as `v1.4.2`; null until found. */
   version: string | null;
   project: ComposeProject | null;
   services: readonly string[];
-  /** The services that can be recreated, if another one needs a dump of its data first. */
+  /** Services that can be recreated, if another service needs a dump of its data first. */
   safeServices?: readonly string[];
-  /** A restore point is complete, and the new version has not been rolled back. */
+  /** Whether a restore point is complete and the new version has not been rolled back. */
   canRollBack?: boolean;
-  /** Covered by a restore point and not updated: stopped while data is restored. */
+  /** Services that a restore point covers but the run does not update; stopped while data is restored. */
   dataServices?: readonly string[];
-  /** The state that an interrupted run left, until it is resolved. */
+  /** Description of the state that an interrupted run left; null if there is no such state. */
   halfDone: string | null;
-  /** Containers may have been replaced. */
+  /** Whether containers may have been replaced. */
   touched: boolean;
-  /** No container of the app is running, and none was running before the run. */
+  /** Whether the app has no running container, and had none before the run. */
   isStopped?: boolean;
-  /** Every container of the app was restarting or unhealthy before the run. */
+  /** Whether all app containers were restarting or unhealthy before the run. */
   isUnwell?: boolean;
-  /** Written files that were not restored, because they were edited during the update. */
+  /** Files written by the run that were not restored, because they were edited during the update. */
   leftAlone?: LeftAlone;
-  /** The step that was taken last. */
+  /** Name of the last executed step. */
   step?: string | null;
-  /** The run is a requested rollback. */
+  /** Whether the run is a requested rollback. */
   isRollback?: boolean;
-  /** Product to name in the sentences; default svc. */
+  /** Product whose name the sentences contain; default svc. */
   product?: Product;
 }
 
 const texts = z.readonly(z.array(z.string()));
 export const leftAloneSchema = z.object({
   paths: texts,
-  /** The images that `docker compose up` starts with the files as they are; null where compose rejects them. */
+  /** Images that `docker compose up` starts with the current files; null if compose rejects the files. */
   next: z.nullable(texts),
 });
 export interface LeftAlone extends z.infer<typeof leftAloneSchema> {}
@@ -44,7 +44,7 @@ export interface LeftAlone extends z.infer<typeof leftAloneSchema> {}
 export const wereEdited = (paths: readonly string[]): string =>
   `another user or process edited ${and(paths)} during the update`;
 
-/** Edits made during the update are kept, and the next `up` uses them. */
+/** Reports that edits made during the update were kept, and how they affect the next `up`. */
 export function editedSince({ paths, next }: LeftAlone): string {
   const then =
     next === null
@@ -53,7 +53,7 @@ export function editedSince({ paths, next }: LeftAlone): string {
   return `${wereEdited(paths)}; the edits were kept, and ${then}`;
 }
 
-/** The facts of a run that ends before it has found the instance, and of commands without an instance. */
+/** Facts of a run that has not found the instance yet, and of commands without an instance. */
 export const nothingKnown: EndingFacts = {
   version: null,
   project: null,

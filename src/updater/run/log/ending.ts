@@ -15,17 +15,18 @@ import { and } from './wording.ts';
 export const endingSchema = z.object({
   outcome: z.enum(outcomes),
   exitCode: z.number(),
-  /** The last line of the log. */
+  /** Last line of the log. */
   message: z.string(),
-  /** Additional fields of that line, for programs. */
+  /** Additional fields of the last line, for programs. */
   fields: z.exactOptional(z.record(z.string(), z.unknown())),
 });
-/** How a run ended, or is about to. */
+/** Outcome with which a run ended, or is about to end. */
 export interface Ending extends z.infer<typeof endingSchema> {}
 
 /**
- * How an unsuccessful run ended: the state of the instance, and what to type next. `lines` explain it in the log, before the
- * last line. `cancelledBy` is a signal number.
+ * Returns the outcome of an unsuccessful run, with the state of the instance and the next command to type. `lines` are
+ * logged before the last line and explain the error.
+ * @param cancelledBy signal number
  */
 export function endingOf(
   error: unknown,
@@ -78,36 +79,39 @@ export function endingOf(
   return endingFor({ outcome, code, message, advice, facts: known }, exitCodes[outcome], lines);
 }
 
-/** The details of an advice that the mask would hide are useless, so the general advice replaces it. Shown as it is. */
+/**
+ * Replaces specific advice with the general advice if the mask would hide a part of the specific advice. The general
+ * advice is never masked.
+ */
 function shownAdvice(general: string, log: Log, specific = general): string {
   if (!log.masked(specific).includes(stars)) return specific;
   log.addMaskRules(() => ({ shown: [general] }));
   return general;
 }
 
-/** The ending with a result: the last line of the log, and its fields. */
+/** Converts a result to an outcome: the last line of the log and its fields. */
 export function endingWith(result: RunResult, exitCode: number): Ending {
   const { outcome, code, advice, facts } = result;
   const fields = { ...facts, ...(code !== null && { code }), ...(advice !== null && { advice }), result };
   return { outcome, exitCode, message: isSuccess(outcome) ? result.message : formatEnd(result), fields };
 }
 
-/** A line may come from a release. A stack stores its ending in a label. */
+/** Maximum length in characters: a line may come from a release, and a stack stores its outcome in a label. */
 const maxDetailLength = 2_000;
 
-/** The last error of the log once it has these lines. */
+/** Returns the last error of the log, including these lines, which are logged later. */
 const lastErrorOf = (log: Log, lines: readonly string[]): string | null => {
   const last = lines.flatMap((line) => log.masked(line).split(/\r?\n/)).at(-1) ?? log.lastError;
   return last?.slice(0, maxDetailLength) ?? null;
 };
 
-/** The part of an ending that the journal stores. */
+/** Masks an outcome for the journal. */
 export function keptEnding(log: Log, { outcome, exitCode, message, fields = {} }: Ending): Ending {
   const masked = (text: string) => log.masked(text);
   return { outcome, exitCode, message: masked(message), fields: mapTexts(fields, masked) };
 }
 
-/** Logs the end of an unsuccessful run. */
+/** Logs the outcome of an unsuccessful run. */
 export function reportEnding(error: unknown, log: Log, facts: EndingFacts, cancelledBy?: number): Ending {
   const { lines, ...ending } = endingOf(error, facts, log, cancelledBy);
   for (const line of lines) log.error(line);
@@ -125,7 +129,10 @@ export function endWell(
   return keptEnding(log, logEnd(endingWith(result, exitCodes[outcome]), log));
 }
 
-/** Logs the last line, also once more for a run that this same container has already ended. Returns the ending. */
+/**
+ * Logs the last line of a run. A restarted container whose run has already ended logs the line again. Returns the
+ * outcome.
+ */
 export function logEnd(ending: Ending, log: Log): Ending {
   const { outcome, message, fields } = ending;
   log.enter('done');
@@ -162,7 +169,7 @@ function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): 
     const why = facts.canRollBack ? '' : ', because its migrations may have run';
     return `the new version has started, but it is unhealthy; it was not rolled back${why}${saved(facts)}`;
   }
-  // Another process has decided which version is running now.
+  // Another process has determined the running version.
   if (code === 'containers-changed')
     return 'nothing was changed by this run; the changes that another process made during the update were kept';
   if (facts.touched) {
@@ -171,7 +178,7 @@ function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): 
   return nothingChanged(facts);
 }
 
-/** @param state of a version that was not stopped before the update */
+/** Describes the version; `state` is used if the version was not stopped before the update. */
 const standing = (version: string, { isStopped, isRollback }: EndingFacts, state: string): string =>
   isStopped
     ? `${version} is still stopped, as before the ${isRollback ? 'rollback' : 'update'}`
@@ -182,7 +189,10 @@ const files = ({ leftAlone }: EndingFacts): string =>
 
 const saved = ({ leftAlone }: EndingFacts): string => (leftAlone ? `; ${editedSince(leftAlone)}` : '');
 
-/** A run that ends early has not found the running version yet, and `bump` never does. */
+/**
+ * Reports that nothing was changed. The version is null if the run ends before the running version is found, and always
+ * for `bump`.
+ */
 function nothingChanged(facts: EndingFacts): string {
   const { version, halfDone } = facts;
   if (halfDone) return `nothing was changed by this run; ${halfDone}`;
@@ -200,7 +210,7 @@ function adviceWhenBroken(facts: EndingFacts, { code, advice, state }: UpdateErr
   const compose = `docker compose -p ${facts.project.name}`;
   const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');
   const fix = `Check the output of ${compose} ps and ${compose} logs ${names}. Fix the cause, then run {command} again`;
-  // With edited files, compose may start an older version than the one whose migrations have run.
+  // With edited files, compose may start an older version than the version whose migrations have run.
   if (facts.leftAlone) return `${fix}.`;
   const rollback =
     code === 'broken' && state === null && facts.canRollBack

@@ -1,15 +1,15 @@
 import type { Log } from './log.ts';
 import { seconds } from './wording.ts';
 
-/** The log promises a line at least every 10 s while waiting; timers are late on a busy machine. */
+/** Interval in ms. A waiting run must log a line at least every 10 s, and timers are late on a busy machine. */
 const heartbeatMs = 9_000;
 
-/** Logs what the run is waiting for, if the log has been quiet for long. */
+/** Logs the reason for waiting if the log has been quiet for the heartbeat interval. */
 export function breakSilence(log: Log, sentence: string): void {
   if (log.quietMs() >= heartbeatMs) log.info(sentence);
 }
 
-/** Logs what the run is waiting for and for how long, whenever the log has been quiet for long. */
+/** Logs the reason and duration of the wait whenever the log has been quiet for the heartbeat interval. */
 export async function withHeartbeat<T>(log: Log, sentence: string, work: Promise<T>): Promise<T> {
   const beganAt = performance.now();
   let timer: NodeJS.Timeout | undefined;

@@ -10,28 +10,31 @@ import { Mask, type MaskRules } from './mask.ts';
 export type Fields = Readonly<Record<string, unknown>>;
 type Sink = (event: ProgressEvent, fields: Fields) => void;
 
-/** The story of a run, one event a line. Everything that leaves goes through the mask. */
+/** Log of a run, with one event per line. All output is masked. */
 export class Log {
   #phase: Phase = 'inspect';
   readonly #mask = new Mask();
   readonly #sinks: Sink[];
-  /** Lines so far, for a copy that begins in mid-run. */
+  /** All lines since the start, for a copy that begins during the run. */
   readonly #lines: string[] = [];
 
   #lastAt = performance.now();
-  /** The last message of level error; null if there is none. */
+  /** Last message of level error; null if there is none. */
   lastError: string | null = null;
 
   constructor(sink: Sink) {
     this.#sinks = [sink, (event) => this.#lines.push(formatLine(event))];
   }
 
-  /** From here on what the source says is secret never leaves, whatever is known later. It is asked at the next line. */
+  /**
+   * Adds a source of mask rules, which is called before the next line is printed. The secrets of the source are masked
+   * from then on, and no later rule removes them.
+   */
   addMaskRules(source: () => MaskRules): void {
     this.#mask.add(source);
   }
 
-  /** The lines from here on are of this phase. Only the log knows it: it prints the phase, and nothing is decided by it. */
+  /** Sets the phase that is printed with the following lines. No decision depends on the phase. */
   enter(phase: Phase): void {
     this.#phase = phase;
   }
@@ -52,23 +55,23 @@ export class Log {
     this.#emit('info', message, fields, percent);
   }
 
-  /** Milliseconds since the last line. */
+  /** Returns the milliseconds since the last line. */
   quietMs(): number {
     return performance.now() - this.#lastAt;
   }
 
-  /** A text as it stands in the log. */
+  /** Masks a text like a log line. */
   masked(text: string): string {
     return this.#mask.apply(text);
   }
 
   /**
-   * Copies the whole log, from its first line, to a file that outlives the container. A run that resumes another run
-   * appends to the log of that run.
+   * Copies the whole log, from its first line, to a file that remains after the container is removed. A run that
+   * resumes another run appends to the log of that run.
    */
   copyTo(path: string, { add = false }: { add?: boolean } = {}): void {
     let works = true;
-    // The copy is a convenience: where the disk is full the run goes on, and the container's own log has all lines.
+    // The copy is optional: if the disk is full, the run continues, and the container's own log has all lines.
     const keep = (write: () => void) => {
       try {
         if (works) write();
@@ -78,7 +81,8 @@ export class Log {
       }
     };
     const whole = (flag: 'w' | 'a') => {
-      // A copy with a second name (a hard link, as in somebody's backup) keeps its text there. What is no file is left alone.
+      // Unlink the old copy instead of overwriting it, because a backup may contain a hard link to its text. Only a
+      // regular file is unlinked.
       if (flag === 'w' && lstatSync(path, { throwIfNoEntry: false })?.isFile()) unlinkSync(path);
       writeFileSync(path, this.#lines.map((line) => `${line}\n`).join(''), { mode: 0o600, flag });
       giveToOwnerOfDirectory(path).catch(() => {});
@@ -112,12 +116,16 @@ export class Log {
   }
 }
 
-/** Standard output, or standard error (2), written synchronously so that a kill loses no line. */
+/**
+ * Creates a sink for standard output, or for standard error (fd 2). Writes are synchronous so that a kill loses no
+ * line.
+ */
 export function stdoutSink(format: LogFormat, fd = 1): Sink {
   const destination = pino.destination({ fd, sync: true });
   if (format === 'line') return (event) => destination.write(`${formatLine(event)}\n`);
   let time = '';
-  // JSON leaves most characters that a terminal obeys as they are; `\u009b` is the same to who reads it.
+  // Pino does not escape most characters that a terminal interprets. A JSON parser reads `\u009b` as the same
+  // character.
   const write = (line: string) => destination.write(`${writtenOut(line.trimEnd())}\n`);
   const logger = pino({ base: null, timestamp: () => `,"time":"${time}"` }, { write });
   return (event, fields) => {

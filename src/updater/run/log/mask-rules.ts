@@ -5,7 +5,7 @@ import { type Container, environment, serviceOf } from '../../../engine/containe
 import { type Json, strings } from '../../../engine/json.ts';
 import type { MaskRules } from './mask.ts';
 
-/** Compose's model, today's or the one that will be. */
+/** Returns the mask rules of a compose model, for the current or the planned configuration. */
 export function maskRulesOfModel(model: Model): MaskRules {
   const services = Object.entries(model.services);
   const stores = [...Object.values(model.configs ?? {}), ...Object.values(model.secrets ?? {})];
@@ -35,16 +35,21 @@ const namesIn = ({ image, volumes, env_file, secrets, configs }: ModelService): 
   ...[...(secrets ?? []), ...(configs ?? [])].map(({ target = '' }) => target),
 ];
 
-/** Compose writes each `$` of a value twice. */
+/** Replaces `$$` with `$`, because compose doubles each `$` in a value. */
 const undoubled = (text: string): string => text.replaceAll('$$', '$');
 
-/** The repository and the tag are kept by themselves, too: the new release is another tag of it. */
+/**
+ * Returns an image reference, its repository and its tag. The repository is a separate text, because the new release
+ * has another tag.
+ */
 export function imageNames(image: string): string[] {
   const { repository = image, tag = null } = parseReference(image) ?? {};
   return [image, repository, tag ?? ''];
 }
 
-/** A shell may have set more than the files tell. */
+/**
+ * Returns the mask rules of containers, whose environment may contain variables from a shell that are not in the files.
+ */
 export const maskRulesOfContainers = (containers: readonly Container[]): MaskRules => ({
   secrets: containers.flatMap(({ env }) => secretsOf(env)),
   shown: containers.flatMap((container) => [
@@ -56,14 +61,17 @@ export const maskRulesOfContainers = (containers: readonly Container[]): MaskRul
   ]),
 });
 
-/** What `up` would send for containers: from compose 5 on, only there are the values of env files that are new. */
+/**
+ * Returns the mask rules of the requests that `up` would send. Since compose 5, only these requests contain values from
+ * new env files.
+ */
 export const maskRulesOfSent = (sent: Iterable<{ body: Json }>): MaskRules => ({
   secrets: [...sent].flatMap(({ body }) => secretsOfBody(body)),
 });
 
-/** Of a container or of a Swarm service's container, in the engine's form. */
+/** Returns the secrets of a container, or of the container spec of a Swarm service, in the engine's JSON format. */
 export const secretsOfBody = ({ Env }: Json): Secret[] => secretsOf(environment(strings(Env)));
 
-/** PATH and the like come from images. */
+/** Returns environment values as secrets, except PATH and HOME, which come from images. */
 const secretsOf = (env: ReadonlyMap<string, string>): Secret[] =>
   [...env].flatMap(([key, value]) => (key === 'PATH' || key === 'HOME' ? [] : [{ key, value }]));

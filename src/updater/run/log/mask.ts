@@ -8,28 +8,36 @@ import { errorCodes } from '../../../core/progress/update-error.ts';
 import { parseTag } from '../../../core/release/tag.ts';
 import { base64Forms, createMatcher, endOf, type Matcher, readingsOf } from './matcher.ts';
 
-/** What a source says of what must not be printed, and of what must be, whatever else it is. */
+/**
+ * Texts that must be hidden, and texts that must be shown even if they contain a secret value. Returned by a source of
+ * rules.
+ */
 export interface MaskRules {
-  /** Whatever may hold a secret: env files, environments of services. Words, and what is too short, are shown. */
+  /**
+   * Possible secrets, such as values from env files and service environments. Keywords of the log and short values are
+   * shown.
+   */
   secrets?: Iterable<Secret>;
-  /** Image references, names of the project and of services, paths: a value that lies wholly inside one is shown there. */
+  /** Image references, project and service names, and paths. A secret value within one of these texts is shown. */
   shown?: Iterable<string>;
-  /** Host names that messages contain: shown like these, unless a variable whose name looks secret contains one. */
+  /**
+   * Host names in messages: shown like the texts in `shown`, unless a variable with a secret-looking name contains the
+   * host name.
+   */
   hosts?: Iterable<string>;
-  /** Hidden whatever they are, such as the passwords of registries. */
+  /** Texts that are always hidden, such as registry passwords. */
   hidden?: Iterable<string>;
 }
 
 export const stars = '***';
-// The scheme's length is bounded: else the expression tries a long run of letters from each of its letters.
-// A name of 16 or more characters without a password is a token, as in https://ghp_…@github.com.
+// The scheme has a maximum length: otherwise the expression would start at each letter of a long run of letters. A user
+// name of 16 or more characters without a password is a token, as in https://ghp_…@github.com.
 const urlCredentials =
   /\b([a-z][a-z0-9+.-]{0,30}:(?:\\{0,3}\/){2})(?:[^\s/?#@:]*:[^\s/?#]*|[^\s/?#@:]{16,})@/gi;
 
 /**
- * The filter that every line of the log goes through (docs/contract.md 6.6): values of 8 or more characters, or of 4 or more where
- * the key looks secret, become `***` in every encoding.
- * The user name and password of any URL are also masked.
+ * Creates the filter for every line of the log (docs/contract.md 6.6). Values of 8 or more characters, or of 4 or more
+ * if the key looks secret, become `***` in every encoding. The user name and password of any URL are also masked.
  */
 export function createMask({
   secrets = [],
@@ -59,15 +67,15 @@ export function createMask({
   return (text) => hide(text, secretTexts, shownTexts).replace(urlCredentials, `$1${stars}@`);
 }
 
-/** The mask of a run. No rule is forgotten: an old password may still open something. */
+/** Mask of a run. Rules are never removed: an old password may still be valid. */
 export class Mask {
   readonly #secrets = new Map<string, Secret>();
   readonly #texts = { shown: new Set<string>(), hosts: new Set<string>(), hidden: new Set<string>() };
   #sources: (() => MaskRules)[] = [];
-  /** Logins in addresses are hidden from the first line on. */
+  /** Credentials in URLs are masked from the first line on. */
   #mask = createMask({});
 
-  /** The source is asked at the next text: many runs print little. */
+  /** Adds a source of rules. The source is called at the next text, because many runs print little. */
   add(source: () => MaskRules): void {
     this.#sources.push(source);
   }
@@ -94,25 +102,31 @@ export class Mask {
 
 const passwordInUrl = /\b[a-z][a-z0-9+.-]{0,30}:\/\/([^\s/?#@:]*):([^\s/?#]{8,})@/gi;
 
-/** A client of a database says its password without the URL that it had it from. A name that is its own is none. */
+/**
+ * Extracts passwords from URLs, because a database client may print a password without its URL. A password that equals
+ * the user name is not a secret.
+ */
 const passwordsIn = (value: string): string[] =>
   [...value.matchAll(passwordInUrl)].flatMap(([, user = '', password = '']) =>
     password === user ? [] : [unescaped(password)],
   );
 
-/** States of containers and of their health, as the engine reports them. */
+/** Container and health states, as the engine reports them. */
 const states = 'created,running,paused,restarting,removing,exited,dead,healthy,unhealthy,starting'.split(',');
 const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataWords]);
 
-/** Words that the log is made of, and that the server reads back from it, are no secrets. */
+/**
+ * Checks whether a text is a version tag or a keyword of the log. Such texts are not secrets, and the server parses
+ * them.
+ */
 const isWord = (text: string): boolean => parseTag(text).kind !== 'other' || words.has(text);
 
-/** An IP address, also with a port or a prefix length, is no secret. */
+/** Checks for an IP address, which may have a port or a prefix length and is not a secret. */
 const isAddress = (text: string): boolean => isIP(text) !== 0 || isIP(text.replace(/[:/]\d+$/, '')) !== 0;
 
 /**
- * Texts that are shown even if they contain a secret value (docs/contract.md 6.7). If the password were the word update,
- * masking it would hide the outcome `updated` and reveal the password.
+ * Texts that are shown even if they contain a secret value (docs/contract.md 6.7). If the password were the word
+ * `update`, masking that word would hide the outcome `updated` and reveal the password.
  */
 const ownTexts = [
   ...words,
@@ -122,11 +136,14 @@ const ownTexts = [
   'svc-updater',
 ];
 
-/** Hides every secret, unless a shown text contains all of it. Secrets that overlap or follow each other become one `***`. */
+/**
+ * Hides every secret that is not entirely within a shown text. Secrets that overlap or follow each other become one
+ * `***`.
+ */
 function hide(text: string, secrets: Matcher, shown: Matcher): string {
   const readings = readingsOf(text).map((reading) => ({ reading, found: secrets(reading) }));
   if (readings.every(({ found }) => found.length === 0)) return text;
-  /** By position, the farthest end of a shown text that begins there or before. */
+  /** By position, the farthest end of a shown text that begins at or before the position. */
   const shownUntil = new Int32Array(text.length);
   for (const { reading } of readings) {
     for (const { start, lengths } of shown(reading)) {
@@ -143,7 +160,9 @@ function hide(text: string, secrets: Matcher, shown: Matcher): string {
 
   const isHidden = new Uint8Array(text.length);
   for (const { reading, found } of readings) {
-    /** By position, how many more characters must be hidden: the rest of a secret goes to the next position. */
+    /**
+     * By position, the number of characters that must still be hidden; the rest of a secret moves to the next position.
+     */
     const rest = new Int32Array(text.length + 1);
     for (const { start, lengths } of found) {
       const [longest = 0] = lengths;
@@ -167,7 +186,10 @@ function hide(text: string, secrets: Matcher, shown: Matcher): string {
 
 const at = (numbers: Int32Array, position: number): number => numbers[position] as number;
 
-/** Not part of a longer word: if a project is named acme, the text acme4711 may still be a secret. */
+/**
+ * Checks that a match is not part of a longer word: if a project is named acme, the text acme4711 may still be a
+ * secret.
+ */
 function isWhole(text: string, start: number, end: number): boolean {
   const isLetter = (char: string | undefined) => char !== undefined && /[A-Za-z0-9]/.test(char);
   const isCut = (at: number) => isLetter(text[at - 1]) && isLetter(text[at]);

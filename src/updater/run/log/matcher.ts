@@ -1,15 +1,15 @@
-// Finds texts in a line, in every way in which a program may print them (docs/contract.md 6.6).
+// Finds texts in a line, in every encoding that a program may print (docs/contract.md 6.6).
 
-/** A line in one encoding. An escape may begin at any position, also within another escape. */
+/** A line decoded with one encoding. An escape may begin at any position, also within another escape. */
 interface Reading {
   length: number;
-  /** The characters at a position, several if the escape there stands for several. */
+  /** Returns the character at a position, or several characters if an escape at the position encodes several. */
   charactersAt(position: number): string;
-  /** The position after these characters. */
+  /** Returns the position after the character or escape. */
   after(position: number): number;
 }
 
-/** A position at which some of the texts begin, with their lengths in characters, the longest first. */
+/** A position at which some of the texts begin, with the lengths of these texts in characters, the longest first. */
 interface Match {
   start: number;
   lengths: Iterable<number>;
@@ -18,20 +18,23 @@ interface Match {
 export type Matcher = (reading: Reading) => Match[];
 
 /**
- * Looks for thousands of texts at once, in a time that does not depend on how many, how long or how alike they are: the
- * automaton of Aho and Corasick. A regular expression of all texts takes a second for a long line, and cannot have a text of 32,768
- * characters. The automaton reads from the end of a line: each position has one next character, also within escapes, but several
- * previous ones.
+ * Creates an Aho-Corasick automaton, which finds thousands of texts at once. Its time does not depend on the number,
+ * length or similarity of the texts. A regular expression of all texts takes a second for a long line, and cannot
+ * contain a text of 32,768 characters. The automaton reads from the end of a line: each position has one next
+ * character, also within escapes, but several previous ones.
  */
 export function createMatcher(texts: Iterable<string>): Matcher {
   const all = [...new Set(texts)];
   const size = all.reduce((sum, { length }) => sum + length, 1);
-  /** The next node, by node and character code. */
+  /** Next node, by node and character code. */
   const next = new Map<number, number>();
   const depth = new Int32Array(size);
-  /** Where to continue if the next character does not fit: the longest end of a text that the node begins with. */
+  /**
+   * Fallback node if the next character does not fit: the longest end of a text that the characters of the node begin
+   * with.
+   */
   const otherwise = new Int32Array(size);
-  /** The node of the longest text that the node begins with; 0 if there is none. */
+  /** Node of the longest whole text that the characters of the node begin with; 0 if there is none. */
   const ending = new Int32Array(size);
   let nodes = 1;
 
@@ -83,7 +86,10 @@ export function createMatcher(texts: Iterable<string>): Matcher {
 
 const { raw } = String;
 
-/** The bytes of one character in UTF-8. @param first forms of the first of one, two, three and four bytes */
+/**
+ * Builds a pattern for the escaped bytes of one character in UTF-8.
+ * @param first forms of the first byte in characters of one, two, three and four bytes
+ */
 const inUtf8 = (first: readonly string[], more: string): string =>
   first.map((form, count) => `${form}(?:${more}){${count}}`).join('|');
 const octal = inUtf8(
@@ -105,20 +111,21 @@ const fromBackslash = (code: string): string => {
   return /[a-z]/.test(code.charAt(1)) ? JSON.parse(`"${code}"`) : code.slice(1);
 };
 
-/** The pattern finds an escape at each position. */
+/** Encodings with a pattern that finds an escape at each position. */
 const encodings: readonly [pattern: RegExp, decode: (code: string) => string][] = [
-  // JSON, and a shell's double quotes, `$'…'` and backslashes. Programs differ in what they escape, never in its meaning.
+  // JSON, and a shell's double quotes, `$'…'` and backslashes. Programs escape different characters, but with the same
+  // meaning.
   [new RegExp(raw`(?=(\\u[\da-fA-F]{4}|${octal}|\\[bfnrt]|\\[^A-Za-z0-9]))`, 'g'), fromBackslash],
-  // URLs, and forms, which write a space as a plus sign.
+  // URLs and HTML forms, which encode a space as a plus sign.
   [new RegExp(`(?=(${percent}))`, 'gi'), fromPercent],
   [new RegExp(raw`(?=(\+|${percent}))`, 'gi'), fromPercent],
-  // A shell's single quotes.
+  // Single quotes of a shell.
   [/(?=('(?:\\'|"'")'))/g, () => "'"],
-  // Compose.
+  // Dollar signs, which compose doubles.
   [/(?=(\$\$))/g, () => '$'],
 ];
 
-/** The line as it is, and in each encoding that has an escape in it. */
+/** Returns the unchanged line, and the line decoded with each encoding that has an escape in the line. */
 export function readingsOf(line: string): Reading[] {
   const found = encodings.map(([pattern, decode]) =>
     [...line.matchAll(pattern)].map(
@@ -135,7 +142,7 @@ export function readingsOf(line: string): Reading[] {
   });
 }
 
-/** The end of characters that begin at a position. Stops behind `limit`. */
+/** Returns the end of a number of characters that begin at a position. Stops after `limit`. */
 export function endOf(reading: Reading, start: number, characters: number, limit: number): number {
   let end = start;
   for (let left = characters; left > 0 && end <= limit; end = reading.after(end))
@@ -143,10 +150,13 @@ export function endOf(reading: Reading, start: number, characters: number, limit
   return end;
 }
 
-/** Fewer characters of base64 are found in too many texts. */
+/** Minimum number of characters: fewer characters of base64 occur in too many texts. */
 const shortestBase64 = 6;
 
-/** Base64 of the value at each of the three offsets inside longer text, without characters that neighbouring bytes change. */
+/**
+ * Encodes a value in base64 at each of the three offsets inside longer text, without characters that depend on
+ * neighbouring bytes.
+ */
 export function base64Forms(value: string): string[] {
   const whole = Buffer.from(value).toString('base64').replace(/=+$/, '');
   const inside = [0, 1, 2].map((before) => {

@@ -12,17 +12,23 @@ import type { Changeover, ContainerRecord, MovedService } from './journal-shape.
 
 export type { Changeover, ContainerRecord, MovedService } from './journal-shape.ts';
 
-/** Whether a container that is stopped today was not meant to be. */
+/** Checks whether a container that is now stopped was stopped by an interruption and not on purpose. */
 export type WasInterrupted = (container: Container) => boolean;
 
-/** Restarted by the engine, and up for less long than that, a container may be between two crashes. */
+/** Minimum uptime in ms after a restart by the engine. A container with a shorter uptime may be crashing repeatedly. */
 const steadyMs = 15_000;
 
-/** What the engine has restarted, and no health check has called well since: only the engine's clock tells how long it is up. */
+/**
+ * Checks whether a container was restarted by the engine and has not been healthy since. The uptime can only be
+ * calculated with the engine's clock.
+ */
 export const mayBeCrashing = ({ restartCount, status, health }: Container): boolean =>
   restartCount > 0 && status === 'running' && health !== 'healthy';
 
-/** @param engineTime of the engine's clock, in milliseconds, where one may be crashing */
+/**
+ * Records the state of a container before the update.
+ * @param engineTime current time of the engine's clock, in milliseconds; required if a container may be crashing
+ */
 export function recordOf(
   container: Container,
   wasInterrupted: WasInterrupted,
@@ -32,7 +38,7 @@ export function recordOf(
   const down = !isUp(container);
   const runs = !down || wasInterrupted(container);
   const place = { service: serviceOf(container), number: numberOf(container) };
-  // A paused container answers nobody; it comes back paused, and is not waited for.
+  // A paused container does not respond. It is restored as paused, and no run waits for it to be healthy.
   const isCrashing =
     mayBeCrashing(container) &&
     (container.health === 'starting' || engineTime - Date.parse(startedAt) < steadyMs);
@@ -53,7 +59,10 @@ export const isBefore = ({ containers }: Changeover, { id }: Container): boolean
 export const recordsOf = (changeover: Changeover | null, name: string): ContainerRecord[] =>
   (changeover?.containers ?? []).filter((record) => record.service === name);
 
-/** A container of the new version: not one from before, and not of the image from before. */
+/**
+ * Checks whether a container is of the new version: it did not exist before the update, and its image was not used
+ * before.
+ */
 export function isNew(changeover: Changeover, container: Container): boolean {
   if (isBefore(changeover, container)) return false;
   const name = serviceOf(container);
@@ -63,7 +72,10 @@ export function isNew(changeover: Changeover, container: Container): boolean {
   );
 }
 
-/** Whether the very version that is to be brought is what all have and has run: there is no older one to go back to. */
+/**
+ * Checks whether the target version is already the only version that is running or has run, so there is no older
+ * version to roll back to.
+ */
 export const isThereAlready = ({ moved }: Changeover, now: readonly Container[]): boolean =>
   moved.every(({ name, isApp, image }) =>
     now
@@ -71,24 +83,30 @@ export const isThereAlready = ({ moved }: Changeover, now: readonly Container[])
       .every((each) => (image === null || runsImage(each, image)) && (!isApp || hasStarted(each))),
   );
 
-/** Whether any container of the new version has run: from then on there is no way back. */
+/** Checks whether any container of the new version has run, which makes a rollback impossible. */
 export const newHasStarted = (changeover: Changeover, now: readonly Container[]): boolean =>
   now.some(
     (container) => hasStarted(container) && (isNew(changeover, container) || hasRun(changeover, container)),
   );
 
-/** Started since the changeover was planned, what runs once: `up` starts a container of the right image as it is. */
+/**
+ * Checks whether a migration has been started since the update was planned. `up` starts an existing container if its
+ * image is already correct.
+ */
 const hasRun = (changeover: Changeover, container: Container): boolean =>
   changeover.moved.some(({ name, runsOnce }) => runsOnce && name === serviceOf(container)) &&
   !changeover.containers.some(
     ({ id, startedAt }) => id === container.id && startedAt === container.startedAt,
   );
 
-/** The replicas of a service that must run in the end; of the app all. */
+/**
+ * Checks whether a replica must be running after the update: all replicas of the app, and replicas of other services
+ * that were running before. Migrations and removed services must not.
+ */
 export const mustRun = (moved: MovedService, { runs }: Pick<ContainerRecord, 'runs'>): boolean =>
   !moved.runsOnce && !moved.isRemoved && (moved.isApp || runs);
 
-/** The one in whose place a container is. */
+/** Finds the record of the replaced container with the same service and number. */
 export const recordInPlaceOf = (
   { containers }: Changeover,
   container: Container,
@@ -97,7 +115,10 @@ export const recordInPlaceOf = (
     ({ service, number }) => service === serviceOf(container) && number === numberOf(container),
   );
 
-/** It was down before, and so it is afterwards, although it is another one: made, and never started. */
+/**
+ * Checks whether a new container must be created but not started, because the container that it replaces was not
+ * running.
+ */
 export function staysDown(changeover: Changeover, container: Container): boolean {
   const moved = changeover.moved.find(({ name }) => name === serviceOf(container));
   const record = recordInPlaceOf(changeover, container);
@@ -106,7 +127,7 @@ export function staysDown(changeover: Changeover, container: Container): boolean
   );
 }
 
-/** Nothing is left to do for this service. */
+/** Checks whether the update of a service is complete. */
 export function isDone(changeover: Changeover, moved: MovedService, now: readonly Container[]): boolean {
   const own = now.filter((container) => serviceOf(container) === moved.name);
   return (
@@ -122,11 +143,14 @@ export function isDone(changeover: Changeover, moved: MovedService, now: readonl
   );
 }
 
-/** How many containers a service gets; what runs once may have had none, as they are removed by any clean-up. */
+/**
+ * Returns the number of containers of a service. A migration may have had no container before, because any clean-up
+ * removes its exited containers.
+ */
 export const toRun = (changeover: Changeover, { name, runsOnce, added, isRemoved }: MovedService): number =>
   isRemoved ? 0 : recordsOf(changeover, name).length || (added?.replicas ?? (runsOnce ? 1 : 0));
 
-/** By service, the ids of the containers there are `now` that are to run. */
+/** Returns the ids of current containers that must run, by service. */
 export function idsToRun(changeover: Changeover, now: readonly Container[]): Map<string, string[]> {
   return new Map(
     changeover.moved.flatMap((moved) => {

@@ -9,7 +9,7 @@ import { leftAloneSchema } from '../log/ending-facts.ts';
 import { runStateSchema } from './run-state.ts';
 import { type FieldsOf, stored } from './stored-fields.ts';
 
-// A journal's fields and their types.
+// Schemas and types of the journal's fields.
 
 const { imageId, like, list, name, object, path, reference } = stored;
 const text = z.string();
@@ -50,74 +50,81 @@ const container = z.object({
   name,
   service: name,
   number: z.number(),
-  /** The local image's id. */
+  /** Id of the local image. */
   imageId,
-  /** The digest of its manifest, where the engine tells. */
+  /** Digest of the image manifest, if the engine reports one. */
   imageManifest: z.exactOptional(imageId),
-  /** The reference it was made from. */
+  /** Image reference from which the container was created. */
   reference,
-  /** Shows whether the container was started since. */
+  /** Start time, to detect whether the container was started again later. */
   startedAt: text,
-  /** The container must run afterwards: it was running, paused or restarting, or an earlier run had stopped it. */
+  /**
+   * Whether the container must run afterwards: it was running, paused or restarting, or a previous run had stopped it.
+   */
   runs: flag,
-  /** It was stopped when this was noted. */
+  /** Whether the container was stopped when this record was made. */
   down: flag,
-  /** It was running, was not unhealthy and was not crashing; it must be the same after a rollback. */
+  /** Whether the container was running, not unhealthy and not crashing. A rollback must restore this state. */
   well: flag,
-  /** How its health check failed. */
+  /** Details of the failed health check. */
   failing: z.exactOptional(text),
 });
 
 const movedService = z.object({
   name,
   isApp: flag,
-  /** It only lives in a namespace of one that moves. */
+  /** Whether the service is only recreated because it shares a namespace with an updated service. */
   follows: flag,
-  /** What it runs afterwards; null for a follower that keeps its image. */
+  /** Image after the update; null for a service that keeps its image and only shares a namespace. */
   image: z.nullable(z.object({ reference, id: imageId, manifests: z.exactOptional(list(imageId)) })),
-  /** Services that must be healthy before it starts. */
+  /** Services that must be healthy before this service starts. */
   awaits: list(name),
-  /** `up` runs commands of the new image before the first container starts. */
+  /** Whether `up` runs commands of the new image before the first container starts. */
   hasStartHook: z.exactOptional(flag),
-  /** Run to its end before those that come after it in the list. */
+  /**
+   * Whether the service is a migration: its containers must exit before the following services in the list are updated.
+   */
   runsOnce: z.exactOptional(flag),
   /**
-   * The release adds the service, with so many containers. A separate one is of another publisher and mounts no data from
-   * before: its start is not the start of the new version, and everything can still be undone.
+   * Services that the release adds, with the number of containers. A separate service is from another publisher and
+   * mounts no existing data: its start is not the start of the new version, and everything can still be rolled back.
    */
   added: z.exactOptional(z.object({ replicas: z.int(), isSeparate: flag })),
-  /** The release no longer has the service: its containers are stopped and removed. */
+  /** Whether the release no longer has the service: its containers are stopped and removed. */
   isRemoved: z.exactOptional(flag),
 });
 
 const changeover = z.object({
-  /** The app first but for what runs once before it, followers last. */
+  /**
+   * Updated services: migrations that precede the app, the app, other services, and finally services that only share a
+   * namespace.
+   */
   moved: list(movedService),
-  /** Every container of the project before, compose's leftovers left out. */
+  /** All containers of the project before the update, except leftovers of interrupted compose commands. */
   containers: list(container),
-  /** Run in a new container of the app once it is healthy. */
+  /** Command that is run in a new app container once the container is healthy. */
   ready: z.exactOptional(list(text)),
-  /** What the log says about it. */
+  /** Texts for the log. */
   words: z.object({
-    /** `v1.4.2` */
+    /** Old version: `v1.4.2` */
     from: text,
-    /** `v1.5.0` */
+    /** Target version: `v1.5.0` */
     goal: text,
-    /** The same, and beside a floating tag the version of its image. */
+    /** Target version; for a floating tag, with the version of its image. */
     reached: text,
-    /** The version that each service runs, as a sentence. */
+    /** Running version of each service, as a sentence. */
     runs: text,
     warnings: list(text),
     alsoMoved: list(name),
     newServices: list(name),
     changedServices: z.exactOptional(list(name)),
-    /** Left alone, although their `depends_on` says `restart: true`. */
+    /** Services that are not restarted, although their `depends_on` contains `restart: true`. */
     restartedByHand: z.exactOptional(list(name)),
-    /** Not run, although others wait for them to complete. */
+    /** Migrations that are not run, although other services wait until they have completed. */
     runByHand: z.exactOptional(list(name)),
-    /** Services that must not be recreated without a dump of their data, a sentence each. */
+    /** Services that must not be recreated without a dump of their data, with one sentence each. */
     dumpFirst: z.exactOptional(list(text)),
-    /** Of containers before the update, with the reverse proxies that may have cached them. */
+    /** IP addresses of containers before the update, with the reverse proxies that may have cached them. */
     addresses: z.exactOptional(list(z.object({ name, ips: list(text), proxies: list(name) }))),
   }),
 });
@@ -146,56 +153,57 @@ const blueprint = z.object({
   lost: z.array(text),
 } satisfies FieldsOf<Blueprint>);
 
-/** A journal of format 2 (docs/design.md). */
+/** Schema of a journal of format 2 (docs/design.md). */
 export const journalSchema = z.object({
   format: z.literal(2),
   run: stored.run,
-  /** The updater's container, and how often it has started for this run. */
+  /** Id of the updater's container. `attempt` is the number of its starts for this run. */
   containerId: id,
   attempt: z.number(),
-  /** The state in which the start before was interrupted: only starts in one state are counted. */
+  /** State in which the previous start was interrupted: `attempt` only counts starts in the same state. */
   interruptedIn: z.exactOptional(text),
   project,
-  /** As asked for: `v1.5.0`, `canary`, or null. */
+  /** Requested target: `v1.5.0`, `canary`, or null. */
   target: z.nullable(text),
   services: list(name),
-  /** `v1.4.2` */
+  /** Version before the update: `v1.4.2` */
   from: text,
   state: runStateSchema,
-  /** The image id behind each reference before the pull. */
+  /** Image id of each reference before the pull. */
   tags: list(z.object({ reference, imageId })),
   files: list(file),
-  /** Every container of the project before. */
+  /** All containers of the project before the update. */
   containers: list(container),
-  /** Known before the first container is stopped. */
+  /** Planned update of the containers; set before the first container is stopped. */
   changeover: z.nullable(changeover),
-  /** What it takes to make the moved containers again; holds the values of their environment. */
+  /** Snapshots for recreating the replaced containers; contain the values of their environment. */
   blueprints: list(blueprint),
-  /** A container of the new version has started, so only the restore point allows a rollback. */
+  /** Whether a container of the new version has started, so only the restore point allows a rollback. */
   started: flag,
-  /** The restore point that the run makes, or rolls back to. */
+  /** Restore point that the run creates or rolls back to. */
   point: z.exactOptional(
     z.nullable(
       z.object({
-        /** Its directory on the host. */
+        /** Directory of the restore point on the host. */
         directory: pointPath,
         /**
+         * State of the data:
          * `copying` while all services are running,
          * `saving` after the first service has been stopped,
          * `restored` if the data equals the restore point.
          */
         state: z.enum(['copying', 'saving', 'saved', 'restored']),
-        /** It was checked, and the rollback may have changed data. */
+        /** Whether the restore point was checked, so the rollback may have changed data. */
         isChecked: z.exactOptional(flag),
-        /** Covered services that are not replaced, in the order in which they start. */
+        /** Covered services that are not replaced, in their start order. */
         services: list(name),
-        /** Services that keep a queue or cache only in memory: restarted after a rollback. */
+        /** Services that store a queue or cache only in memory and are restarted after a rollback. */
         inMemory: list(name),
-        /** Containers that live in a namespace of a covered one: stopped and started with it. */
+        /** Containers that share a namespace with a covered container, and are stopped and started together with it. */
         riders: list(z.object({ id, name })),
         /** TCP ports that services without a health check listened on. */
         ports: list(z.object({ service: name, ports: list(z.number()) })),
-        /** Restart policies as they were before the rollback changed them. */
+        /** Restart policies before the rollback changed them. */
         policies: list(z.object({ id, policy: like(/^[a-z-]+(?::\d+)?$/) })),
       }),
     ),
@@ -204,17 +212,17 @@ export const journalSchema = z.object({
   leftAlone: z.exactOptional(leftAloneSchema),
 });
 
-/** The state to restore, and how far the run has come (docs/contract.md 5.3). Plain JSON. */
+/** Journal of a run: the state to restore, and the progress of the run (docs/contract.md 5.3). Plain JSON. */
 export interface JournalData extends z.infer<typeof journalSchema> {}
 
-/** A container as it was before the run, in plain data. */
+/** Plain data of a container before the run. */
 export interface ContainerRecord extends z.infer<typeof container> {}
 
 /** A service whose containers the run replaces. */
 export interface MovedService extends z.infer<typeof movedService> {}
 
 /**
- * All data that `recreate`, `verify` and a rollback need. A run that resumes after a kill reads it from the journal and
- * follows the same steps.
+ * All data that `recreate`, `verify` and a rollback need. A run that resumes after a kill reads the data from the
+ * journal and follows the same steps.
  */
 export interface Changeover extends z.infer<typeof changeover> {}

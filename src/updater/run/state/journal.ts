@@ -39,12 +39,12 @@ export const emptyJournal = {
 
 export const journalName = 'journal.json';
 
-/** The journal of a run: on the disk before what it speaks of happens. */
+/** Journal of a run. Each change is written to the disk before the action that it describes. */
 export class Journal {
   readonly #place: Pick<Lock, 'state' | 'restore'>;
   readonly #fs: FileSystem;
   #data: JournalData;
-  /** Its blueprints were read from the disk, where somebody may have written them. */
+  /** Whether the container snapshots were read from the disk, which another user may have written to. */
   readonly isInherited: boolean;
 
   constructor(place: Pick<Lock, 'state' | 'restore'>, data: JournalData, fs: FileSystem = disk) {
@@ -58,7 +58,7 @@ export class Journal {
     return this.#data;
   }
 
-  /** On the disk when it resolves. @throws UpdateError write-failed */
+  /** Writes changes; they are on the disk when the promise resolves. @throws UpdateError write-failed */
   async write(changes: Partial<JournalData> = {}): Promise<void> {
     const data = this.#changed(changes);
     const path = join(this.#place.state, journalName);
@@ -82,7 +82,10 @@ export class Journal {
     this.#data = data;
   }
 
-  /** Where a full disk must not keep the run from its end: the engine itself tells most of it. Gives why it failed. */
+  /**
+   * Writes changes, but ignores a write error: a full disk must not prevent the run from completing, and the engine
+   * reports most of the state. Returns the error message, or null.
+   */
   async note(changes: Partial<JournalData>): Promise<string | null> {
     try {
       await this.write(changes);
@@ -102,10 +105,10 @@ export class Journal {
     await this.write(this.#changesOfEnd(ending));
   }
 
-  /** Stores that the process has crashed, without waiting: nothing else may happen before it exits. */
+  /** Records a crash of the process synchronously: nothing else may happen before the process exits. */
   endAtOnce(ending: Ending): void {
     const path = join(this.#place.state, journalName);
-    // A write of the run, which is still in progress, has the other name.
+    // A write of the run that is still in progress uses the other name.
     const temporary = `${path}.crashed`;
     rmSync(temporary, { force: true });
     writeFileSync(temporary, textOf(this.#changed(this.#changesOfEnd(ending))), {
@@ -114,16 +117,19 @@ export class Journal {
     renameSync(temporary, path);
   }
 
-  /** What it takes to go back holds secrets: it is only kept where a later run may still have to. */
+  /**
+   * Returns the final changes. Container snapshots contain secrets, so they are only retained if a later run may need
+   * them for a rollback.
+   */
   #changesOfEnd(ending: Ending): Partial<JournalData> {
     const { state: before, started } = this.#data;
     const state = endedState(before, ending);
-    // The new version has started, and nobody puts the old one back any more; but where its data are being put back.
+    // The new version has started and will not be rolled back, unless its data is being restored.
     const isForward = started && wayBackOf(before) === null && ending.outcome !== 'crashed';
     return { ...((openOf(state) === null || isForward) && { blueprints: [] }), state };
   }
 
-  /** Its run was settled by a later one, which begins at its beginning. */
+  /** Closes a run that a later run has recovered. The later run then starts from its beginning. */
   async closeForLaterRun(outcome: Outcome, message: string): Promise<void> {
     await this.note({ containerId: nobody });
     await this.end({ outcome, exitCode: 0, message: `${outcome}: ${message}` });
@@ -132,19 +138,25 @@ export class Journal {
 
 const textOf = (data: JournalData): string => `${JSON.stringify(data, null, 1)}\n`;
 
-/** No container's: nobody repeats such an outcome as its own. */
+/** Id of no container, so no restarted container repeats this outcome as its own. */
 const nobody = '';
 
-/** The start of a container after one that was interrupted. Only starts in one state are counted. */
+/**
+ * Returns the fields for a start of the container after an interrupted start. `attempt` only counts starts in the same
+ * state.
+ */
 export function countStart({ state, attempt, interruptedIn }: JournalData) {
   const { at } = openOf(state) ?? state;
   return { attempt: (interruptedIn ?? at) === at ? attempt + 1 : 2, interruptedIn: at };
 }
 
-/** The run ended, or was killed, with something left to do. */
+/** Checks whether a run ended, or was killed, with unfinished steps. */
 export const isPending = ({ state }: Pick<JournalData, 'state'>): boolean => openOf(state) !== null;
 
-/** Files or containers are not all of one version, or may not be. One that ended `broken` has told a person so. */
+/**
+ * Checks whether files or containers may be of different versions. A run with the outcome `broken` has already reported
+ * this to a person, so such a run only counts during a rollback.
+ */
 export const isHalfDone = ({ state }: Pick<JournalData, 'state'>): boolean =>
   openOf(state) !== null && (endingOfState(state)?.outcome !== 'broken' || wayBackOf(state) !== null);
 
@@ -166,7 +178,10 @@ export function pendingSentence(data: JournalData): string {
   return `${what} was interrupted during the ${phase} phase`;
 }
 
-/** The refusal of a command that needs a settled instance. `update` completes a rollback too, but then does not update. */
+/**
+ * Returns the error of a command that requires a completed previous run. `update` also completes a rollback, but then
+ * does not update.
+ */
 export const pendingError = (data: JournalData): UpdateError =>
   new UpdateError(
     'journal-pending',
@@ -176,18 +191,21 @@ export const pendingError = (data: JournalData): UpdateError =>
       : {},
   );
 
-/** `20261121T104207Z` as people write it. */
+/** Formats the name of a run, such as `20261121T104207Z`, for people. */
 const spelledOut = (run: string): string =>
   run.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3 $4:$5:$6 UTC');
 
-/** A malformed journal, with its text and what is wrong with it. */
+/** A malformed journal: its text and the validation error. */
 interface UnreadableJournal {
   unreadable: string;
   mistake: string;
 }
 type ReadJournal = JournalData | UnreadableJournal | null;
 
-/** @throws UpdateError unexpected-file, journal-pending; what the system says */
+/**
+ * Reads the journal of a state directory.
+ * @throws UpdateError unexpected-file, journal-pending; or an error of the file system
+ */
 export async function readJournal(state: string): Promise<ReadJournal> {
   await refuseForeignEntry(dirname(state));
   await refuseForeignEntry(dirname(state), journalName);
@@ -209,11 +227,11 @@ export async function readJournal(state: string): Promise<ReadJournal> {
   );
 }
 
-/** What the last line of a run says that works from this journal. */
+/** Returns facts for the last line of a run that uses this journal. */
 export const endingFactsOf = (data: JournalData, halfDone: string | null = null): EndingFacts => ({
   version: data.from,
   project: data.project,
-  // A worker that was asked for and has no container is none of the moved ones.
+  // A requested worker without a container is not an updated service.
   services:
     data.changeover?.moved.flatMap(({ name, follows, isRemoved }) => (follows || isRemoved ? [] : [name])) ??
     data.services,
@@ -224,23 +242,26 @@ export const endingFactsOf = (data: JournalData, halfDone: string | null = null)
   ...(data.leftAlone && { leftAlone: data.leftAlone }),
 });
 
-/** What an ending says of the restore point. */
+/** Returns facts about the restore point for the last line. */
 export const pointFacts = ({ point, state }: JournalData): Partial<EndingFacts> =>
   point ? { dataServices: point.services, canRollBack: point.state === 'saved' && isReplacing(state) } : {};
 
-/** No container of the app ran before that run, nor was one meant to. */
+/** Checks whether the app had containers before the run, but none that was running or meant to run. */
 export function isAppStopped({ changeover, containers, services: [app] }: JournalData): boolean {
   const own = (changeover?.containers ?? containers).filter(({ service }) => service === app);
   return own.length > 0 && own.every(({ runs }) => !runs);
 }
 
-/** Those of compose directories, without what cannot be read. */
+/** Reads the journals of compose directories. Unreadable journals are skipped. */
 export async function journalsIn(directories: readonly string[]): Promise<JournalData[]> {
   const found = await Promise.all(directories.map((each) => readableJournal(stateDirectory(each))));
   return found.filter((journal) => journal !== null);
 }
 
-/** A journal with something left to do; null also if it cannot be read. Refusal: journal-pending, for another format. */
+/**
+ * Reads a journal with unfinished steps; null also if the journal cannot be read.
+ * @throws UpdateError journal-pending for another format
+ */
 export async function pendingJournal(state: string): Promise<JournalData | null> {
   const journal = await readableJournal(state, (error) => {
     if (error instanceof UpdateError && error.code === 'journal-pending') throw error;
@@ -256,7 +277,10 @@ async function readableJournal(
   return journal == null || 'unreadable' in journal ? null : journal;
 }
 
-/** Puts the journal aside, where a person may look at it. Gives its new place, relative to the compose directory. */
+/**
+ * Moves the journal to the backup directory, so that a person can inspect it. Returns the new path, relative to the
+ * compose directory.
+ */
 export async function setAside(state: string, journal: Exclude<ReadJournal, null>): Promise<string> {
   const run = 'unreadable' in journal ? runStamp(Date.now()) : journal.run;
   const text =

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 
 const keptRuns = 5;
 
-/** A run's name in UTC: `20261121T104207Z`. */
+/** Formats the start time of a run in UTC as its name: `20261121T104207Z`. */
 export const runStamp = (at: number): string => new Date(at).toISOString().replace(/[-:]|\.\d+/g, '');
 
 export const runForm = /^\d{8}T\d{6}Z$/;
 
 /**
- * Keeps the backups of five runs: that of `own`, whatever a clock that was set back makes of its name, and the last ones
- * beside it. A folder of another name is somebody's.
+ * Removes old backups and retains five: the backup of `own` and the latest of other runs. If the clock was set back,
+ * the name of `own` may not be the latest. Directories with other names belong to users.
  */
 export async function pruneBackups(directory: string, own: string): Promise<void> {
   const names: string[] = await readdir(directory).catch(() => []);

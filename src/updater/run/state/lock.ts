@@ -14,33 +14,34 @@ import { openStateDirectory, stateDirectory } from './state-directory.ts';
 
 export type LinkCall = typeof link;
 
-/** The doors that locking needs. */
+/** Dependencies of locking. */
 interface Doors {
   engine: Engine;
   log: Log;
-  /** Of the file system; default the disk's. */
+  /** Creates a hard link; by default on the disk. */
   link?: LinkCall;
 }
 
 export interface Lock {
-  /** The state directory, as it is seen here. */
+  /** State directory, as a path inside the container. */
   state: string;
-  /** The run before this one was killed. */
+  /** Whether the previous run was killed and its lock was taken over. */
   takenOver: boolean;
   /** Recreates the state directory and the lock if they were removed. */
   restore: () => Promise<void>;
-  /** Never removes another's. */
+  /** Releases the lock, but never removes a lock of another container. */
   release: () => Promise<void>;
 }
 
 const holderSchema = z.object({ containerId: z.string(), name: z.string(), since: z.string() });
-/** Who holds the lock. */
+/** Container that holds the lock. */
 export type Holder = z.infer<typeof holderSchema>;
 
 /**
- * One run per compose directory. A lock whose container no longer runs is taken over. `directory` is the compose
- * directory as it is seen here.
- * Refusals: update-running, rights-lost, read-only, unexpected-file, not-a-file.
+ * Takes the lock, which allows one run per compose directory. A lock whose container is no longer running is taken
+ * over.
+ * @param directory the compose directory, as a path inside the container
+ * @throws UpdateError update-running, rights-lost, read-only, unexpected-file, not-a-file, write-failed
  */
 export async function takeLock(doors: Doors, own: Container, directory: string): Promise<Lock> {
   const { engine, log } = doors;
@@ -86,13 +87,13 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
   throw new UpdateError('update-running', 'another update is starting in this directory');
 }
 
-/** Some SMB shares have no hard links. */
+/** Error codes of file systems without hard links, such as some SMB shares. */
 const noLinks = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'EXDEV'];
 
 /**
- * Puts a lock in its place, whole and exclusively; false where one is there. `mine` is a file with the same text beside
- * it, which is linked, so that nobody ever reads a lock without its owner in it. Where there are no hard links the lock
- * is created and then written, and `readWhole` waits for that.
+ * Creates the lock atomically and exclusively; returns false if a lock exists. `mine` is a file with the same text in
+ * the same directory. The lock is a hard link to `mine`, so no process ever reads a lock without its holder. Without
+ * hard links, the lock is created and then written, and `readWhole` waits for the text.
  */
 async function placeLock(
   lock: string,
@@ -112,16 +113,17 @@ async function placeLock(
     await giveToOwnerOfDirectory(lock);
   } catch (error) {
     if (systemCode(error) === 'EEXIST') return false;
-    // A full disk leaves an empty lock, which would keep others waiting.
+    // A full disk leaves an empty lock, which would block other updaters.
     const begun = await readFile(lock, 'utf8').catch(() => null);
     if (begun !== null && text.startsWith(begun)) await rm(lock, { force: true });
     throw error;
   }
-  // Whoever was held up for a second between creating and writing has been taken for dead, and another has the lock.
+  // If this process was delayed for a second between creating and writing the lock, another updater may have replaced
+  // the lock as stale.
   return (await readFile(lock, 'utf8').catch(() => null)) === text;
 }
 
-/** A lock's text, once it is whole or a second has passed; null where there is none. */
+/** Reads a lock after its text is complete or a second has passed; null if there is no lock. */
 function readWhole(lock: string): Promise<string | null> {
   const evaluate = (text: string | null, isLate: boolean) =>
     isLate || text === null || text.endsWith('\n') ? text : undefined;
@@ -129,7 +131,10 @@ function readWhole(lock: string): Promise<string | null> {
   return waitUntil(() => readFile(lock, 'utf8').catch(() => null), evaluate, wait);
 }
 
-/** What others left who were killed while they took the lock; `lock.<id>` of one that runs is its own affair. */
+/**
+ * Removes lock files of updaters that were killed while they took the lock. The file `lock.<id>` of a running container
+ * is not removed.
+ */
 async function removeRemains(state: string, own: Container, engine: Engine): Promise<void> {
   for (const name of await readdir(state)) {
     const id = /^lock\.(?:stale\.)?([0-9a-f]{12})$/.exec(name)?.[1];
@@ -139,7 +144,10 @@ async function removeRemains(state: string, own: Container, engine: Engine): Pro
   }
 }
 
-/** Whether a lock was there that nobody holds any more. Throws update-running where the holder runs. */
+/**
+ * Removes the lock if its holder is no longer running. Returns whether the lock was stale.
+ * @throws UpdateError update-running if the holder is running
+ */
 async function removeStale({ engine, log, link }: Doors, lock: string, own: Container): Promise<boolean> {
   const text = await readWhole(lock);
   if (text === null) return false;
@@ -159,8 +167,8 @@ async function removeStale({ engine, log, link }: Doors, lock: string, own: Cont
       `took over the lock that ${holder.name || holder.containerId.slice(0, 12)} had held since ${holder.since}, because that container is no longer running`,
     );
   }
-  // Two updaters may find the same stale lock. The slower one could remove the new lock of the faster one, so each looks
-  // at what it has moved aside, and gives a lock back that is not the stale one.
+  // Two updaters may find the same stale lock, and the slower updater could remove the new lock of the faster updater.
+  // Therefore, each updater checks the file after renaming it, and restores a lock that is not the stale lock.
   const aside = `${lock}.stale.${own.id.slice(0, 12)}`;
   const moved = await rename(lock, aside).then(
     () => true,
@@ -173,13 +181,13 @@ async function removeStale({ engine, log, link }: Doors, lock: string, own: Cont
   return true;
 }
 
-/** Removes the lock that this very container held when it was killed. */
+/** Removes the lock that this container held when it was killed. */
 export async function dropLock(directory: string, own: Container): Promise<void> {
   const holder = await lockHolder(directory);
   if (holder?.containerId === own.id) await rm(join(stateDirectory(directory), 'lock'), { force: true });
 }
 
-/** The holder of the lock; null if it is free. */
+/** Returns the holder of the lock; null if the lock is free. */
 export async function lockHolder(directory: string): Promise<Holder | null> {
   const text = await readFile(join(stateDirectory(directory), 'lock'), 'utf8').catch(() => null);
   return text === null ? null : readHolder(text);

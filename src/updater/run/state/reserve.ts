@@ -3,11 +3,12 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stateDirectory } from './state-directory.ts';
 
-// Files that are deleted before a rollback: a bad release may have filled the disk that engine, data and compose directory
-// share. Measured on a full ext4 disk: a container takes 0.3 MB and 50 files to create, and 0.1 MB and 10 files to start.
+// Reserve files, which are deleted before a rollback: a bad release may have filled the disk that engine, data and
+// compose directory share. Measured on a full ext4 disk: a container takes 0.3 MB and 50 files to create, and 0.1 MB
+// and 10 files to start.
 
 const fileBytes = 65_536;
-/** Numbers of files. The first part only makes room for the journal. */
+/** Number of files in each part. The first part only makes room for the journal. */
 const parts = { journal: 32, engine: 96 } as const;
 type Part = keyof typeof parts;
 const allParts = Object.keys(parts) as readonly Part[];
@@ -17,7 +18,10 @@ export const reserveBytes = fileBytes * reserveFiles;
 
 const pathOf = (directory: string, part: Part): string => join(stateDirectory(directory), `reserve-${part}`);
 
-/** A full disk is no reason to fail: the reserve is only a help. @param directory the compose directory */
+/**
+ * Creates the reserve files. A full disk is ignored, because the reserve is optional.
+ * @param directory the compose directory
+ */
 export async function putReserve(directory: string): Promise<void> {
   try {
     for (const part of allParts) {
@@ -25,7 +29,7 @@ export async function putReserve(directory: string): Promise<void> {
       await rm(path, { recursive: true, force: true });
       await mkdir(path, { mode: 0o700 });
       for (let at = 0; at < parts[part]; at++)
-        // File systems may compress what they store.
+        // Random bytes, because file systems may compress files.
         await writeFile(join(path, `${at}`), randomBytes(fileBytes), { mode: 0o600, flag: 'wx' });
     }
   } catch {}

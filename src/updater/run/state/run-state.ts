@@ -2,37 +2,37 @@ import * as z from 'zod/mini';
 import type { Phase } from '../../../core/progress/event.ts';
 import { type Ending, endingSchema } from '../log/ending.ts';
 
-// Where a run is. The state is stored before the run acts, so that a later run can go on from there (docs/design.md).
+// State of a run, stored before the run acts, so that a later run can continue from that state (docs/design.md).
 
 const stages = ['pulling', 'saving', 'writing', 'replacing', 'verifying'] as const;
 const later = z.nullable(endingSchema);
 
 const openStates = [
   z.object({ at: z.enum(stages) }),
-  /** The old containers come back, on the data that is there. `ending`: null if an update starts over afterwards. */
+  /** The old containers are restored with the current data. `ending` is null if an update starts again afterwards. */
   z.object({ at: z.literal('rolling-back'), from: z.enum(stages), ending: later }),
-  /** The old data comes back from the restore point, then the old containers; of a stack, the old tasks. */
+  /** The old data is restored from the restore point, followed by the old containers or the old tasks of a stack. */
   z.object({ at: z.literal('restoring'), ending: later }),
 ] as const;
 const openState = z.discriminatedUnion('at', openStates);
 
 export const runStateSchema = z.discriminatedUnion('at', [
   ...openStates,
-  /** `left`: what a later run has to finish; null if nothing is left to do. */
+  /** The run has ended. `left` is the state that a later run has to continue; null if no steps are unfinished. */
   z.object({ at: z.literal('ended'), ending: endingSchema, left: z.nullable(openState) }),
 ]);
 
-/** A step on the way to the new version. */
+/** A stage of the update to the new version. */
 export type Stage = (typeof stages)[number];
-/** The state of a run that has not ended, or has ended with something left to do. */
+/** State of a run that has not ended, or has ended with unfinished steps. */
 export type OpenState = z.infer<typeof openState>;
 export type JournalState = z.infer<typeof runStateSchema>;
 type StateName = JournalState['at'];
 
 /**
- * Every transition. From `ended`, a later run only goes on with what was left. A stack goes on from a way back: to `restoring`
- * when the last new task is gone, and to `replacing` when one has started after all. A project goes from `restoring` to
- * `replacing` if the restore point cannot be used.
+ * All allowed transitions. From `ended`, a later run can only continue with the unfinished state. The rollback of a
+ * stack continues with `restoring` when the last new task is gone, and with `replacing` if a new task has started after
+ * all. A project goes from `restoring` to `replacing` if the restore point cannot be used.
  */
 export const transitions: Readonly<Record<StateName, readonly StateName[]>> = {
   pulling: ['saving', 'writing', 'replacing', 'rolling-back', 'restoring', 'ended'],
@@ -45,34 +45,37 @@ export const transitions: Readonly<Record<StateName, readonly StateName[]>> = {
   ended: [],
 };
 
-/** @throws Error if a run never goes from one state to the other */
+/** Checks a transition. @throws Error if a run never goes from one state to the other */
 export function checkTransition(from: JournalState, to: JournalState): void {
   if (!mayFollow(from, to)) throw new Error(`a run cannot go from ${from.at} to ${to.at}`);
 }
 
-/** The state of a run that ends. Only after `crashed` and `broken` a later run has something to finish. */
+/** Returns the final state of a run. A later run only has to finish a run that ended as `crashed` or `broken`. */
 export const endedState = (state: JournalState, ending: Ending): JournalState => {
   const isOver = ending.outcome !== 'crashed' && ending.outcome !== 'broken';
   return { at: 'ended', ending, left: isOver ? null : openOf(state) };
 };
 
-/** Whether a run may go from one state to another. It may stay where it is, and go on with what was left. */
+/**
+ * Checks whether a run may go from one state to another. A run may also remain in its state, and a later run may
+ * continue the unfinished state.
+ */
 export function mayFollow(from: JournalState, to: JournalState): boolean {
   const open = openOf(from);
   if (from.at === 'ended' && open !== null) return to.at === 'ended' || mayFollow(open, to);
   return from.at === to.at || transitions[from.at].includes(to.at);
 }
 
-/** What is left to do; null if nothing is. */
+/** Returns the unfinished state; null if no steps are unfinished. */
 export const openOf = (state: JournalState): OpenState | null => (state.at === 'ended' ? state.left : state);
 
-/** How far the run has come on its way to the new version, also if it is on its way back. */
+/** Returns the stage that the update has reached, also during a rollback. */
 export function stageOf(state: JournalState): Stage | 'restoring' | null {
   const open = openOf(state);
   return open?.at === 'rolling-back' ? open.from : (open?.at ?? null);
 }
 
-/** The files may be written, and no container is replaced yet. */
+/** Checks whether files may have been written, but no container has been replaced yet. */
 export function isBeforeReplacing(state: JournalState): boolean {
   const stage = stageOf(state);
   return stage === 'saving' || stage === 'writing';
@@ -83,7 +86,7 @@ export const isReplacing = (state: JournalState): boolean => {
   return stage === 'replacing' || stage === 'verifying';
 };
 
-/** The way back that the run is on, and how the run ends after it; null if it is not on its way back. */
+/** Returns the current rollback with the outcome of the run after the rollback; null if the run is not rolling back. */
 export function wayBackOf(state: JournalState): { ending: Ending | null } | null {
   const open = openOf(state);
   return open?.at === 'rolling-back' || open?.at === 'restoring' ? { ending: open.ending } : null;
@@ -101,7 +104,7 @@ const phaseWords: Record<Stage | 'restoring', Phase | 'restore'> = {
   restoring: 'restore',
 };
 
-/** The phase that the log of the run was in. */
+/** Returns the log phase for a state. */
 export function phaseWord(state: JournalState): string {
   const stage = stageOf(state);
   return stage === null ? 'done' : phaseWords[stage];

@@ -19,24 +19,24 @@ import { stateName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { runForm } from './kept-runs.ts';
 
-/** Everything the updater keeps in the compose directory. */
+/** Returns the path of the state directory, which contains all files of the updater in the compose directory. */
 export const stateDirectory = (directory: string): string => join(directory, stateName);
 
-/** The copy of the last run's log. */
+/** File name of the copy of the last run's log. */
 export const logName = 'last-run.log';
 
-/** Old texts of files, by run. */
+/** Returns the directory of file backups, with one subdirectory per run. */
 export const backupsOf = (directory: string): string => join(stateDirectory(directory), 'backup');
 
-/** Where restore points are, unless somebody wants them elsewhere. */
+/** Returns the default directory of restore points. */
 export const pointsOf = (directory: string): string => join(stateDirectory(directory), 'restore');
 
 /**
- * Creates it, for the owner of the compose directory alone (mode 0700) and kept out of people's repositories. Once it
- * resolves, nothing in it is a link or somebody else's, and nobody else can put anything there: what is in it may be
- * read and written by its path. Only whoever may write in the compose directory itself could exchange it afterwards,
- * and may write the compose files as well.
- * Refusals: rights-lost, unexpected-file, not-a-file, read-only.
+ * Creates the state directory with mode 0700 for the owner of the compose directory, and a `.gitignore` for its
+ * contents. Afterwards, the directory contains no links and no files of other users, and other users cannot add any, so
+ * its contents may be read and written by path. Only users with write access to the compose directory could replace it,
+ * and they may write the compose files as well.
+ * @throws UpdateError rights-lost, unexpected-file, not-a-file, read-only, write-failed
  */
 export async function openStateDirectory(directory: string): Promise<string> {
   const state = stateDirectory(directory);
@@ -45,21 +45,22 @@ export async function openStateDirectory(directory: string): Promise<string> {
     await mkdir(state, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
-    // Checked before owner and mode are set: what somebody else has put there keeps its own.
+    // Checked before owner and mode are set, so that the entry of another user is not changed.
     await refuseForeignEntry(directory);
     if (!(await lstat(state)).isDirectory()) {
       throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' });
     }
-    // Owner and mode are set even if the directory exists: a person may have made it, and its backups must be private.
+    // Owner and mode are set even if the directory exists: a person may have created it, and its backups must be
+    // private.
     await giveToOwnerOfDirectory(state);
     await chmod(state, 0o700).catch(async (error) => {
       if (!(await isOnSmb(state))) throw error;
     });
-    // Until now it may have been open to others.
+    // Until now, other users may have had access to the directory.
     await refuseForeignState(directory);
     const ignore = join(state, '.gitignore');
     if ((await readFile(ignore, 'utf8').catch(() => null)) !== ignoreAll) {
-      // Another updater may be doing the same.
+      // Another updater may be writing the same file at this moment.
       const unless = (code: string) => (error: unknown) => {
         if (systemCode(error) !== code) throw error;
       };
@@ -67,7 +68,7 @@ export async function openStateDirectory(directory: string): Promise<string> {
       await writeFile(ignore, ignoreAll, { flag: 'wx' }).catch(unless('EEXIST'));
       await giveToOwnerOfDirectory(ignore).catch(unless('ENOENT'));
     }
-    // The directory's own name must survive a power cut, or the journal in it does not.
+    // The name of the state directory must survive a power failure; otherwise, its journal is lost.
     await disk.sync(directory);
     return state;
   } catch (error) {
@@ -98,7 +99,8 @@ export async function openStateDirectory(directory: string): Promise<string> {
 const ignoreAll = '*\n';
 
 /**
- * Only modes protect the backups and the journal. SMB has those of the server (docs/contract.md 5.1).
+ * Rejects a file system without modes, because only modes protect the backups and the journal. An SMB share uses the
+ * modes of its server (docs/contract.md 5.1).
  * @throws UpdateError rights-lost
  */
 export async function refuseWithoutModes(directory: string): Promise<void> {
@@ -114,8 +116,9 @@ export async function refuseWithoutModes(directory: string): Promise<void> {
 }
 
 /**
- * Whether the state directory, or something in it, is a link or belongs to somebody who is trusted with nothing here: who
- * owns the compose directory may write the compose files, and so is root in all but name. What is not there is nobody's.
+ * Rejects the state directory, or an entry in it, if it is a link or belongs to an untrusted user. The owner of the
+ * compose directory is trusted, because write access to the compose files is equivalent to root. A missing entry is
+ * accepted.
  * @throws UpdateError unexpected-file
  */
 export async function refuseForeignEntry(directory: string, ...entry: readonly string[]): Promise<void> {
@@ -137,7 +140,10 @@ export async function refuseForeignEntry(directory: string, ...entry: readonly s
   );
 }
 
-/** Of a file system that takes root for somebody else, as NFS does, or has modes of its mount, as SMB: what is made there from here. */
+/**
+ * Creates a temporary directory to find the owner and mode of entries that this container creates. NFS may map root to
+ * another user, and SMB uses the modes of the mount.
+ */
 async function madeIn(directory: string): Promise<Stats> {
   const probe = await mkdtemp(join(directory, `${stateName}-seen-`));
   try {
@@ -148,10 +154,12 @@ async function madeIn(directory: string): Promise<Stats> {
 }
 
 /**
- * What a restore point says is carried out with root's power over the machine: in volumes, in databases, by what is unpacked,
- * set-user-id bits and devices too. So it is one only where nobody but root can have written it; the owner of the compose
- * directory, who may write the journal, is not enough. Gives whose it is, as its file system tells; null where it is gone.
- * @param found what is known of it by an open file, which no other process can replace @throws UpdateError unexpected-file
+ * Rejects a restore point that users other than root can write, because a rollback restores its contents with root
+ * permissions on the host: in volumes and databases, including set-user-id bits and devices. The owner of the compose
+ * directory, who may write the journal, is not trusted with restore points. Returns the owner as reported by the file
+ * system; null if the path does not exist.
+ * @param found stats of an open file, which no other process can replace
+ * @throws UpdateError unexpected-file
  */
 export async function refuseUnlessRoots(path: string, found?: Stats): Promise<number | null> {
   const is =
@@ -183,16 +191,19 @@ function refuseLink(path: string, found: Awaited<ReturnType<typeof lstat>>): voi
   });
 }
 
-/** The same of the state directory and all that the updater keeps there. @throws UpdateError unexpected-file */
+/**
+ * Checks the state directory and all backups and restore points in it for entries of other users.
+ * @throws UpdateError unexpected-file
+ */
 export async function refuseForeignState(directory: string): Promise<void> {
   const state = stateDirectory(directory);
   const backups = backupsOf(directory);
   await refuseForeignEntry(directory);
   for (const name of await namesIn(state)) await refuseForeignEntry(directory, name);
-  // A folder of another name is somebody's.
+  // Directories with other names belong to users.
   for (const run of (await namesIn(backups)).filter((name) => runForm.test(name))) {
     await refuseForeignEntry(directory, 'backup', run);
-    // Backups belong to whom their files do.
+    // A backup has the same owner as its file.
     for (const name of await namesIn(join(backups, run))) {
       const path = join(backups, run, name);
       refuseLink(path, await lstat(path));

@@ -7,7 +7,10 @@ import { type Container, hasStarted, isUp } from '../../../engine/container.ts';
 import { isNew, recordInPlaceOf, staysDown, type WasInterrupted } from './changeover.ts';
 import { isPending, type JournalData } from './journal.ts';
 
-/** Made and not started by an earlier run, on purpose or as it ended: no other compose call is about to start it. */
+/**
+ * Returns a check for containers that a previous run created but did not start, on purpose or because the run ended. No
+ * concurrent compose command is about to start them.
+ */
 export const wasLeftDown =
   (data: JournalData | null) =>
   (container: Container): boolean =>
@@ -16,9 +19,9 @@ export const wasLeftDown =
     (staysDown(data.changeover, container) || (isPending(data) && isNew(data.changeover, container)));
 
 /**
- * Containers that are down because an earlier run stopped them, or made them and could not start them; or a compose call
- * that was killed. One that somebody has started since is down because somebody wanted it.
- * @param leftovers what killed compose calls have made beside those that they were to replace
+ * Returns a check for containers that are down because a previous run stopped them, or created them and could not start
+ * them, or because a compose command was killed. A container that was started later is down because a user stopped it.
+ * @param leftovers containers that killed compose commands created as replacements
  */
 export function wasInterrupted(
   data: JournalData | null,
@@ -27,7 +30,8 @@ export function wasInterrupted(
   const byCompose: WasInterrupted = (container) =>
     wasToBeStarted(container) ||
     wasBeingReplaced(container, leftovers) ||
-    // Compose makes all and names them before it starts the first, which others may wait for for long.
+    // Compose creates and names all containers before it starts the first container, and the others may wait for the
+    // first container for a long time.
     (wasNotYetStarted(container) && !wasLeftDown(data)(container));
   if (data === null) return byCompose;
   const records = data.changeover?.containers ?? data.containers;
