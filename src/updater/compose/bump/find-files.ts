@@ -9,12 +9,12 @@ import { defaultPaths } from '../inspect/default-files.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
 import { readEnvFiles, withLinkedFiles } from '../inspect/read-files.ts';
 
-/** The compose directory of the options: of the first file, if none is set. */
+/** Returns the compose directory of the options, by default the directory of the first file. */
 export const bumpDirectory = ({ dir, files }: Pick<BumpOptions, 'dir' | 'files'>): string =>
   resolve(dir ?? dirname(files[0] ?? './compose.yaml'));
 
 /**
- * The files that compose would read. Their secrets are masked before they are parsed.
+ * Reads the files that compose would read. Their secrets are masked before the files are parsed.
  * @throws UpdateError compose-invalid
  */
 export async function readBumpProject(

@@ -60,8 +60,8 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
 }
 
 /**
- * Placeholders for required variables that are not set and for missing env files. `bump` may run on a workstation or in CI,
- * without the secrets of the instance.
+ * Creates placeholders for required variables that are not set and for missing env files. `bump` may run on a
+ * workstation or in CI, without the secrets of the instance.
  */
 export async function standIns(files: ProjectFiles): Promise<StandIns> {
   const { layers } = reachOf(files);
@@ -78,7 +78,7 @@ export async function standIns(files: ProjectFiles): Promise<StandIns> {
 
 const isSet = ({ variables }: Layer, name: string): boolean => (variables(name)?.text ?? '') !== '';
 
-/** The paths of all env files of services; null if a path needs a required variable. */
+/** Returns the paths of the env files of all services; null for a path that needs a required variable. */
 function envFilesOf(layer: Layer): (string | null)[] {
   const links = layer.file.services.flatMap((name) => layer.file.service(name)?.envFiles ?? []);
   return links.map((link) => {
@@ -91,13 +91,13 @@ function envFilesOf(layer: Layer): (string | null)[] {
   });
 }
 
-/** JSON is also YAML. */
+/** Creates an override file that removes the env files of all services. Service names are JSON, which is also YAML. */
 function withoutEnvFiles(layers: readonly Layer[]): string {
   const names = new Set(layers.filter(({ follows }) => follows).flatMap(({ file }) => file.services));
   return `services:\n${[...names].map((name) => `  ${JSON.stringify(name)}: {env_file: !reset []}\n`).join('')}`;
 }
 
-/** The files with predefined variables. Only waits for compose if a file uses the project name. */
+/** Returns the files with predefined variables. Waits for compose only if a file contains the project name variable. */
 async function givenFiles(files: ProjectFiles, model: Promise<Model>): Promise<ProjectFiles> {
   const name = 'COMPOSE_PROJECT_NAME';
   const asks = allFiles(files).some(({ text }) => text.includes(name));
@@ -107,7 +107,7 @@ async function givenFiles(files: ProjectFiles, model: Promise<Model>): Promise<P
   };
 }
 
-/** The edits, and the model after them; null if there are no edits. */
+/** Computes the edits and the model after them; the model is null if there are no edits. */
 async function proposeEdits(
   files: ProjectFiles,
   model: (files: ProjectFiles, changed: readonly string[]) => Promise<Model>,
@@ -159,7 +159,7 @@ function bumpMoves(pins: readonly Pin[], options: BumpRequest, log: Log): PinMov
   return moves;
 }
 
-/** Null for a floating pin that needs no change. */
+/** Returns the new tag of a pin; null for a floating tag that needs no change. */
 function bumpedTag(pin: Pin, target: Target): string | null {
   const { service, tag, place } = pin;
   if (target.kind === 'unversioned') throw noVersion([pin], target.tag);
@@ -183,7 +183,10 @@ function bumpedTag(pin: Pin, target: Target): string | null {
   throw new UpdateError('pin-unsupported', message, { advice });
 }
 
-/** Only a registry knows which release a partial version points to, so the partial version must be specified. */
+/**
+ * Returns the new tag of a partial version; null if it needs no change. Only a registry can resolve a partial version
+ * to a release, so the partial version must be specified.
+ */
 function bumpedPart(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string | null {
   const { version, suffix = '', lead } = target;
   const count = countOf(tag.version);

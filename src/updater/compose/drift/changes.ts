@@ -9,51 +9,60 @@ import type { ServiceFacts } from '../inspect/installation.ts';
 import { type Definition, type Difference, findDifferences } from './shape.ts';
 import { inlineConfig, type Place, type SetValue } from './written-text.ts';
 
-/** A container as it is, and as it would be made again; where its image is gone, only what of that gives rights. */
+/**
+ * A running container and its definition after recreation. If its image is gone, `next` contains only settings that
+ * grant rights.
+ */
 interface Replaced {
   now: Definition;
   next: Definition | DefinedContainer;
 }
 
-/** What is known of a service whose containers are replaced. */
+/** Facts about a service whose containers are replaced. */
 export interface DriftFacts {
   service: ServiceFacts;
   replaced: readonly Replaced[];
   surroundings: RightsSurroundings;
-  /** References other than the files' own that its containers are made from. */
+  /** Image references of its containers that differ from the reference in the files. */
   otherImages: readonly string[];
   copies: readonly EditedCopy[];
 }
 
-/** One thing that recreating the containers of a service would change. */
+/** A change that recreating the containers of a service would make. */
 export type DriftChange = { service: string } & (
   | { kind: 'difference'; difference: Difference }
   | { kind: 'gain'; right: Right }
   | { kind: 'image'; image: OtherImage }
-  /** A config or a secret that is made of a variable that no file sets: compose would start the service without it. */
+  /** A config or secret from an environment variable that no file sets: compose would start the service without it. */
   | { kind: 'unset'; of: 'configs' | 'secrets'; source: string; variable: string }
   | ({ kind: 'copy' } & EditedCopy)
 );
 
-/** A change with the texts of the files that decide it; none where no file has a word of it. */
+/** A change with the texts in the files that determine it; empty if no file mentions the changed setting. */
 export type WrittenChange = readonly [change: DriftChange, texts: readonly string[]];
 
-/** A reference that a container was made from, where the files name another image. */
+/** Image reference of a container if the files specify another image. */
 export interface OtherImage {
   running: string;
   inFiles: string;
-  /** The variable whose default the tag is, in the place where it is written: a file that is included may set it. */
+  /**
+   * Variable that is unset at the location of the tag, so that its default is used. An included file may set this
+   * variable.
+   */
   byDefault?: string | undefined;
 }
 
-/** A config or a secret that compose copies into a container after it has made it, and that is not like that there. */
+/**
+ * A config or secret that compose copies into a new container, and whose copy in the running container differs or is
+ * missing.
+ */
 export interface EditedCopy {
   of: 'configs' | 'secrets';
   source: string;
   isNew: boolean;
 }
 
-/** Where the files say what a change comes from; null where that makes no difference. */
+/** Returns the position in the files that a change comes from; null if the position is irrelevant. */
 export function changePlace(change: DriftChange): Place | null {
   switch (change.kind) {
     case 'difference':
@@ -69,7 +78,7 @@ export function changePlace(change: DriftChange): Place | null {
   }
 }
 
-/** What recreating the containers of a service would change, each thing once. */
+/** Returns the changes that recreating the containers of a service would make, without duplicates. */
 export function changesOf(
   model: Model,
   { service: { name: service, pin }, replaced, surroundings, otherImages, copies }: DriftFacts,

@@ -5,10 +5,11 @@ import { and } from '../../run/log/wording.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
 
 /**
- * Holds the definitions of networks and volumes against those that the engine's were made from (docs/contract.md 4.7), by
- * what compose would do: it knows an edited one by the hash in its label, where it made it with one. It would take the
- * containers off an edited network, also one that only a dependency is on, and then fail to remove it for the others there.
- * Refusal: network-edited. No option accepts it.
+ * Checks whether networks and volumes have been edited in the files since their creation (docs/contract.md 4.7), by the
+ * requests that compose would send. Compose detects an edit by the hash in a label, if it has set this label. It would
+ * disconnect the containers from an edited network, even if only a dependency uses the network, and then fail to remove
+ * the network because other containers still use it.
+ * @throws UpdateError network-edited, which no option accepts
  */
 export function checkDefinitions(installation: Installation, log: Pick<Log, 'warn'>): void {
   const { removedNetworks, editedVolumes, containers, model } = installation;

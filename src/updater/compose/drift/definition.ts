@@ -8,14 +8,14 @@ import type { SentContainer } from '../inspect/installation.ts';
 import { type EngineDefaults, withChoices } from './engine-choices.ts';
 import { type Definition, mounts, withoutNumber, withoutSlash } from './shape.ts';
 
-/** Of the answer to `GET /containers/<id>/json`. @param names of the service and of its containers */
+/** Converts the response of `GET /containers/<id>/json`. @param names names of the service and of its containers */
 export function runningDefinition(raw: Json, names: readonly string[]): Definition {
   const hostConfig = object(raw.HostConfig);
   const named = new Set([
     ...mounts(hostConfig).map(({ target }) => target),
     ...Object.keys(object(hostConfig.Tmpfs)).map(withoutSlash),
   ]);
-  // Volumes that the image asks for: the definition does not have them, and compose takes them along as mounts.
+  // Volumes declared by the image. The definition does not contain them, but compose carries them over as mounts.
   const ofImage = list<Json>(raw.Mounts)
     .filter(({ Type, Destination }) => Type === 'volume' && !named.has(withoutSlash(Destination)))
     .map(({ Type, Name: Source, Destination: Target, RW }) => ({
@@ -38,25 +38,28 @@ export function runningDefinition(raw: Json, names: readonly string[]): Definiti
   };
 }
 
-/** On a network of the swarm, whose id is no 64 hex digits, the manager chooses the address, as if it was asked for. */
+/**
+ * Removes the address on a swarm network, whose ID is not 64 hex digits. The swarm manager chooses the address, but the
+ * engine reports it like a requested address.
+ */
 const withoutSwarmsAddress = (endpoint: Json): Json =>
   endpoint.NetworkID && !/^[0-9a-f]{64}$/.test(String(endpoint.NetworkID))
     ? { ...endpoint, IPAMConfig: null }
     : endpoint;
 
-/** What a container gets besides what compose sends for it. */
+/** Settings of a container that compose does not send when it creates the container. */
 export interface GivenBesides {
-  /** The `Config` of its image; null where it is not on this machine any more. */
+  /** `Config` of the image; null if the image is no longer on this machine. */
   image: Json | null;
-  /** Names of networks that compose would join it to afterwards. */
+  /** Names of networks that compose would connect to the container after creating it. */
   moreNetworks: readonly string[];
   defaults: EngineDefaults;
 }
 
 /**
- * What the engine would make of a body of `POST /containers/create` in place of the container that runs: what the image
- * gives, and what the engine chooses where compose is silent. A choice that looks like an older wish is taken to be as it
- * is.
+ * Computes the definition that the engine would create from the body of `POST /containers/create`: the body, the
+ * settings of the image, and the engine's defaults. If a default may be an earlier explicit setting, the value of the
+ * running container is used.
  */
 export function plannedDefinition(
   { name, body }: Pick<SentContainer, 'name' | 'body'>,
@@ -69,7 +72,7 @@ export function plannedDefinition(
   const ofMode = ['host', 'none', 'bridge'].includes(mode) ? [mode] : mode === 'default' ? ['bridge'] : [];
   const endpoints = object(object(NetworkingConfig).EndpointsConfig) as Record<string, Json>;
   const networks = Object.fromEntries([
-    // For a network that is joined later or by mode, the body contains only the name.
+    // For a network that is joined later or by network mode, the body contains only the name.
     ...[...moreNetworks, ...ofMode].map((name) => [name, running.networks[name] ?? {}]),
     ...Object.entries(endpoints),
   ]);
@@ -83,9 +86,9 @@ export function plannedDefinition(
   };
 }
 
-/** The body with what the image gives, as the engine merges the two (`runconfig.Merge` of moby). */
+/** Merges the settings of the image into the body as the engine does (`runconfig.Merge` of moby). */
 function withImage(sent: Json, image: Json | null, running: Json): Json {
-  // What an image that is gone has given is not known: all that it may have given is taken to be as it is.
+  // The settings of a missing image are unknown, so the values of the running container are used.
   const given = image ?? running;
   const merged = { ...sent };
   for (const key of ['User', 'WorkingDir', 'StopSignal', 'Healthcheck']) {
@@ -110,7 +113,10 @@ function withImage(sent: Json, image: Json | null, running: Json): Json {
   return merged;
 }
 
-/** A container without a host name of its own has its id, or that of the machine or container whose network or name it has. */
+/**
+ * Adds the host name of the machine or container whose network or UTS namespace a container shares. Otherwise, the host
+ * name is the container ID by default.
+ */
 function withHostname(config: Json, host: Json, running: Definition): Json {
   const isShared = [host, running.hostConfig].some(
     ({ NetworkMode, UTSMode }) =>
@@ -125,7 +131,7 @@ function withHostname(config: Json, host: Json, running: Definition): Json {
   };
 }
 
-/** Keys of `HostConfig` that give rights, with the word of the model whose value they have. */
+/** Keys of `HostConfig` that grant rights, with the service key in compose's model that has the same value. */
 const givingRights = {
   ...{
     Privileged: 'privileged',
@@ -139,7 +145,10 @@ const givingRights = {
   VolumesFrom: 'volumes_from',
 };
 
-/** The settings of a service in the compose model that grant rights, in the form that the engine uses. @param user of the image */
+/**
+ * Returns the settings of a service in compose's model that grant rights, in the engine's format. @param user the user
+ * of the image
+ */
 export function definedByModel(model: Model, name: string, user: string): DefinedContainer {
   const service = model.services[name] ?? {};
   const raw = service as Json;

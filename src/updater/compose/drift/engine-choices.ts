@@ -2,19 +2,28 @@ import { namespaceModes } from '../../../engine/container.ts';
 import { isEmpty, type Json, list, object } from '../../../engine/json.ts';
 import { isShared } from './shape.ts';
 
-/** A container whose namespace or volumes another takes, and that is not there any more. */
+/** Placeholder for a removed container whose namespace or volumes another container uses. */
 export const goneContainer = 'container:gone';
 
-/** What the engine gives where a definition says nothing. */
+/** Values that the engine uses for missing settings of a definition. */
 export interface EngineDefaults {
-  /** The `HostConfig` of the updater's own container, which was told little: what else it has, it has from the engine. */
+  /**
+   * `HostConfig` of the updater's own container. It was created with few settings, so all other values come from the
+   * engine.
+   */
   own: Json;
-  /** What the engine says of itself: its drivers, and the limits that its kernel knows. Empty where it does not say. */
+  /**
+   * Engine information (`GET /info`): drivers, and limits that the kernel supports. Empty if the engine does not report
+   * them.
+   */
   info: Json;
   isPodman: boolean;
 }
 
-/** Where the engine says whether its kernel has a limit; the engine drops with a warning what it has not. */
+/**
+ * Fields of the engine information that report whether the kernel supports a limit. The engine drops unsupported limits
+ * with a warning.
+ */
 const saidOf: Readonly<Record<string, string | null>> = {
   ...{ Memory: 'MemoryLimit', MemorySwap: 'SwapLimit', MemoryReservation: 'MemoryLimit' },
   ...{ OomKillDisable: 'OomKillDisable', PidsLimit: 'PidsLimit', NanoCpus: 'CpuCfsQuota' },
@@ -22,7 +31,10 @@ const saidOf: Readonly<Record<string, string | null>> = {
   ...{ MemorySwappiness: null, CpuRealtimePeriod: null, CpuRealtimeRuntime: null, BlkioWeight: null },
 };
 
-/** A `HostConfig` with what the engine fills in; where that is not known, with what the container has. */
+/**
+ * Returns a `HostConfig` with the defaults that the engine adds. If a default is unknown, the value of the running
+ * container is used.
+ */
 export function withChoices(sent: Json, running: Json, { own, info, isPodman }: EngineDefaults): Json {
   const filled = { ...sent };
   const asItIs = (key: string) => {
@@ -32,7 +44,7 @@ export function withChoices(sent: Json, running: Json, { own, info, isPodman }: 
     if (isEmpty(sent[key])) filled[key] = isEmpty(value) ? running[key] : value;
   };
   const isUnified = info.CgroupVersion !== '1';
-  // Podman does not report which one a container has.
+  // Podman does not report the runtime of a container.
   if (!isPodman) orAsItIs('Runtime', info.DefaultRuntime);
   orAsItIs('CgroupnsMode', sent.Privileged === true && !isUnified ? 'host' : own.CgroupnsMode);
   orAsItIs('ShmSize', own.ShmSize);
@@ -43,7 +55,7 @@ export function withChoices(sent: Json, running: Json, { own, info, isPodman }: 
     const isKnown = fact !== null && info[fact] === true;
     if (!isKnown && (isEmpty(running[key]) || running[key] === -1)) asItIs(key);
   }
-  // Where swap has no limit of its own, it is as much again as the memory.
+  // Without a swap limit, the limit of memory plus swap is twice the memory limit.
   if (isEmpty(sent.MemorySwap) && running.MemorySwap !== -1) {
     const isChosen = Number(running.MemorySwap ?? 0) === 2 * Number(running.Memory ?? 0);
     filled.MemorySwap = isChosen ? running.MemorySwap : 2 * Number(filled.Memory ?? 0);
@@ -63,7 +75,7 @@ export function withChoices(sent: Json, running: Json, { own, info, isPodman }: 
   }
   const [from, fromNow] = [list(sent.VolumesFrom), list(running.VolumesFrom)];
   if (from.length === fromNow.length && fromNow.some(isGone)) asItIs('VolumesFrom');
-  // Volumes of another container come by `VolumesFrom`, not by name.
+  // Volumes of another container are mounted by `VolumesFrom`, not by name.
   if (from.length > 0) {
     const targets = new Set(list<Json>(sent.Mounts).map(({ Target }) => Target));
     const brought = list<Json>(running.Mounts).filter(({ Target }) => !targets.has(Target));
@@ -75,14 +87,17 @@ export function withChoices(sent: Json, running: Json, { own, info, isPodman }: 
 const isOwnIpc = (mode: unknown): boolean => /^(private|shareable)$/.test(String(mode));
 const isGone = (container: unknown): boolean => String(container).startsWith(goneContainer);
 
-/** Entries of the first that the second has, too. */
+/** Returns the entries of the first list that are also in the second list. */
 function common(some: readonly unknown[], others: readonly unknown[]): Json[] {
   const text = ({ Name, Soft, Hard }: Json) => `${Name} ${Soft} ${Hard}`;
   const known = new Set((others as Json[]).map(text));
   return (some as Json[]).filter((each) => known.has(text(each)));
 }
 
-/** The engine's own options go with its own driver, and with one that is named where it is the same. */
+/**
+ * Adds the engine's own log options if the container uses the engine's default driver, whether or not the definition
+ * specifies the driver.
+ */
 function logConfig(sent: Json, running: Json, { own, info }: Omit<EngineDefaults, 'isPodman'>): Json {
   const Type = isEmpty(sent.Type) ? info.LoggingDriver || running.Type : sent.Type;
   const ownLog = object(own.LogConfig);
@@ -95,7 +110,7 @@ function logConfig(sent: Json, running: Json, { own, info }: Omit<EngineDefaults
   return { Type, Config: { ...Object.fromEntries(chosen), ...object(sent.Config) } };
 }
 
-/** Labels of SELinux that the engine sets itself for what has privileges, or shares a namespace with others. */
+/** Returns the SELinux labels that the engine itself sets for containers that are privileged or share a namespace. */
 function labelsByEngine(sent: Json, running: Json): unknown[] {
   const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
   const hasMore = [sent, running].some(

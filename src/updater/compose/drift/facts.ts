@@ -1,5 +1,6 @@
 import { namespaceModes, sharedContainer } from '../../../engine/container.ts';
-// What drift asks the engine, the files and compose besides what `up` would do (`dry-run.ts`). Nothing is decided here.
+// Collects facts for drift detection from the engine, the files and compose, in addition to the dry run of `up`
+// (`dry-run.ts`). Nothing is decided here.
 
 import { lstatSync, realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -30,13 +31,17 @@ import {
   writtenTexts,
 } from './written-text.ts';
 
-/** @param ownId of the container that this process runs in. @throws UpdateError engine-unavailable */
+/**
+ * Reads the engine's defaults. @param ownId ID of the updater's own container @throws UpdateError engine-unavailable
+ */
 export async function askDefaults(engine: Engine, ownId: string): Promise<EngineDefaults> {
   const [[own], info] = await Promise.all([engine.inspectRaw([ownId]), engine.getInfo()]);
   return { own: object(own?.HostConfig), info, isPodman: engine.isPodman };
 }
 
-/** Facts from the engine about a service, in addition to the dry run. @throws UpdateError engine-unavailable */
+/**
+ * Collects facts about a service from the engine, in addition to the dry run. @throws UpdateError engine-unavailable
+ */
 export async function askEngine(
   engine: Engine,
   instance: Installation,
@@ -54,7 +59,7 @@ export async function askEngine(
   ]);
   const planned = sent.get(name);
   const [body = {}, ...inspected] = await nameShared(engine, project.name, [planned?.body ?? {}, ...raw]);
-  // With an API before 1.44, compose joins a container to all networks but the first once it is made.
+  // With an API version before 1.44, compose connects a container to all networks except the first after creating it.
   const own = Object.keys(model.services[name]?.networks ?? {});
   const moreNetworks =
     planned === undefined || takesAllNetworks(planned.apiVersion)
@@ -74,7 +79,8 @@ export async function askEngine(
 }
 
 /**
- * What rights depend on besides the definitions. A volume that is there stays as it is, whatever the model says of it.
+ * Collects facts that rights depend on, besides the definitions. An existing volume keeps its options, whatever the
+ * model specifies.
  * @throws UpdateError engine-unavailable
  */
 export async function askSurroundings(
@@ -89,7 +95,7 @@ export async function askSurroundings(
   const made = await engine.listVolumes([...new Set(asked)]);
   const home = realPath(paths.fromHost(project.directory));
   return {
-    // Wherever links of the path lead.
+    // Symbolic links in the path are resolved before the comparison.
     isOwn: (path) => {
       const real = realPath(paths.fromHost(path));
       return real !== null && home !== null && isWithin(real, home);
@@ -100,7 +106,10 @@ export async function askSurroundings(
   };
 }
 
-/** Null where it leads to what is not here; of what is not there yet, where it would be made. */
+/**
+ * Resolves the links in a path; null if a link points to a path that does not exist in this container. For a missing
+ * path, returns the path where it would be created.
+ */
 function realPath(here: string | null): string | null {
   if (here === null) return null;
   let there = here;
@@ -113,8 +122,8 @@ function realPath(here: string | null): string | null {
 }
 
 /**
- * A container that was created from an image ID is treated as created from the image reference in the files
- * if both point to the same image.
+ * Returns the image references of containers that differ from the reference in the files. A container created from an
+ * image ID does not differ if the ID and the reference point to the same image.
  * @throws UpdateError engine-unavailable
  */
 async function findOtherImages(
@@ -123,7 +132,7 @@ async function findOtherImages(
   inFiles: string | undefined,
 ): Promise<string[]> {
   const isId = (reference: string) => /^(sha256:)?[0-9a-f]{12,64}$/.test(reference);
-  // Podman writes the registry before every image.
+  // Podman adds the registry to every image reference.
   const wanted = canonicalRepository(inFiles ?? '');
   const others = containers.filter(({ imageReference }) => canonicalRepository(imageReference) !== wanted);
   const byId = others.some(({ imageReference }) => isId(imageReference));
@@ -133,8 +142,8 @@ async function findOtherImages(
 }
 
 /**
- * A config or a secret that the files do not have any more is not found: the container does not tell who has put a file
- * there.
+ * Finds configs and secrets that differ from their copies in the container. Configs and secrets that were removed from
+ * the files are not found, because the container does not record the origin of a file.
  */
 async function findEditedCopies(
   engine: Engine,
@@ -149,7 +158,7 @@ async function findEditedCopies(
   const found = references.map(async ({ of, reference }): Promise<EditedCopy[]> => {
     const { source } = reference;
     const { content, environment } = model[of]?.[source] ?? {};
-    // Compose prints a dollar as two.
+    // Compose prints a dollar sign as two dollar signs.
     const text = content?.replaceAll('$$', '$') ?? (environment ? setTo(environment) : null);
     const [path = ''] = copiedPaths({ [of]: [reference] });
     if (!text || container === undefined) return [];
@@ -162,9 +171,8 @@ async function findEditedCopies(
 }
 
 /**
- * The definitions, in which containers whose namespaces or volumes are shared are named as in a compose file: `service:db`,
- * `container:other` for a container outside the project,
- * and `container:gone` for a container that no longer exists.
+ * Returns the definitions with references to shared containers as in a compose file: `service:db`, `container:other`
+ * for a container outside the project, and `container:gone` for a container that no longer exists.
  * @throws UpdateError engine-unavailable
  */
 async function nameShared(engine: Engine, project: string, definitions: readonly Json[]): Promise<Json[]> {
@@ -199,8 +207,9 @@ async function nameShared(engine: Engine, project: string, definitions: readonly
 }
 
 /**
- * The texts of the files that decide what stands in these places, variables unresolved. Most runs have none to ask for.
- * @throws UpdateError where an env file of a service cannot be read
+ * Returns the texts in the files that determine the values in these places, with unresolved variables. Most runs have
+ * no such places.
+ * @throws UpdateError if an env file of a service cannot be read
  */
 export async function askTexts(
   { compose, files }: Installation,
@@ -213,8 +222,8 @@ export async function askTexts(
     places.map(async ({ service, place }) => {
       if (place === null) return [];
       const { section, item } = place;
-      // Compose cannot print some keys without their values (`ulimits` of a variable): then every line that names it
-      // counts, or else the whole.
+      // Compose cannot print some keys with unresolved variables (such as a variable in `ulimits`). In this case, every
+      // line that contains the item counts, or otherwise all lines.
       if (written === null) {
         const about = lines.filter((line) => section !== inlineConfig && line.includes(item || section));
         return about.length > 0 ? about : lines;
@@ -227,7 +236,7 @@ export async function askTexts(
   );
 }
 
-/** What an env file gives a variable; the name alone passes on what the shell has. */
+/** Returns the text that an env file assigns to a variable. A name without a value passes on the value of the shell. */
 function assigned(file: TextFile, key: string): string[] {
   const { assignments, byKey } = readEnvFile(file);
   const last = assignments[byKey.get(key)?.at(-1) ?? -1];

@@ -1,15 +1,16 @@
 // Drift: the files have changed since the containers were created, because they were edited without an `up`, or because a shell
-// had variables that no file sets. The update would then replace a working container by an untested one.
+// had variables that no file sets. The update would then replace a working container by an untested container.
 //
 // For every container that the update would replace, two definitions are compared:
 // - the definition that the engine reports, without the additions of its image and of the engine (`runningDefinition`), and
 // - the definition that compose would send for the current files. Compose runs `up` against a recorder instead of the engine
 //   (inspect/dry-run.ts, inspect/recorder.ts). The recorder records the request and creates nothing (`plannedDefinition`).
-// Both are converted to the same shape (shape.ts). Their differences are then classified (changes.ts, judge.ts; docs/contract.md 4.2,
-// 4.9). Losses and additional rights on the host are refused unless drift is accepted; all other differences are warnings. The
-// texts of the files (`written-text.ts`) show which variable only a shell can have set.
+// Both are converted to the same format (shape.ts). Their differences are then classified (changes.ts, judge.ts;
+// docs/contract.md 4.2, 4.9). Losses and additional rights on the host are refused unless drift is accepted; all other
+// differences are warnings. The texts of the files (`written-text.ts`) show which variable only a shell can have set.
 //
-// Networks and volumes are checked by what compose would do (docs/contract.md 4.7): it would remove an edited network.
+// Networks and volumes are checked by the requests that compose would send (docs/contract.md 4.7): it would remove an
+// edited network.
 //
 // Not checked: containers that are not updated, and changes made by programs inside containers.
 
@@ -31,10 +32,10 @@ import { refuseProvided } from './refuse-provided.ts';
 import type { SetValue } from './written-text.ts';
 
 /**
- * Holds what `up` would do against what is there. What would be lost is refused, and so is what would be gained over the
- * host, unless it is accepted; everything else that would change is a warning.
- * @param ownId of the updater's own container; `planned` are the references that the update installs, by service
- * Refusals: network-edited, drift.
+ * Compares the containers with what `up` would create. Losses and additional rights on the host are refused unless
+ * drift is accepted; all other changes are warnings.
+ * @param ownId ID of the updater's own container; `planned` are the references that the update installs, by service
+ * @throws UpdateError network-edited, drift
  */
 export async function checkDrift(
   { engine, log }: { engine: Engine; log: Log },
@@ -63,7 +64,7 @@ export async function checkDrift(
   report(findings, { accepted, log }, instance.files.newEnvFile);
 }
 
-/** As the files set them; compose itself sets the project's name. */
+/** Returns a lookup for the variables that the files set; compose itself sets the project name. */
 function setValues({ files, project }: Installation): SetValue {
   const variables = variablesOf(allEnvFiles(files));
   return (variable) =>
@@ -93,8 +94,9 @@ function report(
 }
 
 /**
- * What the files of a generated release give to the services that are replaced and they have not today, one sentence a
- * service. @throws UpdateError engine-unavailable
+ * Returns a sentence for each service to which the files of a generated release give rights that it does not have
+ * today.
+ * @throws UpdateError engine-unavailable
  */
 export async function releaseGains(
   engine: Engine,

@@ -6,9 +6,12 @@ import { changePlace, type DriftChange, type OtherImage, type WrittenChange } fr
 import type { Difference, ShapedMount } from './shape.ts';
 import { hasDefault, resolveText, type SetValue, unsetIn } from './written-text.ts';
 
-/** What helps against one thing that would be taken. */
+/** Action that prevents a loss. */
 type Remedy =
-  /** A default that stands in the files may also have been edited since. `line` is the very one, where it can be told. */
+  /**
+   * Set variables in a file. If `hasDefault`, the default in the files may also have been edited. `line` is the exact
+   * line, if known.
+   */
   | { kind: 'set'; variables: readonly string[]; hasDefault: boolean; line?: string }
   | { kind: 'home' }
   | { kind: 'proxies' }
@@ -16,11 +19,11 @@ type Remedy =
   | { kind: 'rights' }
   | { kind: 'apply' };
 
-/** One thing that recreating would change, by name and never by value. */
+/** A change that recreating the containers would make, by name and without values. */
 export type Finding =
   /** An edit of the files, such as `label tier`. */
   | { service: string; isLoss: false; key: string }
-  /** Refused unless drift is accepted: `app: the mount at /data would become read-only`. */
+  /** A change that is refused unless drift is accepted: `app: the mount at /data would become read-only`. */
   | Loss;
 
 interface Loss {
@@ -30,9 +33,9 @@ interface Loss {
   remedy: Remedy;
 }
 
-/** What the files specify about a change. */
+/** Facts from the files about a change. */
 interface WrittenFacts {
-  /** What the files say of it; nothing where no file has a word of it. */
+  /** Texts in the files that determine the changed value; empty if no file mentions it. */
   texts: readonly string[];
   /** Variables in these texts that no file sets; only a shell can have had them. */
   unset: readonly string[];
@@ -41,8 +44,9 @@ interface WrittenFacts {
 }
 
 /**
- * Judges what would change (docs/contract.md 4.2, 4.9). What is lost in a place says what comes there; a mere change there is
- * told as the right that it gives.
+ * Classifies the changes (docs/contract.md 4.2, 4.9). If a loss and a gained right have the same place in the files,
+ * only the loss is reported. If a mere change and a gained right have the same place, only the gained right is
+ * reported.
  */
 export function judgeChanges(
   changes: readonly WrittenChange[],
@@ -71,7 +75,7 @@ function judge(change: DriftChange, facts: WrittenFacts, setTo: SetValue): Findi
   if (change.kind === 'image') return judgeImage(service, { ...change.image, texts }, setTo);
   if (change.kind === 'gain') {
     const sentence = `${service}: ${change.right.name} would be granted`;
-    // Additional rights are refused like a loss: the author of the files may be another person than the operator.
+    // Additional rights are refused like a loss, because the author of the files may not be the operator.
     return unset.length > 0
       ? lossWithout(unset, service, sentence, texts)
       : { service, isLoss: true, sentence, remedy: { kind: 'rights' } };
@@ -84,7 +88,10 @@ function judge(change: DriftChange, facts: WrittenFacts, setTo: SetValue): Findi
   return lossWithout(unset, service, sentence, texts);
 }
 
-/** What would be taken because only a shell had these variables. @param texts what the files say of it */
+/**
+ * Creates the loss of a setting whose variables only a shell had. @param texts the texts in the files that determine
+ * the setting
+ */
 const lossWithout = (
   variables: readonly string[],
   service: string,
@@ -102,7 +109,7 @@ const noFileSets = (variables: readonly string[]): string => ` (no file sets ${v
 /** Variables that every shell has. */
 const ofEveryShell = ['HOME', 'PWD'];
 
-/** Decides what is a loss, and what helps (docs/contract.md 4.2). */
+/** Decides whether a difference is a loss, and which remedy helps (docs/contract.md 4.2). */
 export function judgeDifference(service: string, difference: Difference, facts: WrittenFacts): Finding {
   const isUnset = facts.unset.length > 0;
   if (!isUnset && !isTaken(difference)) return { service, isLoss: false, key: keyOf(difference) };
@@ -114,7 +121,7 @@ export function judgeDifference(service: string, difference: Difference, facts: 
   };
 }
 
-/** Sections of which all that a container has is lost where it goes or changes. */
+/** Sections in which each removed or changed item of a container is a loss. */
 const kept = ['volumes', 'ports', 'networks', 'network address', 'network_mode', 'volumes_from'];
 
 /** Whether a mount, port, network or variable that the container has would be lost. */
@@ -181,7 +188,7 @@ function remedyFor({ section, item, planned }: Difference, facts: WrittenFacts):
 const isIn = (home: string, planned: string | null): boolean =>
   planned !== null && readMount(planned).source.startsWith(`${home}/`);
 
-/** One warning for each service whose edits are no loss, with the edited keys. */
+/** Returns a warning for each service with edits that cause no loss, listing the edited keys. */
 export function editWarnings(findings: readonly Finding[]): string[] {
   const edits = findings.flatMap((finding) => (finding.isLoss ? [] : [finding]));
   return [...Map.groupBy(edits, ({ service }) => service)].map(([service, own]) => {
@@ -190,10 +197,7 @@ export function editWarnings(findings: readonly Finding[]): string[] {
   });
 }
 
-/**
- * What to do next, for all that is lost together.
- * @param envFile for new lines
- */
+/** Returns the advice for all losses together. @param envFile the env file for new lines */
 export function adviceFor(remedies: readonly Remedy[], envFile: string): string {
   const of = <K extends Remedy['kind']>(kind: K) =>
     remedies.filter((remedy): remedy is Extract<Remedy, { kind: K }> => remedy.kind === kind);
@@ -231,7 +235,10 @@ export function adviceFor(remedies: readonly Remedy[], envFile: string): string 
   return advice.flatMap(([applies, sentence]) => (applies ? [sentence] : [])).join(' ');
 }
 
-/** An image that the files name otherwise because a variable of it was in a shell alone: the shell chose what runs. */
+/**
+ * Classifies an image that differs from the image in the files. It is a loss if a variable of the image was set only in
+ * a shell, because the shell then selected the running image.
+ */
 export function judgeImage(
   service: string,
   { running, inFiles, byDefault, texts }: OtherImage & { texts: readonly string[] },
@@ -249,8 +256,8 @@ export function judgeImage(
 }
 
 /**
- * Whether an edit of a default may be behind it, which an `up` carries out. Where the files lead to a floating tag, or
- * to an older release, an `up` would bring what nobody has asked for.
+ * Whether the difference may result from an edited default, which an `up` would apply. If the files point to a floating
+ * tag or to an older release, an `up` would install an image that was not requested.
  */
 function isNewer(inFiles: string, running: string): boolean {
   const [then, now] = [inFiles, running].map((text) => parsePinTag(parseReference(text)?.tag ?? ''));
@@ -259,7 +266,10 @@ function isNewer(inFiles: string, running: string): boolean {
   );
 }
 
-/** `TAG=v1.0.0`, with which the files name what runs; none where no value of this variable does that. */
+/**
+ * Returns a line such as `TAG=v1.0.0`, with which the files specify the running image; empty if no value of this
+ * variable has that result.
+ */
 function shellLine(
   variable: string,
   running: string,

@@ -7,9 +7,10 @@ import type { ServiceFacts } from '../inspect/installation.ts';
 import type { WrittenChange } from './changes.ts';
 
 /**
- * Refuses an update that would lose variables of provider services (`provider:`). Their programs are on the host, and
- * compose does not run them with `--no-deps`. Refusal: drift. Only edits of the owner can be accepted.
+ * Rejects an update that would lose variables set by provider services (`provider:`). Provider programs are on the
+ * host, and compose does not run them with `--no-deps`. Only edits of the owner can be accepted.
  * @param planned the references that the update installs, by service
+ * @throws UpdateError drift
  */
 export function refuseProvided(
   { model, services }: { model: Model; services: readonly ServiceFacts[] },
@@ -23,7 +24,7 @@ export function refuseProvided(
     const providers = needed.filter((name) => model.services[name]?.provider !== undefined);
     const hasPrefix = providers.some((name) => item.startsWith(`${name.toUpperCase()}_`));
     const isProvided = hasPrefix && next === null;
-    // Providers can also set variables without a prefix, and override those of the files.
+    // Providers can also set variables without a prefix, and override variables of the files.
     const mayBe = !accepted && (hasPrefix || (next === null && texts.length === 0));
     if (running === null || providers.length === 0 || !(isProvided || mayBe)) return [];
     const by = `${change.service}: provider ${and(providers)} ${isProvided ? 'sets' : 'may set'}`;

@@ -5,19 +5,19 @@ import type { DefinedContainer } from '../../../engine/rights.ts';
 
 /** A container as the engine reports it, or as compose would create it. */
 export interface Definition extends DefinedContainer {
-  /** Without a number behind it, which each container of a service has. */
+  /** Container name without the number of the replica. */
   name: string;
-  /** By network name. */
+  /** Endpoints by network name. */
   networks: Readonly<Record<string, Json>>;
-  /** Its id's first 12 digits, which are its host name where it was given none. */
+  /** First 12 digits of the container ID, which are the default host name. */
   shortId: string;
-  /** What compose and the engine call the containers of its service, among the aliases of a network. */
+  /** Network aliases that compose and the engine add for the containers of the service. */
   ownNames: readonly string[];
 }
 
 /**
- * What a container is given in a section of a compose file, by item (`''` where the section is one value). What amounts to
- * nothing (no, 0, an empty list) is not given; nor has an item what only names the same in another way.
+ * Values of a section of a compose file, by item (`''` if the section has a single value). Empty values (no, 0, an
+ * empty list) count as missing, and spellings with the same meaning have the same value.
  */
 type Items = Readonly<Record<string, unknown>>;
 type Sections = Readonly<Record<string, (definition: Definition) => Items>>;
@@ -34,7 +34,7 @@ const isNothing = (value: unknown): boolean =>
   (typeof value === 'object' && Object.values(value).every(isNothing) && !Array.isArray(value)) ||
   (Array.isArray(value) && value.length === 0);
 
-/** The same for the same, in whatever order the keys come. */
+/** Converts a value to text. Equal values have the same text, whatever the order of their keys. */
 function text(value: unknown): string {
   if (typeof value === 'string') return value;
   return JSON.stringify(value, (_, each) =>
@@ -53,18 +53,18 @@ const set = (values: unknown): Items => one([...new Set(strings(values))].sort()
 const byKey = <T>(entries: readonly T[], read: (entry: T) => readonly [key: string, value: unknown]): Items =>
   Object.fromEntries(entries.map(read));
 
-/** Sections that are one value in `Config`, by its key there. */
+/** Creates sections with a single value in `Config`, by its key. */
 const inConfig = (keys: Readonly<Record<string, string>>): Sections =>
   eachOf(keys, (key, { config }) => one(config[key]));
 
-/** Sections that are one value, a list in any order, or a map in `HostConfig`, by its key there. */
+/** Creates sections with a single value, an unordered list or a map in `HostConfig`, by its key. */
 const inHost = (keys: Readonly<Record<string, string>>): Sections =>
   eachOf(keys, (key, { hostConfig: { [key]: value } }) => {
     if (Array.isArray(value)) return set(value);
     return value !== null && typeof value === 'object' ? object(value) : one(value);
   });
 
-/** Limits in `HostConfig`, where -1 is none. */
+/** Creates sections for limits in `HostConfig`, for which -1 means no limit. */
 const limits = (keys: Readonly<Record<string, string>>): Sections =>
   eachOf(keys, (key, { hostConfig: { [key]: value } }) => one(value === -1 ? null : value));
 
@@ -83,7 +83,7 @@ const host =
 
 const sections: Sections = {
   container_name: ({ name }) => one(name),
-  // An empty value is one, too: a label without a value, a variable that is set to nothing.
+  // Empty values also count: a label without a value, or a variable that is set to an empty value.
   environment: ({ config }) =>
     byKey([...environment(strings(config.Env))], ([key, value]) => [key, JSON.stringify(value)]),
   labels: ({ config }) => {
@@ -169,7 +169,7 @@ const sections: Sections = {
 
 const capability = (name: string): string => name.toUpperCase().replace(/^CAP_/, '');
 
-/** `host:ip`, in older and newer spelling; a host may have several addresses. */
+/** Groups `host:ip` entries of both the older and the newer syntax by host. A host may have several addresses. */
 function hosts(entries: readonly string[]): Items {
   const byName = Map.groupBy(entries, (entry) => entry.split(/[:=]/)[0] ?? '');
   return byKey([...byName], ([name, same]) => [
@@ -183,10 +183,13 @@ const securityOption = (option: string): string =>
     ? 'no-new-privileges=true'
     : option.replace(/^(label|apparmor|seccomp|no-new-privileges):/, '$1=');
 
-/** Whether a mode takes the namespace of another container. */
+/** Whether a mode joins the namespace of another container or service. */
 export const isShared = (mode: unknown): boolean => /^(container|service):/.test(String(mode));
 
-/** By network, what its endpoint gives; in another container's namespace there is none of its own. */
+/**
+ * Creates a section with a value for each network endpoint. A container in another container's network namespace has no
+ * endpoints.
+ */
 function endpoints(read: (endpoint: Json, definition: Definition) => unknown): (of: Definition) => Items {
   return (definition) => {
     const isOther = isShared(definition.hostConfig.NetworkMode);
@@ -196,23 +199,26 @@ function endpoints(read: (endpoint: Json, definition: Definition) => unknown): (
   };
 }
 
-/** Besides those of the file, compose gives names and links that end in the number of the container. */
+/**
+ * Removes the container number from a name. In addition to the names and links of the file, compose adds names and
+ * links with this number.
+ */
 export const withoutNumber = (name: string): string => name.replace(/[-_]\d+$/, '');
 
 export const withoutSlash = (path: unknown): string => String(path).replace(/(?<=.)\/+$/, '');
 
-/** What is given at a mount's target, as the shape's section `volumes` has it in JSON. */
+/** A mount without its target, in the JSON format of the section `volumes`. */
 export interface ShapedMount {
   type: string;
-  /** A host path, or a volume's name; empty for an anonymous volume, whose data compose takes along. */
+  /** Host path or volume name; empty for an anonymous volume, whose data compose carries over. */
   source: string;
   readOnly: boolean;
 }
 
-/** The engine gives it 64 hex digits. */
+/** Name of an anonymous volume, which the engine generates from 64 hex digits. */
 const anonymous = /^[0-9a-f]{64}$/;
 
-/** Named volumes stand in `Binds` or in `Mounts`, by the version of compose. */
+/** Returns the mounts of a container. Named volumes are in `Binds` or in `Mounts`, depending on the compose version. */
 export function mounts(host: Json): { target: string; mount: ShapedMount; options: string[] }[] {
   const plain = new Set(['rw', 'ro', '', 'rprivate']);
   const binds = strings(host.Binds).map((bind) => {
@@ -245,14 +251,14 @@ export function mounts(host: Json): { target: string; mount: ShapedMount; option
 
 const shaped = (type: string, source: string, readOnly: boolean): ShapedMount => ({
   type,
-  // An image that is mounted holds no data; compose 5.5 and later send its name, earlier versions its id.
+  // A mounted image contains no data. Compose 5.5 and later send its name, earlier versions its ID.
   source: type === 'image' || (type === 'volume' && anonymous.test(source)) ? '' : withoutSlash(source),
   readOnly,
 });
 
 const anyAddress = new Set(['', '0.0.0.0', '::']);
 
-/** `127.0.0.1:80:8080/tcp`; a port that the engine chooses is `0`. */
+/** Returns the published ports, `127.0.0.1:80:8080/tcp`. A port that the engine chooses is `0`. */
 function publishedPorts(host: Json): string[] {
   return Object.entries(object(host.PortBindings)).flatMap(([target, bindings]) =>
     list<Json>(bindings).map(({ HostIp, HostPort }) => {
@@ -262,15 +268,15 @@ function publishedPorts(host: Json): string[] {
   );
 }
 
-/** What recreating a container would change. Holds values: never log them. */
+/** A change that recreating a container would make. It contains values that must not be logged. */
 export interface Difference {
-  /** Of the compose file: `environment`, `volumes`, `cap_add`. */
+  /** Section of the compose file: `environment`, `volumes`, `cap_add`. */
   section: string;
-  /** `''` where the section is one value. */
+  /** Item of the section; `''` if the section has a single value. */
   item: string;
-  /** What the container has; null where it is new. */
+  /** Value of the running container; null if the item is new. */
   running: string | null;
-  /** What it would be given; null where it goes. */
+  /** Value of the new container; null if the item is removed. */
   planned: string | null;
 }
 
@@ -285,7 +291,7 @@ export function findDifferences(running: Definition, planned: Definition): Diffe
   return withinNetworks(withoutChosenPorts(differences));
 }
 
-/** By the name of a network, too. */
+/** Other sections whose items are network names. */
 const ofNetwork = new Set(['network address', 'network aliases', 'network options', 'links']);
 
 /** If a network is added or removed, its other differences are not reported separately. */
@@ -294,7 +300,7 @@ function withinNetworks(differences: readonly Difference[]): Difference[] {
   return differences.filter(({ section, item }) => !ofNetwork.has(section) || !others.has(item));
 }
 
-/** A port that compose took out of a published range. */
+/** Removes the differences for ports that compose chose from a published range. */
 function withoutChosenPorts(differences: readonly Difference[]): Difference[] {
   const ports = differences.filter(({ section }) => section === 'ports');
   const chosen = new Set<Difference>();

@@ -4,16 +4,19 @@ import { copiedPaths } from '../../../engine/api/copied-files.ts';
 import { type Json, list, object } from '../../../engine/json.ts';
 import { withoutSlash } from './shape.ts';
 
-/** Where something of a service is said: a section of its shape, and an item of that, `''` where the section is one value. */
+/**
+ * Position of a setting in a service: a section of the definition, and an item of this section, `''` if the section has
+ * a single value.
+ */
 export interface Place {
   section: string;
   item: string;
 }
 
-/** The section of the content of configs, by their names at the top of the file. */
+/** Section for the contents of configs. Its items are the names of the configs at the top level of the file. */
 export const inlineConfig = 'content of configs';
 
-/** Where a section of a container's shape is written in a compose file, if not under its own name alone. */
+/** Keys of a compose file that contain a section of a definition, if they differ from the section's own name. */
 const writtenUnder: Readonly<Record<string, readonly string[]>> = {
   ...{ 'logging options': ['logging'], 'volume options': ['volumes'], labels: ['labels', 'label_file'] },
   ...{ 'network address': ['networks'], 'network aliases': ['networks'], 'network options': ['networks'] },
@@ -21,8 +24,8 @@ const writtenUnder: Readonly<Record<string, readonly string[]>> = {
 const alsoInDeploy = ['gpus', 'restart', 'cpus', 'mem_limit', 'mem_reservation', 'pids_limit'];
 
 /**
- * The texts that decide an item of a service, as they are written: with their variables.
- * @param written what `docker compose config --no-interpolate` prints
+ * Returns the texts in the files that determine an item of a service, with unresolved variables.
+ * @param written the output of `docker compose config --no-interpolate`
  */
 export function writtenTexts(written: unknown, service: string, { section, item }: Place): string[] {
   const whole = object(written);
@@ -43,7 +46,10 @@ export function writtenTexts(written: unknown, service: string, { section, item 
 const serviceIn = (written: unknown, service: string): Json =>
   object(object(object(written).services)[service]);
 
-/** The texts of the volume mounted there, or of all volumes if the text does not specify which. */
+/**
+ * Returns the texts of the volume that is mounted at the target, or of all volumes if the files do not specify which
+ * volume.
+ */
 function volumeTexts(whole: Json, own: Json, target: string): string[] {
   const volumes = object(whole.volumes);
   const mounts = list(own.volumes)
@@ -54,7 +60,7 @@ function volumeTexts(whole: Json, own: Json, target: string): string[] {
   return isTold ? sources.flatMap((source) => textsIn(volumes[source])) : textsIn(volumes);
 }
 
-/** What a config or a secret that is mounted there is read from. */
+/** Returns the paths of the source files of configs and secrets that are mounted at the target. */
 const mountedFiles = (whole: Json, own: Json, target: string): string[] =>
   (['configs', 'secrets'] as const).flatMap((kind) =>
     list(own[kind])
@@ -65,11 +71,11 @@ const mountedFiles = (whole: Json, own: Json, target: string): string[] =>
       }),
   );
 
-/** Whether the service's `environment` itself has the variable. */
+/** Whether the service's own `environment` contains the variable. */
 export const isInEnvironment = (written: unknown, service: string, key: string): boolean =>
   itemIn(serviceIn(written, service).environment, key, passedThrough) !== undefined;
 
-/** Env files of a service, absolute. */
+/** Returns the absolute paths of the env files of a service. */
 export const envFilesOf = (written: unknown, service: string): string[] =>
   list(serviceIn(written, service).env_file).flatMap((entry) => {
     const path = typeof entry === 'string' ? entry : object(entry).path;
@@ -78,13 +84,16 @@ export const envFilesOf = (written: unknown, service: string): string[] =>
 
 type Bare = (key: string) => string;
 
-/** @param bare the text for a key without a value */
+/**
+ * Returns the texts of an item, or of the whole section if it does not contain the item.
+ * @param bare returns the text for a key without a value
+ */
 function textsOfItem(section: unknown, item: string, bare: Bare): string[] {
   const found = item === '' ? undefined : itemIn(section, item, bare);
   return textsIn(found === undefined ? section : found);
 }
 
-/** Of a map, or of a list of `KEY=value`, of `host:ip`, of maps that have it as a target. */
+/** Finds an item in a map, or in a list of `KEY=value`, of `host:ip`, or of maps with the item as a target. */
 function itemIn(section: unknown, item: string, bare: Bare): unknown {
   if (!Array.isArray(section)) {
     const map = object(typeof section === 'object' ? section : {});
@@ -99,7 +108,10 @@ function itemIn(section: unknown, item: string, bare: Bare): unknown {
   return found.length > 0 ? found : undefined;
 }
 
-/** A variable of the environment without a value takes that of the variable of its name. */
+/**
+ * Returns the text for an environment variable without a value, which gets the value of the variable with the same
+ * name.
+ */
 const passedThrough = (key: string): string => `\${${key}}`;
 
 function textsIn(value: unknown): string[] {
@@ -107,12 +119,12 @@ function textsIn(value: unknown): string[] {
   return value !== null && typeof value === 'object' ? Object.values(value).flatMap(textsIn) : [];
 }
 
-/** The value of a variable as the files set it; null where none does. */
+/** Returns the value of a variable in the files; null if no file sets it. */
 export type SetValue = (name: string) => string | null;
 
 /**
- * What a text comes to as compose resolves it, and the variables that it needs, or would take if they were set, and that no
- * file sets. The text is null where compose could not read it.
+ * Resolves a text as compose does, and lists the variables in it that no file sets, whether required or optional. The
+ * resolved text is null if compose could not read the text.
  */
 export function resolveText(text: string, setTo: SetValue): { resolved: string | null; unset: string[] } {
   const unset = new Set<string>();
@@ -122,7 +134,7 @@ export function resolveText(text: string, setTo: SetValue): { resolved: string |
     if (value === null) unset.add(name);
     return value === null ? null : plain(value);
   };
-  // A variable that must be set ends the reading where it is not: what follows counts, too.
+  // An unset required variable would stop the interpolation, but the variables after it also count.
   const template = plain(text.replace(/(\$\{\w+:?)\?/g, '$1-'));
   try {
     return { resolved: interpolate(template, lookup, '').text, unset: [...unset] };
@@ -131,7 +143,7 @@ export function resolveText(text: string, setTo: SetValue): { resolved: string |
   }
 }
 
-/** The variables in these texts that no file sets, without duplicates. */
+/** Returns the variables in these texts that no file sets, without duplicates. */
 export const unsetIn = (texts: readonly string[], setTo: SetValue): string[] => [
   ...new Set(texts.flatMap((text) => resolveText(text, setTo).unset)),
 ];

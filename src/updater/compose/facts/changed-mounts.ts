@@ -5,35 +5,35 @@ import type { StorageMount } from '../../../engine/container.ts';
 import type { Tables } from '../../data/tools-answers.ts';
 import { dataPath } from '../../data/tools-protocol.ts';
 
-/** A mount of a running container, which the helper container has, too. */
+/** A mount of a running container that the helper container also has. */
 export interface HostMount extends StorageMount {
-  /** For people: `app:/data` */
+  /** Name in messages: `app:/data` */
   where: string;
-  /** Its name; empty for a bind mount. */
+  /** Name of the volume; empty for a bind mount. */
   volume: string;
-  /** The paths of all mounts of the container. */
+  /** Paths of all mounts of the container. */
   besides: readonly string[];
-  /** The container's process on the host. */
+  /** Process ID of the container on the host. */
   pid: number;
-  /** The engine's directory on the host: mounts of other containers come and go in it. */
+  /** Data directory of the engine on the host, in which mounts of other containers appear and disappear. */
   dataRoot: string;
 }
 
 /**
- * Mounts that a new container would get from another file system or directory than the running one has, also below their
- * roots: a share may have been unmounted, or a directory replaced.
+ * Returns a message for each mount that a new container would get from another file system or directory than the
+ * running container, including mounts in subdirectories. A share may have been unmounted, or a directory replaced.
  */
 export function changedMounts(mounts: readonly HostMount[], { tables, directories }: Tables): string[] {
   const fresh = mountTable(tables.self ?? '');
   return mounts.flatMap(({ where, volume, path: source, destination, besides, pid, dataRoot }, at) => {
     const running = mountTable(tables[pid] ?? '');
-    // Seen again below a directory of the host that contains the engine's data.
+    // The container's own mounts also appear below a host directory that contains the engine's data.
     const own = running.filter(({ path }) => besides.includes(path) || isWithin(path, '/etc'));
     const nested = besides.filter((path) => path !== destination && isWithin(path, destination));
     const inside = running.filter(
       ({ path }) => isWithin(path, destination) && !nested.some((each) => isWithin(path, each)),
     );
-    // The last one on a path hides the others.
+    // The last mount on a path hides the other mounts.
     return [...new Map(inside.map((each) => [each.path, each])).values()].flatMap((now) => {
       const below = now.path.slice(destination.length);
       const next = fresh.findLast(({ path }) => path === `${dataPath(at)}${below}`);
@@ -46,10 +46,16 @@ export function changedMounts(mounts: readonly HostMount[], { tables, directorie
   });
 }
 
-/** Other mounts below a directory of the host come and go with the system, sessions and containers. */
+/**
+ * Whether a nested mount is a share or a disk. Other mounts in a host directory come and go with the system, sessions
+ * and containers.
+ */
 const isShare = ({ type, source }: ListedMount): boolean => /[/:]/.test(source) && type !== 'squashfs';
 
-/** Editors replace a file by a new one, which the new container is to get. FUSE has another device after each mount. */
+/**
+ * Whether two mounts have the same source. Editors replace a file by a new file, which the new container should get.
+ * FUSE file systems have a different device after each mount.
+ */
 const isSame = (now: ListedMount, next: ListedMount, isDirectory: boolean): boolean =>
   (now.root === next.root || !isDirectory) &&
   (now.device === next.device ||

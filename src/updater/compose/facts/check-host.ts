@@ -1,6 +1,6 @@
-// A running container is no proof that it can be started again with the same files: the host may have lost a device, a runtime, a
-// share, its log server, or the container whose network is shared. Helper containers try it while everything still runs, and change
-// nothing.
+// A running container cannot always be started again with the same files: the host may have lost a device, a runtime, a
+// share, its log server, or the container whose network is shared. Helper containers test this while everything is
+// still running, and change nothing.
 
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { pause } from '../../../core/progress/wait.ts';
@@ -30,13 +30,13 @@ import { changedMounts, type HostMount } from './changed-mounts.ts';
 import { type HostNeed, hostNeeds, withUsedPorts } from './host-needs.ts';
 import { dataFacts } from './plan-point.ts';
 
-/** What a container of a service is started with. */
+/** Host configuration that a container of a service is started with. */
 interface Definition {
   service: string;
   host: Json;
 }
 
-/** Nothing must reach the log server of a user. */
+/** Command without output, because nothing must be sent to a user's log server. */
 const silent = { Entrypoint: [program[0], '-e', ''], Cmd: [] };
 const confined = {
   CapDrop: ['ALL'],
@@ -52,7 +52,8 @@ const tryPauseMs = 2_000;
 const unseen = { isFile: false, root: null, device: null, excluded: [] };
 
 /**
- * Tries every running container that the update stops: as it was created, for a rollback, and as the files define it.
+ * Tests whether every running container that the update stops can be started again: as it was created, for a rollback,
+ * and as the files define it.
  * @throws UpdateError host-changed
  */
 export async function checkHost(
@@ -60,7 +61,7 @@ export async function checkHost(
   { own }: FoundInstance,
   installation: Installation,
 ): Promise<void> {
-  // Not tried there.
+  // The test is skipped on Podman.
   if (engine.isPodman) return;
   const { project, containers, sent } = installation;
   const facts = dataFacts(installation, options.data);
@@ -89,7 +90,7 @@ export async function checkHost(
   const groups = Map.groupBy(needs, ({ need }) => need);
   const tried = await Promise.all([
     downProviders(engine, definitions),
-    // Only this one sees other processes: not every runtime allows it.
+    // Only this helper container sees other processes, because not every runtime allows that.
     mounts.length === 0 ? [] : checkMounts(doors, servicesOf(definitions), mounts),
     ...[...groups].map(([need, group]) => checkNeed(doors, servicesOf(group), JSON.parse(need))),
   ]);
@@ -97,7 +98,10 @@ export async function checkHost(
   if (first !== undefined) throw new UpdateError('host-changed', first, { detail });
 }
 
-/** A container that no longer exists is not needed: compose names its successor. */
+/**
+ * Returns a message for each stopped container whose namespace is shared. A container that no longer exists is not
+ * needed, because compose uses its successor.
+ */
 async function downProviders(engine: Engine, definitions: readonly Definition[]): Promise<string[]> {
   const names = definitions.flatMap(({ host }) =>
     namespaceModes.flatMap((mode) => sharedContainer(host[mode]) ?? []),
@@ -111,7 +115,7 @@ async function downProviders(engine: Engine, definitions: readonly Definition[])
     );
 }
 
-/** Binds and local volumes. */
+/** Returns the bind mounts and local volumes of running containers. */
 async function mountsOf(engine: Engine, running: readonly Json[], info: Json): Promise<HostMount[]> {
   const mounts = running.flatMap((raw) => {
     const { labels, storage } = readContainer(raw);
@@ -128,7 +132,7 @@ async function mountsOf(engine: Engine, running: readonly Json[], info: Json): P
   return mounts.map((mount) => ({ ...mount, ...placed(mount, { options }), dataRoot }));
 }
 
-/** Changed mounts, a sentence each. */
+/** Returns a message for each changed mount. */
 function checkMounts(doors: DataDoors, services: string, mounts: readonly HostMount[]): Promise<string[]> {
   const start = async (signal: AbortSignal) => {
     const tables = await runTools(doors, {
@@ -157,7 +161,10 @@ function checkNeed(doors: DataDoors, services: string, [name, hostConfig]: HostN
 const servicesOf = (all: readonly Pick<Definition, 'service'>[]): string =>
   and([...new Set(all.map(({ service }) => service))]);
 
-/** A refusal counts if it is repeated: an engine that restarts also refuses, or ends the helper container. */
+/**
+ * Starts a helper container and returns the engine's error as a message. Server errors are retried, because a
+ * restarting engine also returns errors, or stops the helper container.
+ */
 async function tryStart(
   { engine, log }: DataDoors,
   start: (signal: AbortSignal) => Promise<string[]>,
@@ -173,7 +180,7 @@ async function tryStart(
       if (!signal.aborted && code !== 'engine-unavailable') throw error;
       const cause = engineErrorIn(error);
       const fault = cause !== null && rejections.some((each) => each === cause.code) ? cause : null;
-      // A socket proxy may not allow the calls of the helper.
+      // A socket proxy may deny the requests that create the helper container.
       if (/\b403\b/.test(String(fault?.status ?? fault?.message))) {
         log.warn(`the host was not checked, because the engine denied a request: ${fault?.message}`);
         return [];
@@ -181,7 +188,7 @@ async function tryStart(
       const isFinal = tries === maxTries || (fault?.status ?? 500) < 500;
       if (isFinal && fault !== null)
         return refusal(fault.message.replace(noAddress, 'the host does not have this address'));
-      // Dead shares never answer.
+      // An unavailable network share never responds.
       if (signal.aborted && (isFinal || (await engine.answers()))) return refusal(late);
       if (isFinal) throw error;
       await pause(tryPauseMs, engine.aborted);

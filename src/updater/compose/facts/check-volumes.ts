@@ -7,7 +7,8 @@ import { findLeftData, hasNoName, type LeftData, linesFor, sentenceFor } from '.
 import type { PreparedPlan } from '../plan/plan.ts';
 
 /**
- * Refuses to replace a container by one without its data (docs/contract.md 4.12). Images that are not here are skipped.
+ * Rejects an update whose new containers would lose data (docs/contract.md 4.12). Services without a local image are
+ * skipped.
  * @throws UpdateError volume-moved, engine-unavailable
  */
 export async function checkVolumes(engine: Engine, plan: PreparedPlan): Promise<void> {
@@ -17,7 +18,7 @@ export async function checkVolumes(engine: Engine, plan: PreparedPlan): Promise<
     const own = installation.containers.filter((each) => serviceOf(each) === name);
     const reference = references.get(name) ?? own[0]?.imageReference ?? '';
     const image = images.get(reference) ?? (await engine.inspectImages([reference]))[0];
-    // Without a configuration, the engine does not report what the image declares.
+    // Without a configuration in the engine's response, the declared volumes of the image are unknown.
     if (!image?.config || (changes.length === 0 && own.every((each) => runsImage(each, image)))) continue;
     for (const each of findLeftData(plan, name, image)) {
       const { id } = each.container;

@@ -7,16 +7,16 @@ import { and, size } from '../../run/log/wording.ts';
 
 interface Using {
   model: Model;
-  /** All containers of the project, and all running containers of the engine. */
+  /** All containers of the project, and all running containers on the engine. */
   containers: readonly Container[];
   updated: readonly string[];
-  /** The updater's image. */
+  /** Image of the updater and its helper containers. */
   toolsImage: string;
 }
 
 /**
- * Running containers that use a service but are not updated, such as `report-1 (db)`. Containers of the project use
- * a service if they depend on it; containers of other projects, if they share a network with it.
+ * Returns the running containers that use a service but are not updated, such as `report-1 (db)`. Containers of the
+ * project use a service if they depend on it; containers of other projects, if they share a network with it.
  */
 export function usersOf(
   services: readonly string[],
@@ -46,9 +46,9 @@ export function usersOf(
 }
 
 /**
- * The lines about the restore point, for `plan` and for an update.
+ * Returns the log lines about the restore point, for `plan` and for an update.
  * @param users the result of `usersOf`
- * @param name of the product
+ * @param name the name of the product
  */
 export function describePoint(
   { point, seconds, outside, notSaved, needed, free }: SurveyedPoint,
@@ -80,20 +80,20 @@ export function describePoint(
   ];
 }
 
-/** `about 12 s`, `3 to 20 s`, `2 to 15 min` */
+/** Formats an estimate: `about 12 s`, `3 to 20 s`, `2 to 15 min` */
 export function estimateWords([least, most]: Estimate): string {
   const unit = most > 180 ? 'min' : 's';
   const [from, to] = [least, most].map((each) => Math.max(Math.ceil(unit === 'min' ? each / 60 : each), 1));
   return from === to ? `about ${to} ${unit}` : `${from} to ${to} ${unit}`;
 }
 
-/** Without `--max-downtime`. */
+/** Downtime that causes a warning without `--max-downtime`. */
 const longDowntimeSeconds = 15 * 60;
 
 /**
- * Warns of a long downtime; an empty list if it is short.
- * @param name of the product
- * @throws UpdateError data-unsupported: it is certainly longer than allowed
+ * Returns a warning about a long downtime; empty if the downtime is short.
+ * @param name the name of the product
+ * @throws UpdateError data-unsupported if the downtime is certainly longer than allowed
  */
 export function downtimeWarning(
   { point, seconds }: Pick<SurveyedPoint, 'point' | 'seconds'>,

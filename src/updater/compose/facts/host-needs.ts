@@ -1,26 +1,33 @@
 import { isEmpty, type Json, list, object, strings } from '../../../engine/json.ts';
 
-/** Settings that the host may no longer fulfil. The name is for people, and empty if the engine's message has one. */
+/**
+ * Settings that the host may no longer support. The name is used in messages; it is empty if the engine's error
+ * contains a name.
+ */
 export type HostNeed = readonly [name: string, hostConfig: Json];
 
 const provided =
   'Devices DeviceRequests DeviceCgroupRules Runtime CgroupParent CpusetCpus CpusetMems NanoCpus CpuRealtimePeriod CpuRealtimeRuntime BlkioWeightDevice BlkioDeviceReadBps BlkioDeviceWriteBps BlkioDeviceReadIOps BlkioDeviceWriteIOps StorageOpt Ulimits Sysctls SecurityOpt Privileged UsernsMode';
-/** The first three need nothing. The others write to the log server even if a container has no output. */
+/**
+ * Log drivers that are not tested. The first three need no server. The others write to the log server even if a
+ * container has no output.
+ */
 const untriedDrivers = ['json-file', 'local', 'none', 'awslogs', 'gcplogs'];
 /** Addresses that every host has. */
 const everywhere = /^(?:|0\.0\.0\.0|::|127\..*)$/;
 
 /**
- * Requirements of a container on its host, besides mounts and other containers. @param host its `HostConfig`
+ * Returns the requirements of a container on its host, except mounts and other containers.
+ * @param host the container's `HostConfig`
  * @param defaultDriver the log driver of the engine
  */
 export function hostNeeds(host: Json, defaultDriver: unknown): HostNeed[] {
   const asked: Json = {
     ...host,
     SecurityOpt: strings(host.SecurityOpt).filter((each) => !/^(no-new-priv|label=disable)/.test(each)),
-    // A helper container has no interfaces.
+    // A helper container has no network interfaces.
     Sysctls: Object.fromEntries(Object.entries(object(host.Sysctls)).filter(([key]) => !/\.eth\d/.test(key))),
-    // Every engine has it.
+    // Every engine has this runtime.
     Runtime: host.Runtime === 'runc' ? '' : host.Runtime,
   };
   const given = provided.split(' ').flatMap((key) => (isEmpty(asked[key]) ? [] : [[key, asked[key]]]));
@@ -29,7 +36,7 @@ export function hostNeeds(host: Json, defaultDriver: unknown): HostNeed[] {
   const [, server] = Object.entries(object(Config)).find(([key]) => key.endsWith('-address')) ?? [];
   const withServer = server === undefined ? driver : `${driver} (${server})`;
   const log = untriedDrivers.includes(driver) ? {} : { LogConfig: { Type: driver, Config } };
-  // Without a port, the engine chooses a free one.
+  // Without a port number, the engine chooses a free port.
   const publish = (HostIp: string) => ({ NetworkMode: 'default', PortBindings: { '1/tcp': [{ HostIp }] } });
   const needs: HostNeed[] = [
     ['', Object.fromEntries(given)],
@@ -39,7 +46,7 @@ export function hostNeeds(host: Json, defaultDriver: unknown): HostNeed[] {
   return needs.filter(([, hostConfig]) => !isEmpty(hostConfig));
 }
 
-/** Ports are ignored if the container has no network of its own. */
+/** Returns the addresses of published ports. Ports are ignored if the container has no network of its own. */
 function publishedAddresses({ NetworkMode, PortBindings }: Json): string[] {
   if (/^(?:host|none|container:)/.test(String(NetworkMode))) return [];
   const bindings = Object.values(object(PortBindings)).flatMap((each) => list<Json>(each));
@@ -48,8 +55,8 @@ function publishedAddresses({ NetworkMode, PortBindings }: Json): string[] {
 }
 
 /**
- * The new definition of a container, without ports if the engine publishes none of those that the running container asks for,
- * as in a macvlan network.
+ * Returns the new definition of a container, without ports if the engine publishes none of the ports that the running
+ * container requests, as in a macvlan network.
  * @param published the ports of the running container, from its `NetworkSettings`
  */
 export const withUsedPorts = (next: Json, { PortBindings }: Json, published: Json): Json =>

@@ -19,9 +19,8 @@ import { planPoint } from './plan-point.ts';
 import { askModelEarly } from './prepare-files.ts';
 
 /**
- * Makes, checks and logs the plan, before the pull. `early` is compose's model of its files, which is asked for in the
- * meantime.
- * Refusals: those of planUpdate, of newSettings, of each check and of planPoint.
+ * Creates, checks and logs the plan before the pull. `early` is compose's model of the new files, which compose
+ * computes in the meantime.
  */
 export async function makePlan(
   context: RunContext,

@@ -15,8 +15,8 @@ const generators = {
 };
 
 /**
- * The new settings of a release: of its `release.json`, or of the label of its app image, which is only known after the pull.
- * Refusals: settings-invalid, missing-variable.
+ * Returns the new settings of a release, from its `release.json` or from a label of its app image, which is only known
+ * after the pull.
  */
 export function newSettings(plan: Plan, image?: Image): { settings: NewSetting[]; warnings: string[] } {
   const { installation, expected, given, app } = plan;
@@ -37,7 +37,7 @@ export function newSettings(plan: Plan, image?: Image): { settings: NewSetting[]
   return { settings, warnings: unused(installation, settings) };
 }
 
-/** Warns of settings that a user-written compose file does not pass to any service. */
+/** Returns a warning about settings that a user-written compose file does not pass to any service. */
 function unused({ kind, files }: Installation, settings: readonly NewSetting[]): string[] {
   const texts = [...files.composeFiles, ...(files.linkedFiles ?? [])].map(({ text }) => text);
   const isUsed = (name: string) => texts.some((text) => text.includes(name) || text.includes('env_file'));

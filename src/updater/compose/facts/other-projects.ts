@@ -8,8 +8,8 @@ import { and } from '../../run/log/wording.ts';
 import type { Installation } from '../inspect/installation.ts';
 
 /**
- * Warnings about other projects that use a file that the update changes, such as a project started from the same directory
- * with `-p`. The next `up` of such a project applies the change.
+ * Returns warnings about other projects that use a file that the update changes, such as a project started from the
+ * same directory with `-p`. The next `up` of such a project applies the change.
  */
 export async function warnOthers(
   { beside, files, paths }: Installation,
@@ -36,7 +36,9 @@ export async function warnOthers(
   return warnings;
 }
 
-/** The files in its labels. If they list no env file, compose uses `.env` in the directory. */
+/**
+ * Returns the files in the labels of a project. If the labels list no env file, compose uses `.env` in the directory.
+ */
 const namedFiles = ({ directory, files, envFiles }: ComposeProject): string[] => [
   ...files,
   ...(envFiles.length > 0 ? envFiles : [join(directory, '.env')]),

@@ -7,8 +7,8 @@ import { movedServices } from '../inspect/installation.ts';
 import type { Plan } from '../plan/plan.ts';
 
 /**
- * Refuses to replace an image that the owner built by one of the registry (docs/contract.md 3.26). Returns the services
- * with `build:` for which the registry did not respond.
+ * Rejects an update that would replace an image that the owner built by an image from the registry (docs/contract.md
+ * 3.26). Returns the services with `build:` for which the registry did not respond.
  * @throws UpdateError own-build
  */
 export async function checkOwnBuilds(
@@ -31,7 +31,7 @@ export async function checkOwnBuilds(
   return unconfirmed;
 }
 
-/** Whether the registry has the running images of a service; null if it does not report it. */
+/** Checks whether the registry has the running images of a service. Null if the registry does not report this. */
 async function findPublished(
   engine: Engine,
   { installation }: Pick<Plan, 'installation'>,
@@ -51,7 +51,7 @@ async function findPublished(
   return all.includes('none') ? 'none' : all.includes(null) ? null : 'all';
 }
 
-/** The refusal, with the commands that keep the owner's build. */
+/** Creates the error for an image that the owner built, with the commands that keep this build. */
 export function ownBuild(
   { updates }: Pick<Plan, 'updates'>,
   { service, pin, to }: ServiceUpdate,

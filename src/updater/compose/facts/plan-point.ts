@@ -23,9 +23,9 @@ import { type Installation, ownFiles, replacedServices } from '../inspect/instal
 import { describePoint, downtimeWarning, usersOf } from './describe-point.ts';
 
 /**
- * Decides what the restore point of the run saves, checks that it can, and logs both; null if none was asked for.
- * Without one, it logs which rollback the update makes impossible.
- * Refusals: engine-version, data-undeclared, data-unsupported, no-space, outside-mounts.
+ * Plans the data in the restore point of the run, checks that it can be saved, and logs the result; null if no restore
+ * point was requested. Without a restore point, logs which rollback the update makes impossible.
+ * @throws UpdateError engine-version
  */
 export async function planPoint(
   { engine, options, log }: RunContext,
@@ -34,7 +34,7 @@ export async function planPoint(
 ): Promise<PlannedPoint | null> {
   if (!options.data.restorePoint) {
     const { project } = installation;
-    // This is only reported, so errors are ignored.
+    // The record is only used for a log line, so errors are ignored.
     const lost = await usableRecord(pointsOf(project.directory), project).catch(() => null);
     if (lost !== null)
       log.info(
@@ -88,7 +88,10 @@ export async function planPoint(
   return surveyed.point;
 }
 
-/** Complete ones that can be read, the newest first, and those that a rollback has used. */
+/**
+ * Reads the complete restore points, newest first, and those that a rollback has used. Unreadable restore points are
+ * skipped.
+ */
 async function earlierPoints(
   directory: string,
   project: { name: string; directory: string },
@@ -104,13 +107,13 @@ async function earlierPoints(
   return { earlier, used };
 }
 
-/** How long the app was unavailable for the newest restore point, and for how much data; null if there is none. */
+/** Returns how long the app was unavailable for the newest restore point, and the amount of data; null if unknown. */
 function lastTime(points: readonly Point[]): LastTime | null {
   const timed = points.find(({ downtimeSeconds }) => downtimeSeconds !== null);
   return timed ? { bytes: lengthOf(timed.mounts), seconds: timed.downtimeSeconds ?? 0 } : null;
 }
 
-/** The directory itself, or the nearest one above it that exists: it is on the same disk. */
+/** Returns the directory or its nearest existing parent, which is on the same disk. */
 async function existing(host: string, paths: HostPaths): Promise<string> {
   const isThere = (path: string) =>
     stat(paths.fromHost(path) ?? path).then(
@@ -121,7 +124,7 @@ async function existing(host: string, paths: HostPaths): Promise<string> {
   return host;
 }
 
-/** The settings about the data of an installation, and the facts that they are compared with. */
+/** Returns the data settings of an installation and the facts that they are compared with. */
 export const dataFacts = (installation: Installation, { said }: DataOptions): DataFacts => ({
   ...installation,
   updated: replacedServices(installation).map(({ name }) => name),

@@ -30,7 +30,7 @@ import { newSettings } from './new-settings.ts';
 import { warnOthers } from './other-projects.ts';
 import { takeReleaseFiles } from './release-files.ts';
 
-/** Compose's model of the new files, asked for while images are pulled; null if the files depend on the images. */
+/** Requests compose's model of the new files while images are being pulled; null if the files depend on the images. */
 export async function askModelEarly(plan: Plan): Promise<Model | null> {
   if (needsImages(plan)) return null;
   const { draft } = draftFiles(plan);
@@ -38,25 +38,21 @@ export async function askModelEarly(plan: Plan): Promise<Model | null> {
 }
 
 /**
- * Drafts the files, gets compose's model of them, and checks it. Nothing on disk changes.
- * @param pulled the local images of the plan
- *   `backup`: path of the backup directory for use in messages
- *   `log`: gets the secrets that must be masked
- * Refusals: downgrade, recalled, lags, upgrade-step, release-file, no-marker, missing-variable, shared-definition, pin-unsupported,
- *   settings-invalid.
- * Failure: proof-failed, pull-platform.
+ * Drafts the new files and checks compose's model of them. Nothing on disk changes.
+ * @param pulled the local images of the plan; `backup`: path of the backup directory, for messages; `log`: gets the
+ * secrets that must be masked
  */
 export async function prepareFiles(
   engine: Engine,
   plan: Plan,
   pulled: {
     images: ReadonlyMap<string, Image>;
-    /** Do not check where tags point to: before a pull, and for images of an archive. */
+    /** Whether to skip the check for stale tags: before a pull, and for images from an archive. */
     skipLag?: boolean;
     backup: string;
-    /** The result of askModelEarly, which is reported after a failed pull. */
+    /** Result of `askModelEarly`. If the pull also fails, only the failed pull is reported. */
     early: Promise<Model | null>;
-    /** `sha256:…` of the release's files by name, if they must be verified. */
+    /** Digests (`sha256:…`) of the release's files by name, if they must be verified. */
     proven?: ReadonlyMap<string, string> | undefined;
     log: Pick<Log, 'addMaskRules'>;
   },
@@ -84,7 +80,7 @@ export async function prepareFiles(
   if (draft.changes.length > 0) {
     await learnFiles(log, draft.files, (path) => installation.paths.fromHost(path));
   }
-  // Compose may reject the files of a release without its settings.
+  // Compose may reject the files of a release without its new settings.
   const isWhole = draft !== unsetDraft && installation.kind === 'generated';
   const unset = isWhole ? null : ((await early) ?? (await modelOf(installation, unsetDraft, taken.texts)));
   const model = unset && draft === unsetDraft ? unset : await modelOf(installation, draft, taken.texts);
@@ -115,7 +111,7 @@ export async function prepareFiles(
   return { ...planned, settings: settings.map(({ name }) => name), laterWarnings };
 }
 
-/** The changed networks that compose would remove and recreate. */
+/** Returns the changed networks that compose would remove and recreate. */
 async function networksInQuestion(
   engine: Engine,
   { kind, model: before }: Installation,
@@ -129,7 +125,7 @@ async function networksInQuestion(
   return new Set(made.flatMap(({ name, hash }) => (hash === null ? [] : [name])));
 }
 
-/** The definitions in the owner's own files of the services that a message of compose names. */
+/** Finds services in a message of compose that the owner's own files define, and returns their locations. */
 function ownUses(files: ProjectFiles, directory: string, message: string): string[] {
   const shipped = releaseFileNames.map((name) => join(directory, name));
   const all = [...files.composeFiles, ...(files.linkedFiles ?? [])];
@@ -141,7 +137,7 @@ function ownUses(files: ProjectFiles, directory: string, message: string): strin
   );
 }
 
-/** Compose's model of the draft, or the current model if nothing changes. */
+/** Requests compose's model of the draft, or returns the current model if nothing changes. */
 async function modelOf(
   installation: Installation,
   draft: ProjectDraft,

@@ -11,11 +11,11 @@ import { releaseTexts, type ShippedFiles, wantedReleaseFiles } from '../plan/rel
 
 const maxBytes = 1024 * 1024;
 
-/** The directory of the compose files in an image. */
+/** Returns the directory of the compose files in an image. */
 export const releaseDirectory = (labels: Readonly<Record<string, string>>, product: Product): string =>
   labels[filesLabelOf(product)] || product.releaseDirectory;
 
-/** Reads the compose files of a release and plans which files they overwrite. Refusals: release-file, no-marker. */
+/** Reads the compose files of a release and plans which files they overwrite. */
 export async function takeReleaseFiles(
   engine: Engine,
   installation: Installation,
@@ -30,7 +30,7 @@ export async function takeReleaseFiles(
   if (running && runsImage(running, image)) return releaseTexts(installation, fresh, fresh, backup);
   const old = imagesInUse.get(running?.imageId ?? '');
   const reading = old === undefined ? null : readReleaseFiles(engine, old, wanted, installation);
-  // Without these files, manual edits cannot be detected.
+  // If these files cannot be read, manual edits cannot be detected.
   const shipped = await reading?.catch((error) => {
     if (error instanceof UpdateError) return null;
     throw error;
@@ -38,7 +38,7 @@ export async function takeReleaseFiles(
   return releaseTexts(installation, fresh, shipped ?? null, backup);
 }
 
-/** @throws UpdateError not-proven */
+/** Requires that files match their verified digests. @throws UpdateError not-proven */
 function requireShipped(fresh: ShippedFiles, proven: ReadonlyMap<string, string>): void {
   for (const [name, text] of fresh) {
     const is = `sha256:${createHash('sha256').update(text).digest('hex')}`;
@@ -48,9 +48,9 @@ function requireShipped(fresh: ShippedFiles, proven: ReadonlyMap<string, string>
 }
 
 /**
- * Reads compose files out of an image without running it: a container that is created, copied from and removed.
- * Only regular UTF-8 files of at most 1 MiB with the marker in their first line are taken.
- * Refusals: release-file, no-marker.
+ * Reads compose files from an image without running it: a container is created, copied from and removed. Only regular
+ * UTF-8 files of at most 1 MiB with the marker in their first line are accepted.
+ * @throws UpdateError release-file, no-marker
  */
 async function readReleaseFiles(
   engine: Engine,

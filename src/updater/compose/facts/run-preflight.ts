@@ -15,7 +15,7 @@ const longestText = 500;
 const logLevels = { pass: 'info', warn: 'warn', fail: 'error' } as const;
 
 /**
- * Runs the release's own check of the instance (docs/contract.md 2.27) if its image is here and is not installed yet.
+ * Runs the preflight command of the release (docs/contract.md 2.27) if its image is local and not installed yet.
  * @throws UpdateError preflight-failed, engine-unavailable; Cancelled
  */
 export async function runPreflight({ engine, log }: RunContext, plan: PreparedPlan): Promise<void> {

@@ -12,7 +12,7 @@ import type { ProjectPlace } from './labelled-project.ts';
 const workerRole = 'worker';
 
 /**
- * The context with the settings file of the compose directory and the workers of the project.
+ * Adds the settings file of the compose directory and the workers of the project to the context.
  * @throws UpdateError settings-invalid, engine-unavailable
  */
 export async function withProjectOptions(
@@ -25,7 +25,7 @@ export async function withProjectOptions(
 }
 
 /**
- * The context with the services that are labelled as workers, unless the operator specifies services
+ * Adds the services that are labelled as workers to the context, unless the operator specifies services
  * (docs/contract.md 2.22). The compose files, which are read later, usually have the same labels.
  * @throws UpdateError engine-unavailable
  */
@@ -41,13 +41,14 @@ export async function withWorkers(context: RunContext, project: string): Promise
   const listed = await engine.listContainers({ label });
   const containers = await engine.inspectContainers(listed.map(({ id }) => id));
   const images = await engine.inspectImages(containers.map(({ imageId }) => imageId));
-  // Containers also have the labels of their image, which app and worker may share.
+  // Containers inherit the labels of their image, and app and worker may share an image.
   const own = containers.filter((_, at) => images[at]?.labels[roleLabel] !== workerRole);
   return { ...context, options: { ...options, workers: workersOr(own.map(serviceOf), options) } };
 }
 
 /**
- * The workers in compose's model. Services with a profile are not in the model, so their containers are used.
+ * Returns the workers in compose's model. For services with a profile, which are not in the model, the labels of their
+ * containers are used.
  */
 export function workersOf({ services }: Model, options: UpdateOptions): readonly string[] {
   if (options.servicesNamed) return options.workers;
@@ -59,10 +60,10 @@ export function workersOf({ services }: Model, options: UpdateOptions): readonly
   return workersOr([...labelled, ...unseen], options);
 }
 
-/** The default workers, if neither the operator nor a label specifies any. */
+/** Returns the default workers, which are used if neither the operator nor a label specifies any. */
 const usualWorkers = ({ product }: UpdateOptions): readonly string[] => product.services.slice(1);
 
-/** These names, or the default workers if there are none. */
+/** Returns these names, or the default workers if there are none. */
 function workersOr(names: readonly string[], options: UpdateOptions): readonly string[] {
   const workers = [...new Set(names)].filter((name) => name !== options.app).sort();
   return workers.length > 0 ? workers : usualWorkers(options);

@@ -6,7 +6,9 @@ import type { TextFile } from '../../../core/files/text-file.ts';
 import { fileFlags } from '../../../core/progress/compose-command.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
 
-/** Each of these works with each default name (compose-go, cli/options.go; tested). */
+/**
+ * Names of override files. Compose combines each of them with any default name (compose-go, cli/options.go; tested).
+ */
 const overrideNames = [
   'compose.override.yml',
   'compose.override.yaml',
@@ -14,7 +16,7 @@ const overrideNames = [
   'docker-compose.override.yaml',
 ];
 
-/** The files that `docker compose` uses in a directory without `-f`; empty if there are none. */
+/** Returns the files that `docker compose` uses in a directory without `-f`; empty if there are none. */
 export async function defaultPaths(directory: string, envFiles: readonly TextFile[]): Promise<string[]> {
   const named = filesNamedBy(envFiles, directory);
   if (named.length > 0) return named;
@@ -28,7 +30,7 @@ export async function defaultPaths(directory: string, envFiles: readonly TextFil
 export const hasDefaultFiles = (project: ComposeProject): boolean =>
   fileFlags({ ...project, envFiles: [], profiles: [] }).length === 0;
 
-/** The compose files in `COMPOSE_FILE`, relative to the directory; empty if it is not set. */
+/** Returns the absolute paths of the compose files in `COMPOSE_FILE`; empty if the variable is not set. */
 function filesNamedBy(envFiles: readonly TextFile[], directory: string): string[] {
   const variable = variablesOf(envFiles);
   const named = variable('COMPOSE_FILE')?.text ?? '';

@@ -23,11 +23,11 @@ export function describeInstallation(installation: Installation, log: Log): void
   const file = basename(files.composeFiles[0]?.path ?? '');
   const pinnedBy = and([...new Set(moved.map(({ pin }) => pin.place.description))]);
   const from = fromWord(installation);
-  // A variable may contain the version without its variant, which is not a secret.
+  // A variable may contain the version without its variant. This value is not a secret.
   log.addMaskRules(() => ({ shown: [from] }));
   const runs = moved.length > 1 ? 'run' : 'runs';
   const { tag } = app.pin;
-  // An image may inherit the label from its base image, and nothing else specifies the version.
+  // The message mentions the label, because the image may have inherited it and nothing else specifies the version.
   const running = isNumbered(tag) || from === tag.text ? from : `${tag.text} (version label: ${from})`;
   log.info(`${names} ${runs} ${running}, pinned by ${pinnedBy}; ${file} is ${kind}`, { from, kind });
   if (!runningVersion)
@@ -60,14 +60,14 @@ export function describeInstallation(installation: Installation, log: Log): void
   if (followers.length > 1) log.info(`${shared} share a namespace with ${names} and will also be recreated`);
 }
 
-/** Logs the number of containers if there are several. @param left containers that remain stopped */
+/** Logs the number of containers if a service has several. @param left containers that remain stopped */
 function describeReplicas({ name, containers }: ServiceFacts, left: readonly Container[], log: Log): void {
   if (containers.length < 2) return;
   const stopped = left.map((container) => `; ${container.name} is stopped and will not be started`);
   log.info(`${name} has ${containers.length} containers${stopped.join('')}`);
 }
 
-/** `v1.4.2`, or the tag if it is partial or the version is unknown. */
+/** Returns the running version, `v1.4.2`, or the tag if the tag is partial or the version is unknown. */
 export const fromWord = ({ runningVersion, prefix, app }: InspectedProject): string => {
   const reference = parseReference(app.containers[0]?.imageReference ?? '');
   const tag = parsePinTag(reference?.tag ?? 'latest');

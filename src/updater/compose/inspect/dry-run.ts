@@ -12,9 +12,9 @@ import type { DryRun, SentContainer, ServiceFacts } from './installation.ts';
 import { type Hold, type RecordedWrite, startRecorder } from './recorder.ts';
 
 /**
- * Asks compose what `up` would do with services, each with the image that its containers have. A service whose image is
- * gone from this machine is asked about with another image, and with no image left it is not asked about: compose looks
- * at an image, and would reject the project for want of one.
+ * Determines what `up` would do with services, each with the image of its containers. If this image is no longer on
+ * this machine, another local image is used, because compose inspects the image and would reject the project without
+ * it. If no image is left, the service is skipped.
  * @throws UpdateError compose-invalid
  */
 export async function dryRun(
@@ -42,26 +42,27 @@ export async function dryRun(
   return { ...(await recordUp(engine, project, asked)), imagesInUse };
 }
 
-/** A service that compose is asked about. */
+/** A service in the dry run. */
 interface AskedService {
   name: string;
-  /** A local image, by id or reference, to take in place of the one in the files. */
+  /** Local image, by ID or reference, that replaces the image in the files. */
   image: string;
-  /** How many containers it has. */
+  /** Number of containers. */
   scale: number;
 }
 
-/** Asked by compose 2.32 and later before it makes a volume anew, which a closed stdin answers with no. */
+/** Question of compose 2.32 and later before it recreates a volume. With a closed stdin, the answer is no. */
 const editedVolume = /Volume "([^"]+)" exists but doesn't match configuration/g;
 
 const deadlineMs = 60_000;
-/** From the first container that compose asks for to the last one of the same call. */
+/** Longest delay of a response in ms, while the requests for the other containers of the call arrive. */
 const longestHoldMs = 150;
 
 /**
- * What `up` would do with each of the services, by compose itself and a socket that no write passes. Nothing on the
- * engine changes. One call does for all, in half the time, but for services of which one waits for another.
- * @throws UpdateError compose-invalid where compose does not come to a container of one of them; engine-unavailable
+ * Records what `up` would do with each of the services: compose runs against a socket that forwards no writes, so
+ * nothing on the engine changes. A single call for all services takes half the time, but it cannot be used for services
+ * that wait for each other.
+ * @throws UpdateError compose-invalid if compose does not request the container of a service; engine-unavailable
  */
 export async function recordUp(
   engine: Engine,
@@ -75,7 +76,7 @@ export async function recordUp(
   };
   const { sent } = recorded;
   const record = (asked: readonly AskedService[]) => recordCall(engine, project, asked, recorded);
-  // What makes it fail shows again where each is asked about by itself.
+  // A failure of this call occurs again when each service is recorded separately.
   if (services.length > 1 && areNamedAlike(project, services)) await record(services).catch(() => {});
   const alone = services.filter(({ name }) => !sent.has(name));
   const calls = await Promise.allSettled(
@@ -88,13 +89,15 @@ export async function recordUp(
   return recorded;
 }
 
-/** One flag decides for all services of a call how their containers are called. */
+/**
+ * Whether all services use the same naming scheme for containers: a single flag selects the scheme for the whole call.
+ */
 const areNamedAlike = (
   { oldNames = [], asksForNames = false }: ComposeProject,
   services: readonly AskedService[],
 ): boolean => !asksForNames && !services.some(({ name }) => oldNames.includes(name));
 
-/** Calls compose for some services, and adds what it would do. */
+/** Runs compose for some services and adds the recorded requests and edits. */
 async function recordCall(
   engine: Engine,
   project: ComposeProject,
@@ -129,7 +132,10 @@ async function recordCall(
   }
 }
 
-/** Compose gives up the other services once one is refused: no service is refused before all have come, or time is up. */
+/**
+ * Delays the responses until the requests of all services have arrived, or the time limit has passed: compose cancels
+ * the other services as soon as a request fails.
+ */
 function untilAllCame(expected: number): Hold {
   const came = new Set<string | undefined>();
   const all = Promise.withResolvers<void>();

@@ -20,21 +20,24 @@ export interface FoundInstance {
   own: Container;
   paths: HostPaths;
   place: ProjectPlace;
-  /** `linux/amd64` */
+  /** Platform of the engine: `linux/amd64` */
   platform: string;
-  /** The containers of all compose projects of the engine. */
+  /** Containers of all compose projects on the engine. */
   composed: readonly ListedContainer[];
-  /** The specified container, whose labels identify the project; null if none was specified or this run has replaced it. */
+  /**
+   * Specified container, whose labels identify the project; null if no container was specified or this run has replaced
+   * it.
+   */
   told: ListedContainer | null;
 }
 
 /**
  * Finds the updater's own container, its mounts, and the project to update.
- * Refusals: those of the engine, engine-version, own-container, read-only, no-app, and those of `locateProject`.
+ * @throws UpdateError read-only if the compose directory is mounted read-only
  */
 export async function findInstance({ engine, options, log }: RunContext): Promise<FoundInstance> {
   const facts = startEarly(requireEngine(engine));
-  // The engine's answer sets the API version for the other requests.
+  // The engine's response determines the API version for the other requests.
   const [own, { version: engineVersion, platform }, composed, programs] = await Promise.all([
     facts.then(() => requireOwnContainer(engine)),
     facts,
@@ -64,9 +67,9 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
 }
 
 /**
- * Refuses unrelated containers (docs/contract.md 4.10) before any container is read, counted or stopped.
- * @param containers of the project, without compose's leftovers
- * @param journal of the previous run, or of this one if it was interrupted
+ * Rejects unrelated containers (docs/contract.md 4.10) before any container is read, counted or stopped.
+ * @param containers the containers of the project, without compose's leftovers
+ * @param journal the journal of the previous run, or of this run if it was interrupted
  * @throws UpdateError unrelated-container, not-compose
  */
 export function refuseForeignContainers(
@@ -76,7 +79,7 @@ export function refuseForeignContainers(
   journal: JournalData | null,
 ): void {
   refuseKeptByOthers(containers);
-  // The containers of an interrupted update may have other labels than the old ones, such as another env file.
+  // Containers of an interrupted update may have different labels, such as another env file, than the old containers.
   const run = journal !== null && (isPending(journal) || journal.containerId === own.id) ? journal : null;
   const before = new Set(run?.containers.map(({ id }) => id));
   const foreign = findForeign(containers, {
@@ -96,8 +99,9 @@ export function refuseForeignContainers(
 }
 
 /**
- * The project of a specified container that no longer exists. This updater may have replaced it before it was killed, so
- * its journal has the project. @throws UpdateError no-app if there is no such journal
+ * Returns the project of a specified container that no longer exists. This updater may have replaced the container
+ * before it was killed, so its journal contains the project.
+ * @throws UpdateError no-app if there is no such journal
  */
 async function projectOf(own: Container, paths: HostPaths, options: UpdateOptions): Promise<KnownProject> {
   const journals = await journalsIn(directoriesOf(paths, options));
@@ -108,7 +112,7 @@ async function projectOf(own: Container, paths: HostPaths, options: UpdateOption
   throw new UpdateError('no-app', message, { advice });
 }
 
-/** The engine's view of the container this process runs in. @throws UpdateError own-container */
+/** Inspects the container that this process runs in. @throws UpdateError own-container */
 export async function requireOwnContainer(engine: Engine): Promise<Container> {
   const traces = await ownTraces();
   const { id } = traces;

@@ -14,7 +14,7 @@ import type { NamedMount } from '../../../engine/engine-api.ts';
 /** How a path on the host relates to a mounted directory. */
 export type Likeness =
   | 'same'
-  /** It has other compose files. */
+  /** The directory has other compose files. */
   | 'another'
   /** The directory does not exist or has no compose file. */
   | 'nothing';
@@ -22,31 +22,38 @@ export type Likeness =
 /** Checks directories on the host. */
 export interface HostLook {
   /**
-   * Compares that path with the directory mounted at `here`. @param files the compose files of the project at that path, if known
+   * Compares a path on the host with the directory mounted at `here`.
+   * @param files the compose files of the project at the host path, if known
    * @throws UpdateError engine-unavailable, read-only
    */
   compare(path: string, here: string, files?: readonly string[]): Promise<Likeness>;
-  /** Whether the host has a compose file with one of these names there, by default compose's. @throws UpdateError engine-unavailable */
+  /**
+   * Whether the host directory contains a compose file with one of these names, by default compose's.
+   * @throws UpdateError engine-unavailable
+   */
   hasCompose(path: string, names?: readonly string[]): Promise<boolean>;
-  /** The mounts of all containers that have that path in them. @throws UpdateError engine-unavailable */
+  /** Lists the mounts of all containers that contain the path. @throws UpdateError engine-unavailable */
   mounts(path: string): Promise<readonly NamedMount[]>;
 }
 
 const marker = `${stateName}-seen-`;
-/** The mount point in the scratch container. */
+/** Mount point in the helper container. */
 const inScratch = '/seen';
 
 const isComposeFile = (name: string): boolean => /compose.*\.(ya?ml|json)$/i.test(name);
 
-/** Whether a directory that is mounted here has a compose file in it. */
+/** Whether a directory in this container contains a compose file. */
 export async function hasComposeHere(directory: string): Promise<boolean> {
   const names = await readdir(directory).catch(() => [] as string[]);
   return names.some(isComposeFile);
 }
 
-/** @param image of the updater's own container */
+/** Creates the checks of directories on the host. @param image the image of the updater's own container */
 export const hostLook = (engine: Engine, image: string): HostLook => {
-  /** Reads a host path through a container that mounts it and is never started; null if there is no such directory. */
+  /**
+   * Reads a host path through a container that mounts the path and is never started. Returns null if the host has no
+   * such directory.
+   */
   const through = async <T>(path: string, look: (has: Has) => Promise<T>): Promise<T | null> => {
     await removeScratches(engine, path);
     const scratch = await makeScratch(engine, image, path);
@@ -66,7 +73,7 @@ export const hostLook = (engine: Engine, image: string): HostLook => {
       (await through(path, (has) => someOf(names, has))) ?? false,
     async compare(path, here, files = []) {
       const names = await readdir(here);
-      // A killed run may have left its marker.
+      // A killed run may have left its marker file.
       for (const left of names.filter((name) => name.startsWith(marker))) await rm(join(here, left));
       const file = `${marker}${randomBytes(8).toString('hex')}`;
       const likeness = await through(path, async (has): Promise<Likeness> => {
@@ -77,7 +84,7 @@ export const hostLook = (engine: Engine, image: string): HostLook => {
           await rm(join(here, file), { force: true });
         }
         const inside = files.filter((each) => isWithin(each, path)).map((each) => relative(path, each));
-        // Its compose files may all be in other directories.
+        // The compose files of the project may all be in other directories.
         const isElsewhere = files.length > 0 && inside.length === 0;
         const possible = [...names.filter(isComposeFile), ...defaultNames, ...inside];
         return isElsewhere || (await someOf(possible, has)) ? 'another' : 'nothing';
@@ -95,7 +102,7 @@ async function someOf(names: readonly string[], has: Has): Promise<boolean> {
   return false;
 }
 
-/** Null if the host has no such directory. */
+/** Creates a helper container that mounts the path. Returns null if the host has no such directory. */
 async function makeScratch(engine: Engine, image: string, path: string): Promise<string | null> {
   const Mounts = [{ Type: 'bind', Source: path, Target: inScratch, ReadOnly: true }];
   try {
@@ -117,9 +124,9 @@ async function leaveFile(path: string): Promise<void> {
 }
 
 /**
- * Finds a project directory that is mounted under another path than in its labels. This happens if another program, such
- * as Portainer, has started the project from a volume or from its own path. If the host has compose files at the labelled
- * path, those belong to the instance. Returns whether the directory was found.
+ * Finds a project directory that is mounted under a different path than the path in its labels. This happens if another
+ * program, such as Portainer, has started the project from a volume or from its own path. Compose files at the labelled
+ * path on the host always belong to the instance. Returns whether the directory was found.
  * @param directory the path in the labels, which is not mounted here
  */
 export async function findHidden(directory: string, paths: HostPaths, look: HostLook): Promise<boolean> {
@@ -132,7 +139,10 @@ export async function findHidden(directory: string, paths: HostPaths, look: Host
   return false;
 }
 
-/** Mounts that may contain the directory: their paths on the host and here. Whole mounts, because files above it may be used. */
+/**
+ * Returns the paths of mounts that may contain the directory, on the host and in this container. Volumes are returned
+ * as a whole, because files above the directory may be used.
+ */
 async function candidates(
   directory: string,
   paths: HostPaths,
@@ -151,20 +161,20 @@ async function candidates(
   return [...byVolume, ...bySource];
 }
 
-/** The host path of another container's mount. */
+/** Returns the host path of a directory in a mount of another container. */
 const sourceOf = ({ source, destination }: NamedMount, directory: string): string =>
   join(source, relative(destination, directory));
 
 /**
- * Advice to mount a directory from the host path that another program's container uses. Null for an ordinary host directory,
- * or if several host paths are possible.
+ * Returns advice to mount a directory from the host path that another program's container uses. Null for an ordinary
+ * host directory, or if several host paths are possible.
  */
 export async function mountOfHidden(directory: string, look: HostLook): Promise<string | null> {
   const mounts = await look.mounts(directory);
   const sources = new Set(mounts.map((mount) => sourceOf(mount, directory)));
   if (sources.size === 0 || sources.has(directory) || (await look.hasCompose(directory))) return null;
   const homes: string[] = [];
-  // Many containers have a mount at /data, but few have a compose file there.
+  // Many containers have a mount at /data, but few of these mounts contain a compose file.
   for (const source of sources) if (await look.hasCompose(source)) homes.push(source);
   const [only, ...others] = homes;
   return only === undefined || others.length > 0 ? null : addMount(only, directory);

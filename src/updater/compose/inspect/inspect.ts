@@ -39,18 +39,18 @@ import { findMigrations } from './services/migrations.ts';
 import { lastUp, withoutApp } from './survey.ts';
 import { asOutside, givePaths, viewProject } from './view-project.ts';
 
-/** Facts about the project that are known before its files are read. */
+/** Data about the project that is available before its files are read. */
 interface Found {
-  /** The current containers, without unrelated ones. */
+  /** Current containers, without unrelated containers. */
   containers: readonly Container[];
   wasInterrupted: WasInterrupted;
-  /** Called as soon as the project is resolved, while compose still computes what `up` would send. */
+  /** Callback that runs as soon as compose has resolved the project, while the dry run of `up` is still in progress. */
   onRead?: (project: InspectedProject) => void;
 }
 
 /**
- * Collects all facts for the plan. Only changes this container's own file system.
- * Refusals: no-app, outside-mounts, path-taken, compose-invalid, and those of `checkNamed`.
+ * Collects all data for the plan. Changes nothing except this container's own file system.
+ * @throws UpdateError no-app if the app has no container
  */
 export async function inspectInstallation(
   context: RunContext,
@@ -72,8 +72,8 @@ export async function inspectInstallation(
 }
 
 /**
- * The project with files that were renamed or deleted after the last `up`. Compose changes the names in a label only when it
- * recreates the container; the check for drift compares the contents.
+ * Returns the project with its current files if files were renamed or deleted after the last `up`. Compose updates the
+ * file names in a label only when it recreates the container. Drift detection compares the contents.
  * @throws UpdateError compose-invalid
  */
 async function withCurrentFiles(
@@ -102,7 +102,7 @@ async function withCurrentFiles(
   });
 }
 
-/** The error, with commands that work for this project. */
+/** Returns the error with commands in its advice that work for this project. */
 function withCommandsOf(project: ComposeProject, error: unknown): unknown {
   if (!(error instanceof UpdateError)) return error;
   const { code, message, detail, cause } = error;
@@ -137,7 +137,7 @@ async function inspectProject(
     ...(profiles.length > 0 && { profiles }),
     ...(asksForNames && { asksForNames }),
   });
-  // The early answer cannot be used if the workers, profiles or old names differ.
+  // The result of the early dry run cannot be used if the workers, profiles or old names differ.
   const isOutdated = profiles.length > 0 || !isAsGuessed || asksForNames;
   const asking = isOutdated ? startEarly(dryRun(engine, compose.project, replaced)) : early;
 
@@ -184,7 +184,7 @@ async function inspectProject(
     prefix: versionPrefix(pinnedApp.pin, app.containers, product),
   };
   onRead(read);
-  // Since compose 5, the model has no values of env files. The dry run has them, and they must be masked.
+  // Since compose 5, the model does not contain the values of env files. The dry run contains them, so they are masked.
   const answer = await asking;
   log.addMaskRules(() => maskRulesOfSent(answer.sent.values()));
   const known = new Set([own, ...containers].map(({ id }) => id));
@@ -195,7 +195,9 @@ async function inspectProject(
 
 const nameOf = ({ name }: ServiceFacts): string => name;
 
-/** The files that the next `docker compose up` uses by default, if they are not those of the last one. */
+/**
+ * Returns the files that the next `docker compose up` uses by default; empty if they are the files of the last `up`.
+ */
 async function filesOfNextUp(project: ComposeProject, { envFiles }: ProjectFiles): Promise<TextFile[]> {
   if (!hasDefaultFiles(project)) return [];
   const paths = await defaultPaths(project.directory, envFiles);
@@ -203,7 +205,10 @@ async function filesOfNextUp(project: ComposeProject, { envFiles }: ProjectFiles
   return Promise.all(paths.map(readTextFile)).catch(() => []);
 }
 
-/** An install is generated if `compose.yaml` has the marker, or `compose.cluster.yaml` if it is the only file. */
+/**
+ * Returns whether the installation is generated: the marker is in `compose.yaml`, or in `compose.cluster.yaml` if that
+ * is the only compose file.
+ */
 function kindOf(
   { directory }: ComposeProject,
   { composeFiles }: ProjectFiles,

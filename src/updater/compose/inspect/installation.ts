@@ -11,13 +11,16 @@ import type { Json } from '../../../engine/json.ts';
 /** A service whose containers the update replaces. */
 export interface ServiceFacts {
   name: string;
-  /** All containers except compose's leftovers, including stopped ones, in order of number. Only migrations may have none. */
+  /**
+   * All containers except compose's leftovers, including stopped containers, sorted by number. Only migrations may have
+   * no containers.
+   */
   containers: readonly Container[];
-  /** How many should be running. */
+  /** Number of containers that should be running. */
   running: number;
   /** Numbers of containers that were stopped on purpose and remain stopped. */
   stopped: readonly number[];
-  /** The pin of its image, if the service is updated to another release. */
+  /** Pin of the image, if the service is updated to another release. */
   pin?: Pin;
 }
 
@@ -32,93 +35,93 @@ export interface InspectedProject {
   project: ComposeProject;
   compose: Compose;
   paths: HostPaths;
-  /** `linux/amd64` */
+  /** Platform of the engine: `linux/amd64` */
   platform: string;
-  /** `generated`: each release overwrites the file. */
+  /** `generated` if each release overwrites the compose file. */
   kind: 'generated' | 'user-written';
   files: ProjectFiles;
   /** Services that the operator excludes. */
   exclude: readonly string[];
-  /** `SVC_VERSION` by default. */
+  /** Variable that contains the version; `SVC_VERSION` by default. */
   versionVariable: string;
   /** All services of the project, without the values of env files. */
   model: Model;
-  /** Containers of the project, without one-off ones and compose's leftovers. */
+  /** Containers of the project, without one-off containers and compose's leftovers. */
   containers: readonly Container[];
   app: PinnedService;
   /** Workers with containers, and migrations without containers. */
   workers: readonly PinnedService[];
   /** Other services that share a namespace with the app or a worker. */
   followers: readonly ServiceFacts[];
-  /** `1.4.2`, or null if unknown. */
+  /** Running version, `1.4.2`; null if unknown. */
   runningVersion: string | null;
-  /** The prefix of the product's versions; null if unknown. */
+  /** Prefix of the product's versions; null if unknown. */
   prefix: 'v' | '' | null;
 }
 
 /** The request that compose would send for one container of a service. */
 export interface SentContainer {
-  /** Without the temporary prefix that compose adds while it replaces a container. */
+  /** Container name without the temporary prefix that compose adds while it replaces a container. */
   name: string;
-  /** The body of `POST /containers/create`. It has the values of environment variables and must not be logged. */
+  /** Body of `POST /containers/create`. It contains the values of environment variables and must not be logged. */
   body: Json;
-  /** `1.45`: before 1.44 the body has the first network alone. */
+  /** API version of the request, `1.45`. Before 1.44, the body contains only the first network. */
   apiVersion: string;
 }
 
 /** Effects of `docker compose up`, from the requests that compose would send, and the current images. */
 export interface DryRun {
-  /** By service. A service is missing if no image is on this machine. */
+  /** Requests by service. A service is missing if none of the images is on this machine. */
   sent: Map<string, SentContainer>;
-  /** Networks that compose would disconnect its containers from and remove, because their definitions were edited. */
+  /** Networks with edited definitions. Compose would disconnect the project's containers and remove these networks. */
   removedNetworks: Set<string>;
-  /** Volumes that were created from another definition than the files have. */
+  /** Volumes whose definition in the files has changed since their creation. */
   editedVolumes: Set<string>;
-  /** By their ids, the images of the services' containers that are on this machine. */
+  /** Images of the services' containers that are on this machine, by ID. */
   imagesInUse: ReadonlyMap<string, Image>;
 }
 
 /** All facts for the plan. Read once and never changed. */
 export interface Installation extends InspectedProject, DryRun {
-  /** The engine's other compose projects. */
+  /** Other compose projects on the engine. */
   beside: readonly ComposeProject[];
-  /** Running containers that are neither the project's nor the updater. */
+  /** Running containers that do not belong to the project, except the updater. */
   outside: readonly Container[];
-  /** The files that the next `docker compose up` uses by default; empty if the update uses the same files. */
+  /** Files that the next `docker compose up` uses by default; empty if the update uses the same files. */
   nextFiles: readonly TextFile[];
 }
 
-/** The services that are updated, the app first. */
+/** Returns the updated services, the app first. */
 export const movedServices = ({ app, workers }: InspectedProject): PinnedService[] => [app, ...workers];
 
-/** All services with containers that the update replaces. */
+/** Returns all services whose containers the update replaces. */
 export const replacedServices = (installation: Installation): ServiceFacts[] => [
   ...movedServices(installation),
   ...installation.followers,
 ];
 
-/** Compose and env files, which the update itself restores. */
+/** Returns the paths of the compose and env files, which the update itself restores. */
 export const ownFiles = ({ directory, files, envFiles }: ComposeProject): string[] => [
   ...files,
   ...envFiles,
   join(directory, '.env'),
 ];
 
-/** The containers of the services that are not updated. */
+/** Returns the containers of services that are not updated. */
 export function otherContainers(installation: Installation): Container[] {
   const replaced = replacedServices(installation).map(({ name }) => name);
   return installation.containers.filter((each) => !replaced.includes(serviceOf(each)));
 }
 
-/** The services that must complete before this one starts. */
+/** Returns the services that must complete before this service starts. */
 export const awaitedEnds = (service: ModelService | undefined): string[] =>
   Object.entries(service?.depends_on ?? {}).flatMap(([name, { condition }]) =>
     condition === 'service_completed_successfully' ? [name] : [],
   );
 
-/** Compose files of a release. They overwrite those of a generated install. */
+/** Compose file of a release, which overwrites the file of a generated installation. */
 export const composeFile = 'compose.yaml';
-/** Overrides `compose.yaml` in cluster mode. */
+/** Compose file that overrides `compose.yaml` in cluster mode. */
 export const clusterFile = 'compose.cluster.yaml';
 export const releaseFileNames = [composeFile, clusterFile] as const;
 

@@ -5,7 +5,7 @@ import type { Container } from '../../../engine/container.ts';
 import { composeLabels, podmanLabels } from '../../../engine/labels.ts';
 import { mappedBy } from '../../../engine/mapped-users.ts';
 
-/** Rootless Podman is untested (docs/contract.md 12.5). @throws UpdateError engine-version */
+/** Rejects rootless Podman, which is untested (docs/contract.md 12.5). @throws UpdateError engine-version */
 export function refuseRootlessPodman(engine: Pick<Engine, 'isPodman'>, users = mappedBy()): void {
   if (!engine.isPodman || users !== 'rootless') return;
   throw new UpdateError('engine-version', 'updates are not supported on rootless Podman', {
@@ -14,8 +14,9 @@ export function refuseRootlessPodman(engine: Pick<Engine, 'isPodman'>, users = m
 }
 
 /**
- * podman-compose and systemd create containers differently, and compose would partly undo that (docs/contract.md 12.6).
- * The paths in labels of docker-compose 1 depend on its working directory (2.3).
+ * Rejects containers of podman-compose, systemd and docker-compose 1. podman-compose and systemd create containers
+ * differently, and compose would partly revert the differences (docs/contract.md 12.6). The paths in labels of
+ * docker-compose 1 depend on the working directory of that command (2.3).
  * @throws UpdateError not-compose
  */
 export function refuseKeptByOthers(containers: readonly Pick<Container, 'name' | 'labels'>[]): void {
@@ -35,7 +36,7 @@ export function refuseKeptByOthers(containers: readonly Pick<Container, 'name' |
   }
 }
 
-/** The refusal if there is no project but systemd manages a container. */
+/** Returns a more specific error if no project was found but systemd manages a container. */
 export async function withoutProject(engine: Engine, error: unknown): Promise<unknown> {
   if (!engine.isPodman || !(error instanceof UpdateError)) return error;
   if (error.code !== 'not-compose' && error.code !== 'not-mounted') return error;

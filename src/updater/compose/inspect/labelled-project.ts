@@ -6,17 +6,17 @@ import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Container, ListedContainer } from '../../../engine/container.ts';
 import { composeLabels } from '../../../engine/labels.ts';
 
-/** A compose project, according to the labels of its containers. */
+/** A compose project as described by the labels of its containers. */
 export interface KnownProject {
   name: string;
-  /** The directory on the host. */
+  /** Path of the directory on the host. */
   directory: string;
   services: Set<string>;
-  /** Its compose files, from the labels of one container. */
+  /** Compose files from the labels of one container. */
   files: readonly string[];
 }
 
-/** All other projects, with their files. @param composed containers of all projects */
+/** Returns all other projects with their files. @param composed the containers of all projects */
 export function projectsBeside(composed: readonly ListedContainer[], name: string): ComposeProject[] {
   const found = new Map<string, ComposeProject>();
   for (const { labels } of composed) {
@@ -28,12 +28,15 @@ export function projectsBeside(composed: readonly ListedContainer[], name: strin
   return [...found.values()];
 }
 
-/** All containers that compose has created on this engine, except hooks. @throws UpdateError engine-unavailable */
+/**
+ * Lists all containers on this engine that compose has created, except hook containers. @throws UpdateError
+ * engine-unavailable
+ */
 export async function listComposed(engine: Engine): Promise<ListedContainer[]> {
   return (await engine.listContainers({ label: [composeLabels.project] })).filter((each) => !isHook(each));
 }
 
-/** @param composed the containers of all projects */
+/** Groups containers into projects by name and directory. @param composed the containers of all projects */
 export function knownProjects(composed: readonly ListedContainer[]): KnownProject[] {
   const rows = new Map<string, KnownProject>();
   for (const { labels } of composed) {
@@ -50,13 +53,13 @@ export function knownProjects(composed: readonly ListedContainer[]): KnownProjec
 
 export interface ProjectPlace {
   name: string;
-  /** The directory on the host, in the spelling of the labels. */
+  /** Path on the host, spelled as in the labels. */
   directory: string;
-  /** Its path inside the container. */
+  /** Path inside this container. */
   mountedAt: string;
 }
 
-/** The files that compose was started with, from the labels. */
+/** Files that compose was started with, from the labels. */
 type LabelledPaths = Pick<ComposeProject, 'files' | 'envFiles'>;
 
 interface LabelledProject {
@@ -65,7 +68,7 @@ interface LabelledProject {
 }
 
 /**
- * The project according to the labels of a container, with absolute paths.
+ * Reads the project from the labels of a container, with absolute paths.
  * @throws UpdateError compose-invalid if a label does not specify a file on this host
  */
 export function labelledProject(telling: Pick<Container, 'labels'>, of: LabelledProject): ComposeProject {
@@ -77,7 +80,7 @@ export function labelledProject(telling: Pick<Container, 'labels'>, of: Labelled
   return { name, directory, ...labelled, ...(oldNames.length > 0 && { oldNames }) };
 }
 
-/** The paths in the labels. */
+/** Reads the paths of the compose files and env files from the labels. */
 export function labelledPaths({ labels }: Pick<Container, 'labels'>, directory: string): LabelledPaths {
   const list = (label: string) => splitPaths(labels[label] ?? '', directory);
   return { files: list(composeLabels.files), envFiles: list(composeLabels.envFiles) };
@@ -94,8 +97,9 @@ function notFound(files: readonly string[]): UpdateError {
 }
 
 /**
- * The paths of a label. Compose joins them with commas and does not escape commas in paths. A comma only separates paths
- * if an absolute path or an address (`oci://…`) follows and it is not part of the project directory.
+ * Splits the paths in a label. Compose joins paths with commas and does not escape commas in them. A comma is a
+ * separator only if an absolute path or an address (`oci://…`) follows and the comma is not part of the project
+ * directory.
  */
 export function splitPaths(label: string, directory: string): string[] {
   const hidden = label.replaceAll(`${directory}/`, '/\0/');

@@ -15,8 +15,9 @@ import { imageNames } from '../../run/log/mask-rules.ts';
 const maxBytes = 5 * 1024 * 1024;
 
 /**
- * Masks the secrets in a project's files, and in the env files, secret files and config files that they refer to. `find`
- * maps a host path to the path in this container, or null if it is not mounted. Never throws: compose reports invalid files.
+ * Masks the secrets in a project's files, and in the env files, secret files and config files that they refer to. Never
+ * throws, because compose reports invalid files.
+ * @param find maps a host path to the path in this container, or to null if the path is not mounted
  */
 export async function learnFiles(
   log: Pick<Log, 'addMaskRules'>,
@@ -38,7 +39,7 @@ export async function learnFiles(
   );
   log.addMaskRules(() => ({
     secrets: [
-      // Compose resolves their variables with those of the project, one file after the other.
+      // Compose resolves variables in these files with the variables of the project, one file after the other.
       ...secretsOfEnvFiles([...files.envFiles, ...env]),
       ...env.flatMap((file) => [...secretsOfEnvFiles([file]), ...secretsOfRawEnvFile(file.text)]),
       ...secret.flatMap(({ text }) => secretsOfContent(text)),
@@ -59,7 +60,7 @@ async function readAll(paths: readonly string[], find: (path: string) => string 
   return files.flat();
 }
 
-/** Tolerates invalid UTF-8. Skips pipes, because reading one would block. */
+/** Reads a file that may contain invalid UTF-8. Skips pipes, because reading a pipe would block. */
 async function readTolerantly(path: string): Promise<string | null> {
   const found = await stat(path);
   return found.isFile() && found.size <= maxBytes ? await readFile(path, 'utf8') : null;

@@ -8,19 +8,19 @@ import { isPending, type JournalData, journalsIn } from '../../run/state/journal
 import { findHidden, type HostLook, hasComposeHere, type Likeness, mountOfHidden } from './host-look.ts';
 import type { KnownProject, ProjectPlace } from './labelled-project.ts';
 
-/** The criteria for finding the project. */
+/** Criteria for finding the project. */
 interface Search {
   projects: readonly KnownProject[];
   paths: HostPaths;
   options: UpdateOptions;
   look: HostLook;
-  /** Where a compose file is, or where `--dir` says. */
+  /** Mounted directories that contain a compose file, or the directory of `--dir`. */
   candidates: readonly string[];
 }
 
 /**
- * The project to update: by `--project`, or by the mounted directory that contains a compose file.
- * Refusals: not-mounted, several-projects, not-compose.
+ * Finds the project to update: by `--project`, or by the mounted directory that contains a compose file.
+ * @throws UpdateError not-mounted, several-projects, not-compose
  */
 export async function locateProject(
   known: readonly KnownProject[],
@@ -50,7 +50,10 @@ export async function locateProject(
   throw advice === null ? again : new UpdateError(again.code, again.message, { advice });
 }
 
-/** Advice for a directory that was moved, or that only the container that started the project calls so; null if several may be. */
+/**
+ * Returns advice to mount a project directory that was moved, or whose labelled path exists only inside the container
+ * that started the project. Null if no project or several projects match.
+ */
 async function mountOfMoved(unseen: readonly KnownProject[], search: Search): Promise<string | null> {
   const { candidates, paths, look } = search;
   const [here = '', ...more] = candidates;
@@ -69,7 +72,7 @@ async function mountOfMoved(unseen: readonly KnownProject[], search: Search): Pr
 const underItsPath = (host: string, { name, directory }: KnownProject): string =>
   `If ${host} is the directory of project ${name}, mount it also under the path that compose used. ${addMount(host, directory)}`;
 
-/** Finds the project by the mounted directory that has a compose file or is in `found`; an error if there is none. */
+/** Finds the project whose mounted directory has a compose file or is in `found`. Returns an error if there is none. */
 function byDirectory(
   { projects, paths, options: { dir, app }, candidates }: Search,
   found: readonly string[] = [],
@@ -80,7 +83,7 @@ function byDirectory(
   const hereOf = (directories: readonly string[]) =>
     directories.map((directory) => paths.fromHost(directory)).filter((here) => here !== null);
   const seen = new Set([...candidates, ...(dir ? [] : hereOf(found))]);
-  // If no mount has a compose file, a compose directory may be below one.
+  // If no mount has a compose file, a compose directory may be in a subdirectory of a mount.
   const places = seen.size > 0 ? seen : new Set(hereOf(projects.map(({ directory }) => directory)));
   const all = projects.flatMap((project) =>
     [...places]
@@ -97,7 +100,7 @@ function byDirectory(
   return { name: only.project.name, directory: only.project.directory, mountedAt: only.here };
 }
 
-/** Directories that may contain a journal. */
+/** Returns the directories that may contain a journal. */
 export const directoriesOf = (paths: HostPaths, { dir }: UpdateOptions): readonly string[] =>
   dir ? [dir] : paths.destinations;
 
@@ -106,7 +109,7 @@ export const projectOfJournal = ({ project, services }: JournalData): KnownProje
   services: new Set(services),
 });
 
-/** Adds projects with an interrupted update, which may have no containers. */
+/** Adds projects with an interrupted update, because they may have no containers. */
 function withHalfReplaced(
   projects: readonly KnownProject[],
   pending: readonly KnownProject[],
@@ -118,7 +121,7 @@ function withHalfReplaced(
   return [...projects, ...pending.filter((row) => !projects.some(isSame(row)))];
 }
 
-/** Where a compose file is, or where `--dir` says. */
+/** Returns the mounted directories that contain a compose file, or the directory of `--dir`. */
 async function candidatesOf(paths: HostPaths, { dir }: UpdateOptions): Promise<string[]> {
   if (dir) return [normalize(dir).replace(/(.)\/$/, '$1')];
   const found: string[] = [];
@@ -152,7 +155,11 @@ async function byName(search: Search, name: string): Promise<ProjectPlace> {
   return { name, directory, mountedAt };
 }
 
-/** Labels can be wrong, so a mounted directory takes precedence over other labelled directories. */
+/**
+ * Returns the most likely project of this name. Labels can be wrong, so a mounted directory takes precedence over other
+ * labelled directories.
+ * @throws UpdateError several-projects if the first two projects are equally likely
+ */
 function likeliest(
   name: string,
   { projects, paths, options: { app }, candidates }: Search,
@@ -173,7 +180,7 @@ function likeliest(
   return first;
 }
 
-/** The error if another directory is mounted instead of the project's. */
+/** Creates the error for a mounted directory that is not the directory of the project. */
 function notThat(
   row: KnownProject,
   host: string,

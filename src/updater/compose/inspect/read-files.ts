@@ -3,7 +3,7 @@ import { type LinkedFile, reachOf } from '../../../core/compose/layers.ts';
 import { allFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import { readTextFile, readTextFileIfThere, type TextFile } from '../../../core/files/text-file.ts';
 
-/** The env files that are named, else the `.env` of the directory, where there is one. */
+/** Reads the specified env files, or by default the `.env` of the directory if it exists. */
 export async function readEnvFiles(named: readonly string[], directory: string): Promise<TextFile[]> {
   if (named.length > 0) return Promise.all(named.map(readTextFile));
   const byDefault = await readTextFileIfThere(join(directory, '.env'));
@@ -11,9 +11,9 @@ export async function readEnvFiles(named: readonly string[], directory: string):
 }
 
 /**
- * The project with all the files that `include` and `extends` lead to, and those lead to in turn.
- * @param read gives null for one that is not there
- * @param learn is told of each before it is parsed, as a project of its own
+ * Returns the project with all files that it links to with `include` and `extends`, directly or indirectly.
+ * @param read returns null if the file does not exist
+ * @param learn called with each file, as a separate project, before the file is parsed
  */
 export async function withLinkedFiles(
   files: ProjectFiles,

@@ -1,5 +1,5 @@
-// A socket that compose takes for the engine's, to be asked what it would do. It hands on what only reads, and keeps
-// what would change something: no write ever passes.
+// A socket that compose uses like the engine's socket, to determine what `up` would do. The recorder forwards requests
+// that only read and records all other requests: it never forwards a write.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
@@ -11,40 +11,42 @@ import { openRequest } from '../../../engine/http/request.ts';
 import type { EngineTarget } from '../../../engine/http/target.ts';
 import { type Json, parseObject } from '../../../engine/json.ts';
 
-/** A request that would have changed something. */
+/** A recorded request that would have changed something. */
 export interface RecordedWrite {
   method: string;
-  /** Without the version and the query. */
+  /** Path without the API version and the query. */
   path: string;
-  /** The one in the query, such as a container's or that of an image to pull; empty where there is none. */
+  /** Name in the query, such as the name of a container or of an image to pull; empty if there is none. */
   name: string;
-  /** `1.45`, as the client spoke; empty where it named none. */
+  /** API version in the request, `1.45`; empty if there is none. */
   apiVersion: string;
-  /** Its JSON; null where it had none. */
+  /** JSON body; null if there is none. */
   body: Json | null;
 }
 
 export interface Recorder {
-  /** For `--host`: `unix:///tmp/…` */
+  /** Value for `--host`: `unix:///tmp/…` */
   host: string;
-  /** In the order of their coming. */
+  /** Recorded requests in order of arrival. */
   writes: readonly RecordedWrite[];
   close(): Promise<void>;
 }
 
-/** Resolves once a write may be answered, which it is told of after it was kept. Never rejects. */
+/**
+ * Delays the response to a write until the promise resolves. Called after the write has been recorded. Never rejects.
+ */
 export type Hold = (write: RecordedWrite) => Promise<void>;
 
-/** More than any definition of a container has. */
+/** Maximum size of a body in bytes, more than any container definition has. */
 const longestBody = 16 * 1024 * 1024;
 
-/** These belong to one connection, and an upgraded one could write. */
+/** Headers that belong to one connection and are not forwarded. A connection with an upgrade could send writes. */
 const ofConnection = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te'],
   ...['trailer', 'transfer-encoding', 'upgrade', 'http2-settings', 'content-length', 'host', 'expect'],
 ]);
 
-/** Starts listening on a private socket, which only this user can access. */
+/** Starts a recorder on a private socket that only this user can access. */
 export async function startRecorder(engine: Engine, hold: Hold = async () => {}): Promise<Recorder> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-recorder-'));
   const path = join(directory, 'engine.sock');
@@ -72,18 +74,18 @@ export async function startRecorder(engine: Engine, hold: Hold = async () => {})
 
 function handOn(target: EngineTarget, request: IncomingMessage, response: ServerResponse): void {
   const { method = 'GET', url = '/' } = request;
-  // A body of a GET means nothing to the engine, and is not handed on.
+  // The engine ignores the body of a GET, so the body is not forwarded.
   request.resume();
   const asked = openRequest(target, url, { method, headers: endToEnd(request.headers) });
   asked.on('error', () => request.socket.destroy());
   asked.on('response', (answer) => {
     response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers, 'content-length'));
-    // Who follows events wants to know at once that it does.
+    // A client that follows events needs the response headers immediately.
     response.flushHeaders();
     answer.on('error', () => request.socket.destroy());
     answer.pipe(response);
   });
-  // An upgrade that was not asked for is not handed on.
+  // An upgrade that was not requested is not forwarded.
   asked.on('upgrade', (_, socket) => {
     socket.destroy();
     request.socket.destroy();
@@ -124,7 +126,10 @@ function keep(
   });
 }
 
-/** Compose goes on behind these as it would after the real thing, up to the container, which is what it is asked for. */
+/**
+ * Writes that get a successful response without being executed, so that compose continues until it creates the
+ * container, which is the request to record.
+ */
 const pretended: readonly [method: string, path: RegExp, status: number][] = [
   ['POST', /^\/containers\/[^/]+\/stop$/, 204],
   ['DELETE', /^\/containers\/[^/]+$/, 204],
@@ -139,7 +144,7 @@ function answerTo({ method, path, name, body }: RecordedWrite): [status: number,
   if (status === undefined)
     return [500, { message: `${notExecuted} ${method} ${path}${name && ` (${name})`}` }];
   if (status !== 201) return [status];
-  // What the engine answers to who makes a network or a volume.
+  // The engine's response to the creation of a network or a volume.
   if (/^\/networks\//.test(path)) return [status, { Id: '0'.repeat(64), Warning: '' }];
   const Name = body?.Name ?? '';
   return [status, { Name, Driver: 'local', Mountpoint: '', Labels: {}, Options: {}, Scope: 'local' }];

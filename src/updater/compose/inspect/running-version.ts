@@ -7,7 +7,10 @@ import type { Container } from '../../../engine/container.ts';
 import { versionLabel } from '../../../engine/labels.ts';
 import { hasInheritedVersion, isOfProduct } from '../../plan/release-plan.ts';
 
-/** The versions that containers run, `1.4.2`, the oldest first: by a release tag of the image, else by its label. */
+/**
+ * Returns the versions of the containers, such as `1.4.2`, oldest first. A version comes from a release tag of the
+ * image, or otherwise from the version label.
+ */
 export function runningVersions(containers: readonly Container[]): string[] {
   const versions = containers.flatMap((container) => {
     const tag = tagOf(container);
@@ -22,15 +25,18 @@ export const hasOtherLabel = (container: Container): boolean =>
   hasInheritedVersion(tagOf(container), container.labels);
 
 /**
- * The newest of all, as nothing may go below it. Where no image tells its version, a tag such as `2025.10` says what it
- * is at least. Null where nothing does.
+ * Returns the newest running version, because an update must not install an older version. If no image specifies its
+ * version, a tag such as `2025.10` is the lower bound. Null if there is no such tag either.
  */
 export function newestRunning(containers: readonly Container[]): string | null {
   const parts = containers.map(tagOf).flatMap((tag) => (tag.kind === 'part' ? [tag.version] : []));
   return runningVersions(containers).at(-1) ?? parts.sort(compareVersions).at(-1) ?? null;
 }
 
-/** What a product writes before its versions: as its tags do, else as its label does. Null where nothing tells. */
+/**
+ * Returns the prefix of the product's versions from its tags, or otherwise from its version label. Null if neither
+ * contains a version.
+ */
 export function versionPrefix(pin: Pin, containers: readonly Container[], product: Product): 'v' | '' | null {
   if (isOfProduct(pin, product)) return 'v';
   const tag = [pin.tag, ...containers.map(tagOf)].find(isNumbered);

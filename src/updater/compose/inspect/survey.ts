@@ -13,11 +13,11 @@ import { givePaths, viewProject } from './view-project.ts';
 type Context = Pick<RunContext, 'engine' | 'log' | 'options'>;
 type Found = Pick<FoundInstance, 'paths' | 'place' | 'told'>;
 
-/** The last running container, or the last one. */
+/** Returns the last running container, or the last container if none is running. */
 export const lastUp = (containers: readonly Container[]): Container | undefined =>
   containers.findLast(isUp) ?? containers.at(-1);
 
-/** The refusal if there is no container of the app, with the services that can be named instead. */
+/** Creates the error for an app without containers. It lists the services that can be specified instead. */
 export async function withoutApp(
   context: Context,
   found: Found,
@@ -27,7 +27,7 @@ export async function withoutApp(
   const { app } = context.options;
   const names = [...new Set(containers.map(serviceOf))].sort().join(', ');
   const choices = await choicesIn(context, found, containers).catch((error): Choice[] => {
-    // The choices are optional.
+    // The choices are optional, so this error must not replace the error for the missing app.
     if (error instanceof UpdateError && error.outcome === 'refused') return [];
     throw error;
   });
@@ -42,8 +42,8 @@ export async function withoutApp(
 }
 
 /**
- * The services of a running project that may be updated together; changes nothing but this container's own file system.
- * Refusals: outside-mounts, path-taken, compose-invalid.
+ * Returns the services of a running project that may be updated together. Changes nothing except this container's own
+ * file system.
  */
 async function choicesIn(
   { engine, log, options: { app } }: Context,
@@ -56,7 +56,7 @@ async function choicesIn(
   await givePaths(project, paths, log);
   const about = { containers, services: [] };
   const { files, model } = await viewProject(new Compose(engine, project), paths, about, log);
-  // An app that is in the files only has to be started.
+  // If the files contain the app, the app only has to be started.
   if (app in model.services) return [];
   const running = imagesOf(files, model)
     .filter(({ name }) => containers.some((each) => serviceOf(each) === name))

@@ -19,10 +19,10 @@ import { learnFiles } from './learn-files.ts';
 import { readEnvFiles, withLinkedFiles } from './read-files.ts';
 
 /**
- * Reads a project the way compose does, and hides its secrets from the log. Its paths are given here already. The model has
- * all services, without the values of env files where compose 5 or later cannot read one.
- * @param about the containers of the project, and the services that the run is about
- * Refusals: outside-mounts, compose-invalid.
+ * Reads a project the way compose does and masks its secrets in the log. Call `givePaths` first. The model contains all
+ * services; it lacks the values of env files if compose 5 or later cannot read one of these files.
+ * @param about the containers of the project and the services of the run
+ * @throws UpdateError outside-mounts, compose-invalid
  */
 export async function viewProject(
   compose: Compose,
@@ -35,17 +35,18 @@ export async function viewProject(
   log.addMaskRules(() => maskRulesOfContainers(containers));
   log.addMaskRules(() => ({ shown: [project.name, project.directory] }));
   const learn = (files: ProjectFiles) => learnFiles(log, files, (path) => paths.fromHost(path));
-  // A mistake in the files is told before compose's answer, which only follows from it.
+  // Mistakes in the files are reported before compose's error, which only follows from them.
   const asked = startEarly(compose.config());
   const own = await readFiles(project);
-  // An error of the parser may quote what it does not understand, and so may compose's: the values are hidden first.
+  // Errors of the parser and of compose may quote values from the files, so these values are masked first.
   await learn(own);
   for (const file of own.composeFiles) readComposeFile(file);
   const files = await readMountedLinks(own, paths, learn);
   await learn(files);
   const checkEnv = (known: Model | null) => checkEnvFiles(files, known, services, paths);
   const model = await asked.catch((error) => {
-    // Compose says of an unmounted file that it does not exist; the check for mounts says it better, so it comes first.
+    // For an unmounted file, compose reports that the file does not exist. The check for mounts has a better message,
+    // so it runs first.
     checkEnv(null);
     throw error;
   });
@@ -54,7 +55,11 @@ export async function viewProject(
   return { files, model };
 }
 
-/** Compose must see the instance exactly as the host does. Refusals: outside-mounts, path-taken. */
+/**
+ * Makes the host paths of the project valid in this container, because compose must see the instance exactly as the
+ * host does.
+ * @throws UpdateError outside-mounts, path-taken
+ */
 export async function givePaths(project: ComposeProject, paths: HostPaths, log: Log): Promise<void> {
   const named = [...project.files, ...project.envFiles];
   const outside = named.filter((file) => paths.fromHost(file) === null);
@@ -70,11 +75,13 @@ export async function givePaths(project: ComposeProject, paths: HostPaths, log: 
     if (given) tell(path, given.to);
   }
   for (const { link, to } of await linkAllPaths(paths)) tell(link, to);
-  // Before compose is asked: it would wait for ever for somebody to write into a pipe.
+  // Checked before compose runs: compose would wait forever for another process to write into a pipe.
   for (const path of [...named, join(project.directory, '.env')]) await refuseOddFile(path);
 }
 
-/** The paths of all files of a project, as they name each other; where they cannot be read, of those that compose is called with. */
+/**
+ * Returns the paths of all files of a project, including linked files. Linked files are omitted if they cannot be read.
+ */
 export async function pathsOfProject(project: ComposeProject, paths: HostPaths): Promise<string[]> {
   const usual = ['.env', composeFile, clusterFile].map((name) => join(project.directory, name));
   const linked = await readFiles(project)
@@ -97,7 +104,8 @@ async function readFiles(project: ComposeProject): Promise<ProjectFiles> {
 type NamedFile = Pick<LinkedFile, 'path' | 'as'>;
 
 /**
- * The project with the files that `include` and `extends` lead to; `learn` is told of each before it is parsed.
+ * Returns the project with the files that `include` and `extends` link to. `learn` is called with each file before the
+ * file is parsed.
  * @throws UpdateError outside-mounts
  */
 async function readMountedLinks(
@@ -108,7 +116,8 @@ async function readMountedLinks(
   const outside: LinkedFile[] = [];
   const read = async (link: LinkedFile) => {
     if (paths.fromHost(link.path) === null) {
-      // Whether an optional file, such as the .env beside an included one, exists cannot be seen from here: it is taken as needed.
+      // An unmounted optional file, such as the .env next to an included file, may exist on the host, so it counts as
+      // required.
       outside.push(link);
       return null;
     }
@@ -121,9 +130,10 @@ async function readMountedLinks(
 }
 
 /**
- * Env files of the services to update and of what they depend on: compose reads them even with --no-deps, and an
- * optional one that is not mounted would vanish without a word. Compose's own model does not list them. Where there is
- * no model, because compose rejects the project, it may be for the env file of any service.
+ * Checks that the env files of the services to update and of their dependencies are mounted. Compose reads these files
+ * even with --no-deps, and silently ignores an optional env file that is not mounted. Compose's own model does not list
+ * env files. If compose rejects the project, there is no model and the env files of all services are checked, because
+ * any of them may be the cause.
  * @throws UpdateError outside-mounts
  */
 function checkEnvFiles(
@@ -140,7 +150,7 @@ function checkEnvFiles(
   }
   const outside: NamedFile[] = [];
   for (const layer of reachOf(files).layers) {
-    // A service that is extended may bring env files of its own, so it counts as wanted.
+    // Extended services may have their own env files, so all services of an extended file are checked.
     const wanted = new Set(layer.follows ? closure : layer.file.services);
     for (const name of wanted) {
       const entry = layer.file.service(name);
@@ -155,7 +165,10 @@ function checkEnvFiles(
   refuseOutside(outside);
 }
 
-/** A file that compose reads only when it creates a container, such as a seccomp profile, may not be mounted here. */
+/**
+ * Converts compose's error for a missing file if the file is not mounted here. Compose reads some files, such as
+ * seccomp profiles, only when it creates a container.
+ */
 export function asOutside(error: unknown, paths: HostPaths): unknown {
   if (!(error instanceof UpdateError) || error.code !== 'compose-invalid') return error;
   const [, path] = /\b(?:open|stat) (\/[^:]+): no such file or directory/.exec(error.message) ?? [];

@@ -7,7 +7,10 @@ import { type Installation, replacedServices } from '../inspect/installation.ts'
 import { candidateFiles } from './candidate-files.ts';
 import type { Plan } from './plan.ts';
 
-/** Warnings about running containers that are not updated, but share a namespace, data or an edited file with the update. */
+/**
+ * Returns warnings about running containers that are not updated, but share a namespace, data or an edited file with
+ * the update.
+ */
 export function affectedBy(plan: Plan): string[] {
   const { installation } = plan;
   const { files, outside } = installation;
@@ -38,7 +41,7 @@ export function affectedBy(plan: Plan): string[] {
   return [...ofContainers, ...filesOfNextUp(plan)];
 }
 
-/** Warns that the next `docker compose up` uses other files, such as a new override file. */
+/** Returns a warning if the next `docker compose up` uses other files, such as a new override file. */
 function filesOfNextUp({ installation, updates }: Plan): string[] {
   const { files, nextFiles } = installation;
   if (nextFiles.length === 0) return [];
@@ -56,7 +59,10 @@ function filesOfNextUp({ installation, updates }: Plan): string[] {
   ];
 }
 
-/** Addresses of updated containers that a reverse proxy may have cached: a container with a public web port in the same network. */
+/**
+ * Returns the addresses of updated containers that a reverse proxy may have cached. A container with a public web port
+ * in the same network counts as a reverse proxy.
+ */
 export function knownAddresses(installation: Installation) {
   const isWeb = (port: string) => /^(?:80|443|8080|8443)\//.test(port);
   const published = notUpdated(installation).filter((each) => each.published.some(isWeb));
@@ -69,7 +75,7 @@ export function knownAddresses(installation: Installation) {
   );
 }
 
-/** The running ones. */
+/** Returns the running containers that are not updated. */
 function notUpdated(installation: Installation): Container[] {
   const updated = replacedServices(installation).map(({ name }) => name);
   const own = installation.containers.filter((each) => isUp(each) && !updated.includes(serviceOf(each)));
@@ -78,7 +84,7 @@ function notUpdated(installation: Installation): Container[] {
 
 const placeOf = ({ path, subpath }: StorageMount): string => `${path}/${subpath}`;
 
-/** Sockets and paths of the system are common to many containers. */
+/** Whether a mount contains data. Sockets and system paths do not count, because many containers share them. */
 const isData = ({ type, path, writable }: StorageMount): boolean =>
   writable &&
   (type === 'volume' ||

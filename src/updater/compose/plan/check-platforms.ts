@@ -7,9 +7,10 @@ import type { Installation } from '../inspect/installation.ts';
 import type { Plan } from './plan.ts';
 
 /**
- * Compares the platforms of the images with the compose files, or with the running containers. Compose pulls images
- * for another platform without a warning, and the platform may have been set only in a shell (docs/contract.md 3.23).
- * @param model of the new files @param images local images by reference; missing images are not checked
+ * Compares the platforms of the images with the compose files, or with the running containers. Compose pulls images for
+ * another platform without a warning, and the platform may have been set only in a shell (docs/contract.md 3.23).
+ * @param model the model of the new files
+ * @param images local images by reference; missing images are not checked
  * @returns warnings
  * @throws UpdateError pull-platform
  */

@@ -57,7 +57,10 @@ export function recallFiles(
   );
 }
 
-/** A floating default is not changed: the variable is set in the env file instead (docs/contract.md 3.4). */
+/**
+ * Describes the change of a pin. A floating default tag is not changed: the variable is set in the env file instead
+ * (docs/contract.md 3.4).
+ */
 function describeBump({ pin, tag }: ServiceUpdate, envFile: string): string {
   const { kind, variable, description } = pin.place;
   return kind === 'default' && !isNumbered(pin.tag)

@@ -22,9 +22,10 @@ export const needsImages = ({ installation, updates }: Plan): boolean =>
   installation.kind === 'generated' || updates.some(({ pin }) => pin.reference.digest !== null);
 
 /**
- * Computes all file changes without writing them, and what compose must make of the new files.
- * @param images local images by the references of the plan; @param release the files that a generated install takes from it
- * Refusals: release-file; pin-unsupported, also if there is no new digest for a pinned one.
+ * Computes all file changes without writing them, and the changes to expect in compose's model.
+ * @param images local images by the references of the plan
+ * @param release files of the release that a generated installation uses
+ * @throws UpdateError release-file; pin-unsupported, also if a pinned digest cannot be replaced
  */
 export function draftFiles(
   { installation, target, updates }: Plan,
@@ -64,7 +65,10 @@ export function draftFiles(
   return { draft, expected };
 }
 
-/** The image of a service, null if the release no longer has the service. Only a generated file may change the repository. */
+/**
+ * Returns the new image of a service; null if the release no longer has the service. Only a generated file may change
+ * the repository.
+ */
 function expectedReference(
   draft: ProjectDraft,
   installation: Installation,
@@ -76,13 +80,16 @@ function expectedReference(
   return movedReference({ ...update, ...newDigest(update.pin, update, images) });
 }
 
-/** The pin in the new files; null if the release no longer has the service. Refusal: release-file, if that is the app. */
+/**
+ * Finds the pin in the new files; null if the release no longer has the service.
+ * @throws UpdateError release-file if this service is the app
+ */
 function pinOf(draft: ProjectDraft, { kind, app }: Installation, service: string): Pin | null {
   try {
     return findPin(draft.files, service);
   } catch (error) {
     if (kind !== 'generated' || !(error instanceof UpdateError)) throw error;
-    // An override may still mention the service, which compose then rejects.
+    // An override may still contain the service; compose then rejects the files.
     if (service !== app.name && ['no-app', 'compose-invalid'].includes(error.code)) return null;
     if (error.code !== 'no-app') throw error;
     const message = `the release's compose file has no service ${service}, which is running here`;
@@ -90,7 +97,7 @@ function pinOf(draft: ProjectDraft, { kind, app }: Installation, service: string
   }
 }
 
-/** The digest of the new release, if the pin has a digest. */
+/** Returns the digest of the new release if the pin has a digest. */
 function newDigest(pin: Pin, update: ServiceUpdate, images: ReadonlyMap<string, Image>): { digest?: string } {
   if (pin.reference.digest === null) return {};
   const image = images.get(update.to);

@@ -14,7 +14,7 @@ import {
 import { findMajorChanges } from '../inspect/services/major-changes.ts';
 import type { Expectation } from '../proof/prove.ts';
 
-/** The release's files as resolved by compose, and facts about the networks. */
+/** Compose's model of the release's files, and data about the networks. */
 export interface NewDefinitions {
   model: Model;
   /** Networks that compose removes and recreates if their definition changes. */
@@ -22,9 +22,9 @@ export interface NewDefinitions {
 }
 
 /**
- * Checks the changes in a generated file. The update only replaces the updated services and their followers. Returns a
- * warning for each change of networks, volumes and services that it does not apply.
- * Refusal: shared-definition. Failure: proof-failed.
+ * Checks the changes in a generated file. The update replaces only the updated services and services that share a
+ * namespace with them. Returns a warning for each change of networks, volumes and services that is not applied.
+ * @throws UpdateError shared-definition, proof-failed
  */
 export function checkGenerated(
   installation: Installation,
@@ -53,13 +53,13 @@ export function checkGenerated(
   return [...changes.map(({ warning }) => warning), ...(gone.length > 0 ? [leaves] : [])];
 }
 
-/** Services with containers that the update does not replace. */
+/** Returns the services that have containers and are not replaced by the update. */
 export const stayingServices = (installation: Installation): string[] =>
   [...new Set(otherContainers(installation).map(serviceOf))].sort();
 
-/** Changes of networks and volumes; a fatal one would stop the instance or lose its data. */
+/** Returns the changes of networks and volumes. A fatal change would stop the instance or lose its data. */
 function sharedChanges(installation: Installation, { model, hashedNetworks }: NewDefinitions) {
-  // Without a hash in its label, a network is recreated only after `down`, which also removes unnamed volumes from use.
+  // A network without a hash in its label is recreated only after `down`, which also detaches unnamed volumes.
   const isSafe = findMajorChanges(otherContainers(installation), model).size === 0;
   const hint = (name: string) =>
     isSafe && hashedNetworks.has(name) ? `. To recreate it, run ${upCommand(installation.project)}` : '';
@@ -97,7 +97,10 @@ function sharedChanges(installation: Installation, { model, hashedNetworks }: Ne
 const networkKeys = (service: ModelService | undefined): string[] =>
   service === undefined || service.network_mode ? [] : Object.keys(service.networks ?? { default: null });
 
-/** Refuses to remove an updated service from the last network that it shares with another running service. */
+/**
+ * Rejects a release that removes an updated service from the last network that it shares with another running service.
+ * @throws UpdateError shared-definition
+ */
 function refuseLostNeighbours(installation: Installation, model: Model, staying: readonly string[]): void {
   const networksOf = (containers: readonly Container[]) => containers.flatMap(({ networks }) => networks);
   const up = Map.groupBy(installation.containers.filter(isUp), serviceOf);

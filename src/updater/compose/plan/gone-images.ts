@@ -4,8 +4,8 @@ import { and } from '../../run/log/wording.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
 
 /**
- * Warnings about running images that are no longer on this machine. With the containerd store, this happens when a tag is
- * rebuilt. Replaced containers cannot be recreated from such an image.
+ * Returns warnings about images of running containers that are no longer on this machine. With the containerd store,
+ * this happens when a tag is rebuilt. Containers cannot be recreated from a missing image.
  */
 export function goneImages(installation: Installation): string[] {
   const { imagesInUse, product } = installation;
@@ -17,7 +17,10 @@ export function goneImages(installation: Installation): string[] {
   });
 }
 
-/** With the containerd store, the image ID is its digest in the registry, so the image can be pulled again. */
+/**
+ * Returns commands to run before the update so that a rollback is possible. With the containerd store, the image ID is
+ * its digest in the registry, so the image can be pulled again.
+ */
 function remedies([first]: readonly Container[], product: string): string {
   const { imageId = '', imageReference = '', imageManifest = null, name = '' } = first ?? {};
   // After a rollback, a container may have an ID instead of a reference.

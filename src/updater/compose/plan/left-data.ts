@@ -1,5 +1,5 @@
-// Data that the new container of a service would be without (docs/contract.md 4.12). Compose gives it the unnamed volumes of
-// the old container only at paths that its image declares, spelled in exactly this way, or that the files mount.
+// Data that the new container of a service would lose (docs/contract.md 4.12). Compose reuses the unnamed volumes of
+// the old container only at paths that the new image declares with exactly the same spelling, or that the files mount.
 
 import { join, relative } from 'node:path';
 import { stringify } from 'yaml';
@@ -18,11 +18,11 @@ export interface LeftData {
   mount: StorageMount;
   /** The new container would not have this volume. */
   isDetached: boolean;
-  /** Paths of new volumes that the image uses in its place, or that would hide the data. */
+  /** Paths of new volumes that the image uses instead of this volume, or that would hide its data. */
   newPaths: readonly string[];
 }
 
-/** Unnamed volumes in the result may be empty. */
+/** Finds the data that a new container would lose. Unnamed volumes in the result may be empty. */
 export function findLeftData(plan: PreparedPlan, service: string, image: Image): LeftData[] {
   const { containers, outside, imagesInUse, project } = plan.installation;
   const { volumes, volumes_from, tmpfs } = plan.model.services[service] ?? {};
@@ -73,8 +73,9 @@ export function sentenceFor(left: LeftData, reference: string): string {
 }
 
 /**
- * Lines for a compose file that mount the data at its old path and at each new path.
- * @param existing new paths that the old container has: below the old path, they get only their part of the data
+ * Returns lines for a compose file that mount the data at its old path and at each new path.
+ * @param existing new paths that already exist in the old container; below the old path, each gets only its own part of
+ * the data
  */
 export function linesFor(left: readonly LeftData[], existing: ReadonlySet<string>, model: Model): string[] {
   const services = new Map<string, { volumes: ModelMount[] }>();

@@ -8,7 +8,10 @@ import { and } from '../../run/log/wording.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
 import type { ReleaseText } from './release-texts.ts';
 
-/** The missing-variable error if compose rejects the release's files because of unset variables; otherwise null. */
+/**
+ * Creates the missing-variable error if compose rejects the release's files because of unset variables; otherwise
+ * returns null.
+ */
 export function missingVariables(
   installation: Installation,
   draft: ProjectDraft,
@@ -25,8 +28,9 @@ export function missingVariables(
 }
 
 /**
- * Checks secrets and configs that are set by variables. If one is unset, compose fails only after it has removed the old
- * container. Refusal: missing-variable.
+ * Checks that the variables of secrets and configs are set. If a variable is unset, compose fails only after it has
+ * removed the old container.
+ * @throws UpdateError missing-variable
  */
 export function refuseUnsetSecrets(installation: Installation, draft: ProjectDraft, model: Model): void {
   const variables = variablesOf(draft.files.envFiles);
@@ -42,7 +46,7 @@ export function refuseUnsetSecrets(installation: Installation, draft: ProjectDra
   throw new UpdateError('missing-variable', message, { advice });
 }
 
-/** Unset variables without a default that the release's files use for the first time. */
+/** Returns a warning about unset variables without a default that the release's files use for the first time. */
 export function emptyVariables(
   installation: Installation,
   draft: ProjectDraft,

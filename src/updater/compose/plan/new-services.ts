@@ -8,8 +8,8 @@ import type { MovedService } from '../../run/state/changeover.ts';
 import { awaitedEnds, type Installation, movedServices } from '../inspect/installation.ts';
 
 /**
- * Services without a container that updated services depend on, directly or through each other. Services that never have
- * one do not count: those with 0 replicas, and those of a provider.
+ * Returns the services without a container that updated services depend on, directly or indirectly. Services that never
+ * have containers do not count: services with 0 replicas and provider services.
  */
 export function missingServices(installation: Installation, { services }: Model): string[] {
   const known = [...installation.exclude, ...installation.containers.map(serviceOf)];
@@ -17,7 +17,7 @@ export function missingServices(installation: Installation, { services }: Model)
     (deploy?.replicas ?? scale ?? 1) > 0 && provider === undefined;
   const updated = movedServices(installation).map(({ name }) => name);
   const missing = new Set(updated);
-  // Grows while it is gone through.
+  // The set grows during the loop.
   for (const name of missing)
     for (const [need, { required }] of Object.entries(services[name]?.depends_on ?? {}))
       if (required !== false && services[need] && hasContainers(services[need]) && !known.includes(need))
@@ -26,8 +26,8 @@ export function missingServices(installation: Installation, { services }: Model)
 }
 
 /**
- * How a service that the release adds is started. It is separate if it is of another publisher and mounts nothing that a
- * service has mounted before.
+ * Describes how a new service of the release is started. The service is separate if its image is from another publisher
+ * and it mounts nothing that was already mounted by another service.
  */
 export function describeAdded(
   name: string,
@@ -46,9 +46,10 @@ export function describeAdded(
 }
 
 /**
- * Refuses to update a user-written install if an updated service depends on one that was never started: its owner decides
- * when it starts. A service that runs to its end may have been removed afterwards, and with `up --no-deps`, no dependency
- * was started. @throws UpdateError missing-service
+ * Rejects the update of a user-written installation if an updated service depends on a service that was never started:
+ * the owner decides when to start it. Services that run to their end may have been removed, and after `up --no-deps` no
+ * dependency has a container, so neither is an error.
+ * @throws UpdateError missing-service
  */
 export function refuseMissing(installation: Installation): void {
   const { kind, model, project, containers } = installation;

@@ -17,7 +17,7 @@ import { releaseCommand } from './release-label.ts';
 import { nameFrom, nameReached, versionWarnings, whatRuns } from './version-sentences.ts';
 
 /**
- * Plans which containers are replaced, and the sentences for the log. Changes nothing.
+ * Plans which containers are replaced, and creates the messages for the log. Changes nothing.
  * @param containers all containers of the project, right before the first file changes
  */
 export function planChangeover(plan: PreparedPlan, containers: readonly ContainerRecord[]): Changeover {
@@ -72,7 +72,9 @@ export function planChangeover(plan: PreparedPlan, containers: readonly Containe
 
 const nameOf = ({ name }: ServiceFacts): string => name;
 
-/** @throws UpdateError compose-busy if a migration is running: it must not be interrupted */
+/**
+ * Requires that no migration is running, because migrations must not be interrupted. @throws UpdateError compose-busy
+ */
 function refuseRunning(migrations: readonly string[], containers: readonly ContainerRecord[]): void {
   const running = containers.filter(({ service, down }) => migrations.includes(service) && !down);
   if (running.length === 0) return;
@@ -82,7 +84,10 @@ function refuseRunning(migrations: readonly string[], containers: readonly Conta
   });
 }
 
-/** The app first. Migrations and new services come before the services that need them, and after their own dependencies. */
+/**
+ * Sorts the services, the app first. Migrations and new services come before the services that need them, and after
+ * their own dependencies.
+ */
 function inOrder(
   moved: readonly string[],
   { migrations, added, model: { services } }: PreparedPlan,
@@ -107,7 +112,10 @@ const movedTo = (reference: string, { id, manifests }: Image): MovedService['ima
   ...(manifests.length > 0 && { manifests }),
 });
 
-/** Running services with `depends_on` and `restart: true` on an updated service: the update does not restart them. */
+/**
+ * Returns running services with `depends_on` and `restart: true` on an updated service: the update does not restart
+ * them.
+ */
 function restartedByHand(
   installation: Installation,
   { services }: Model,
@@ -121,7 +129,7 @@ function restartedByHand(
   );
 }
 
-/** Migrations of the new version that an updated service waits for, but that the update does not run. */
+/** Returns migrations of the new version that an updated service waits for, but that the update does not run. */
 function manualMigrations(
   { installation, model, alsoMoved, migrations }: PreparedPlan,
   running: ReadonlySet<string>,

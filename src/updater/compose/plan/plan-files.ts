@@ -23,14 +23,13 @@ interface Proposal
   extends NewDefinitions,
     ReturnType<typeof draftFiles>,
     Pick<PreparedPlan, 'images' | 'version'> {
-  /** The model without the new settings, if it is another. */
+  /** Model of the files without the new settings. If null, `model` is used. */
   unset?: Model | null;
 }
 
 /**
- * Checks that compose's model of the draft contains only the planned changes. Changes nothing. If the draft changes no
- * file, the model is the current one.
- * Refusals: shared-definition, pin-unsupported. Failure: proof-failed.
+ * Plans the new files after checking that compose's model of the draft contains only the planned changes. Changes
+ * nothing. If the draft changes no file, the model is the current one.
  */
 export function planFiles(whole: Plan, proposal: Proposal): PreparedPlan {
   const { installation } = whole;
@@ -40,7 +39,7 @@ export function planFiles(whole: Plan, proposal: Proposal): PreparedPlan {
   const proof = draft.changes.length > 0 ? proven(plan, proposal) : { alsoMoved: [], warnings: [] };
   const before = missingServices(installation, installation.model);
   const needed = missingServices(installation, model).filter((name) => !before.includes(name));
-  // A new service that runs to its end is a migration, whatever its image.
+  // A new service that must complete before others start is a migration, whatever its image.
   const ending = needed.filter((name) => Object.values(model.services).flatMap(awaitedEnds).includes(name));
   const migrations = [...new Set([...migrationsOf(installation, model), ...ending])];
   const added = needed.filter((name) => !migrations.includes(name));
@@ -86,7 +85,10 @@ function proven(
   return { alsoMoved, warnings: [] };
 }
 
-/** The model does not have the new values of an `env_file`, because compose reads that file from the disk. */
+/**
+ * Returns the services that the draft changes but the update does not replace. Services with a changed `env_file` are
+ * added, because compose reads that file from the disk and the model does not have its new values.
+ */
 function changedServices(installation: Installation, { draft, model }: Proposal): string[] {
   const { services: before } = installation.model;
   const reading = servicesReading(
@@ -99,13 +101,13 @@ function changedServices(installation: Installation, { draft, model }: Proposal)
   );
 }
 
-/** The version label of the pulled app image, `1.5.0`; null if it has none. Refusal: downgrade. */
+/** Returns the version label of the pulled app image, `1.5.0`; null if it has none. @throws UpdateError downgrade */
 export function pulledVersion(plan: Plan, images: ReadonlyMap<string, Image>): string | null {
   const { installation, app } = plan;
   const image = images.get(app.to);
   const used = installation.imagesInUse.get(installation.app.containers[0]?.imageId ?? '');
   const label = labelledVersion(app, image);
-  // A base image leaves its variable in images built from it, so a tag or label is never compared with a variable.
+  // Images inherit the variable of their base image, so a tag or label is never compared with a variable.
   const [running, pulled] =
     installation.runningVersion || label
       ? [installation.runningVersion, label]
@@ -114,13 +116,16 @@ export function pulledVersion(plan: Plan, images: ReadonlyMap<string, Image>): s
   return label;
 }
 
-/** Official images state their version in a variable instead of a label, such as `NEXTCLOUD_VERSION`. */
+/** Reads the version variable of official images, such as `NEXTCLOUD_VERSION`, which they have instead of a label. */
 function ownVariable({ pin }: ServiceUpdate, image: Image | undefined): string | null {
   const name = pin.reference.repository.replace(/^.*\//, '').replaceAll(/\W/g, '_');
   return versionOfLabel(image?.env.get(`${name.toUpperCase()}_VERSION`));
 }
 
-/** A follower that shares the pin is also updated: it is recreated with the service that it follows. */
+/**
+ * Returns the new image references by service. A service that shares the pin and a namespace with an updated service is
+ * also updated, because both are recreated together.
+ */
 function imagesAfter(
   { followers, model: before }: Installation,
   model: Model,

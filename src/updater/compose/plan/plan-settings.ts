@@ -6,9 +6,10 @@ import { and } from '../../run/log/wording.ts';
 export type NewSetting = Record<'name' | 'value' | 'words', string>;
 
 /**
- * Chooses the values of new settings: given, generated, or default. Without a given value, a setting that is set is not changed.
+ * Chooses the values of new settings: given, generated, or default. Without a given value, a setting that is already
+ * set is not changed.
  * @param listed the settings that are new in the release
- * Refusals: settings-invalid, missing-variable.
+ * @throws UpdateError settings-invalid, missing-variable
  */
 export function planSettings(
   listed: readonly ReleaseSetting[],

@@ -16,7 +16,7 @@ import { hasOtherLabel, runningVersions } from '../inspect/running-version.ts';
 
 /**
  * Plans the update of a compose project (docs/contract.md 3.2). Changes nothing.
- * Refusals: those of planRelease; proof-failed if compose has another image for a pin.
+ * @throws UpdateError proof-failed if compose's model specifies another image than a pin
  */
 export function planUpdate<I extends InspectedProject>(
   project: I,
@@ -40,7 +40,7 @@ export function planUpdate<I extends InspectedProject>(
   return { ...plan, warnings: [...untrustedLabels(project), ...plan.warnings, ...major] };
 }
 
-/** The planned update of each service, before the plan is made; none if the plan refuses the update. */
+/** Returns the planned update of each service before the actual planning; empty if the update cannot be planned. */
 export function updatesOf(project: InspectedProject, request: ReleaseRequest): readonly ServiceUpdate[] {
   try {
     return planUpdate(project, request).updates;
@@ -58,7 +58,7 @@ function untrustedLabels(installation: InspectedProject): string[] {
   return [...new Set(sentences)];
 }
 
-/** A warning if the update changes the major version; none if a version is unknown. */
+/** Returns a warning if the update changes the major version; empty if a version is unknown. */
 export function majorWarnings(prefix: string, from: string | null, to: string | null): string[] {
   if (!from || !to || !isMajorChange(from, to)) return [];
   return [
@@ -69,14 +69,14 @@ export function majorWarnings(prefix: string, from: string | null, to: string | 
 export const pinsOf = (installation: InspectedProject): Pin[] =>
   movedServices(installation).map(({ pin }) => pin);
 
-/** The running app of a project, and whether it runs the pulled image already. */
+/** Describes the running app of a project, and whether it already runs the pulled image. */
 export const runningApp = (project: InspectedProject, image: Image | undefined): RunningApp => ({
   oldestVersion: runningVersions(project.app.containers)[0] ?? project.runningVersion,
   isInstalled: project.app.containers.every((container) => runsImage(container, image)),
   nextTag: (required) => nextTagOf(project, project.app.pin, required),
 });
 
-/** The new tag of a pin for a target. */
+/** Determines the new tag of a pin for a target. */
 function nextTagOf(installation: InspectedProject, pin: Pin, target: PlannedTarget | null): NextTag {
   if (target === null) return { kind: 'stays' };
   if (installation.kind === 'generated' && !isOverride(installation, pin)) {
@@ -87,7 +87,7 @@ function nextTagOf(installation: InspectedProject, pin: Pin, target: PlannedTarg
   return retag(pin.tag, target);
 }
 
-/** Whether a generated install is pinned in a user's file, which releases do not overwrite. */
+/** Whether the pin of a generated installation is in a user's file, which releases do not overwrite. */
 export function isOverride(installation: InspectedProject, pin: Pin): boolean {
   if (pin.place.kind === 'variable') return pin.place.variable !== installation.versionVariable;
   const { directory } = installation.project;

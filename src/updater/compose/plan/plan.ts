@@ -7,35 +7,37 @@ import type { Expectations } from '../../run/expectations.ts';
 import type { Recalls } from '../../run/recalls.ts';
 import type { Installation } from '../inspect/installation.ts';
 
-/** An update as it is known before the pull: `plan` prints it, and `update` carries it out. Plain data, never changed. */
+/**
+ * An update as planned before the pull. `plan` prints the plan and `update` executes it. Plain data that never changes.
+ */
 export interface Plan extends ReleasePlan {
   installation: Installation;
-  /** The digests that images and files must have; null if nothing is verified. */
+  /** Digests that images and files must have; null if nothing is verified. */
   expected: Expectations | null;
-  /** The recalled releases; null without a channel file. */
+  /** Recalled releases; null without a channel file. */
   recalls: Recalls | null;
-  /** Values for new settings, by name; null for a command that neither checks nor writes them. */
+  /** Values for new settings, by name; null for a command that neither checks nor writes settings. */
   given: ReadonlyMap<string, string> | null;
   /** Services with `build:` whose running image the registry did not confirm. */
   unconfirmed: readonly string[];
-  /** The restore point; null if none was asked for. */
+  /** Restore point to create; null if none was requested. */
   point: PlannedPoint | null;
 }
 
-/** The plan once the images are here: its files are drafted, and compose has resolved them. Nothing has changed yet. */
+/** The plan after the pull: the new files are drafted and compose has resolved them, but nothing has changed yet. */
 export interface PreparedPlan extends Plan {
   /** Local images by the references of the plan. */
   images: ReadonlyMap<string, Image>;
-  /** `1.5.0`, from the label of the new app image. */
+  /** Version label of the new app image, `1.5.0`; null if there is none. */
   version: string | null;
   changes: readonly Change[];
-  /** The names of the new settings that they contain. */
+  /** Names of the new settings in `changes`. */
   settings: readonly string[];
-  /** The model of the new files. */
+  /** Compose's model of the new files. */
   model: Model;
-  /** The migrations of that model. */
+  /** Migrations in the model of the new files. */
   migrations: readonly string[];
-  /** Image references of the moved services, and of the migrations, in that model. */
+  /** Image references of the updated services, migrations and new services, in the model of the new files. */
   references: ReadonlyMap<string, string>;
   /** Services that share a pin and are updated when they are next recreated. */
   alsoMoved: readonly string[];
@@ -45,7 +47,7 @@ export interface PreparedPlan extends Plan {
   newServices: readonly string[];
   /** Services that the new files change but the update does not recreate. */
   changedServices: readonly string[];
-  /** Services that must not be recreated before their data is dumped, a sentence each. */
+  /** Warnings about services whose data must be dumped before they are recreated, a sentence for each service. */
   dumpFirst: readonly string[];
   /** Warnings that depend on the images or on the new files. */
   laterWarnings: readonly string[];

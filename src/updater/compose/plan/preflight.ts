@@ -11,8 +11,9 @@ import type { PreparedPlan } from './plan.ts';
 const memory = 512 * 1024 ** 2;
 
 /**
- * The container of a preflight command, in the engine's own form: it sees the environment, the networks and the data of
- * the app, but cannot change files, and no proxy takes it for the app. Holds the values of its environment: never log it.
+ * Builds the definition of a container for a preflight command, in the engine's format. The container has the
+ * environment, the networks and the data of the app, but cannot change files, and proxies do not mistake it for the
+ * app. The definition contains values of environment variables and must not be logged.
  */
 export function preflightContainer(plan: PreparedPlan, image: Image, command: readonly string[]) {
   const { name, containers } = plan.installation.app;
@@ -52,7 +53,10 @@ export function preflightContainer(plan: PreparedPlan, image: Image, command: re
 
 const isOfRun = (path: string): boolean => isWithin(path, '/run') || isWithin(path, '/var/run');
 
-/** No socket, and no directory of the host with sockets: it could be used although its mount is read-only. */
+/**
+ * Whether a mount contains data. Sockets and host directories with sockets are excluded, because a socket can be used
+ * even if its mount is read-only.
+ */
 const isData = ({ type, source, destination }: StorageMount): boolean =>
   (type === 'volume' || (type === 'bind' && !['/', '/var'].includes(source) && !isOfRun(source))) &&
   (!isOfRun(destination) || isWithin(destination, '/run/secrets')) &&
@@ -61,11 +65,14 @@ const isData = ({ type, source, destination }: StorageMount): boolean =>
 
 const readOnly = ({ type, source, destination, subpath }: StorageMount): Json => ({
   ...{ Type: type, Source: source, Target: destination, ReadOnly: true },
-  // An empty volume is not filled from the image.
+  // The engine must not fill an empty volume from the image.
   ...(type === 'volume' && { VolumeOptions: { NoCopy: true, ...(subpath && { Subpath: subpath }) } }),
 });
 
-/** Variables of the app's next container. Compose's model lacks the values of env files that the update changes. */
+/**
+ * Returns the environment variables of the app's next container. Compose's model lacks the values of env files that the
+ * update changes.
+ */
 function environmentOf({ installation, model, changes }: PreparedPlan): Map<string, string> {
   const { app, sent, files, model: before } = installation;
   const values = environment(strings(sent.get(app.name)?.body.Env));
@@ -78,7 +85,7 @@ function environmentOf({ installation, model, changes }: PreparedPlan): Map<stri
     for (const { key } of writtenValues([{ path, text: after }]))
       if ([undefined, old?.(key)?.text].includes(values.get(key))) values.set(key, now?.(key)?.text ?? '');
   }
-  // By these, proxies find the containers that they send visitors to.
+  // Proxies use these variables to find the containers to which they forward requests.
   for (const key of values.keys()) if (/^(?:VIRTUAL_|LETSENCRYPT_)/.test(key)) values.delete(key);
   return values;
 }
@@ -91,7 +98,10 @@ const maxRows = 100;
 const maxPrinted = 20;
 const widest = 30;
 
-/** The results of a preflight command as a table, and why the update is refused; null if it may start. */
+/**
+ * Converts the output of a preflight command to table rows and the reason for refusing the update; the reason is null
+ * if the update may start.
+ */
 export function judgePreflight({ exitCode, lines }: CommandEnd) {
   const read = lines.map((line) => ({ line, result: resultSchema.safeParse(line).data }));
   const results = read.flatMap(({ result }) => result ?? []);

@@ -11,8 +11,8 @@ const settingsOf = (text: string) => jsonText(releaseSettingsSchema).safeParse(t
 const readers = { ready: commandOf, preflight: commandOf, settings: settingsOf };
 
 /**
- * The value of a label of the pulled app image; undefined if it is malformed, null if there is none, or if the image inherits its
- * labels from another product's base image: then its version label differs from its tag.
+ * Reads a label of the pulled app image; undefined if the label is malformed. Null if there is no such label, or if the
+ * image inherits its labels from another product's base image: its version label then differs from its tag.
  */
 export function releaseLabel<K extends keyof typeof readers>(
   { app, installation }: Plan,
@@ -27,7 +27,10 @@ export function releaseLabel<K extends keyof typeof readers>(
   return readers[kind](text) as ReturnType<(typeof readers)[K]>;
 }
 
-/** A command of the pulled release, from a label of its app image or from the product's record; null if it has none. */
+/**
+ * Returns a command of the pulled release, from a label of its app image or from the product's record; null if there is
+ * no such command.
+ */
 export const releaseCommand = (plan: Plan, image: Image | undefined, kind: 'ready' | 'preflight') =>
   releaseLabel(plan, image, kind) ?? plan.installation.product[kind] ?? null;
 

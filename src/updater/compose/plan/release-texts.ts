@@ -6,15 +6,15 @@ import { type Installation, isGenerated, releaseFileNames } from '../inspect/ins
 /** The compose files that a release ships, by name. */
 export type ShippedFiles = ReadonlyMap<string, string>;
 
-/** A file of the release that overwrites the installed one. */
+/** A file of the release that overwrites the installed file. */
 export interface ReleaseText {
   path: string;
   text: string;
-  /** For the log. */
+  /** Description of the change for the log. */
   description: string;
 }
 
-/** The generated files that the project uses through `-f` or `include`. */
+/** Returns the names of the generated files that the project uses through `-f` or `include`. */
 export function wantedReleaseFiles({ project, files }: Installation): string[] {
   const included = files.composeFiles.flatMap((file) =>
     readComposeFile(file).includes.flatMap(({ paths }) =>
@@ -28,7 +28,7 @@ export function wantedReleaseFiles({ project, files }: Installation): string[] {
 }
 
 /**
- * The files that the new release overwrites, with warnings.
+ * Returns the files that the new release overwrites, and warnings.
  * @param shipped the files of the running release, to detect manual edits; null if its image is missing
  * @param backup the backup directory, for messages
  */

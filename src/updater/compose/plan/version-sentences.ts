@@ -6,11 +6,14 @@ import { labelledVersion } from '../../plan/release-plan.ts';
 import { and } from '../../run/log/wording.ts';
 import type { Plan, PreparedPlan } from './plan.ts';
 
-/** The version before the update; the tag if both images have the same version label, which then does not follow the releases. */
+/**
+ * Returns the version before the update, or the tag if both images have the same version label: such a label does not
+ * follow the releases.
+ */
 export const nameFrom = (plan: PreparedPlan): string =>
   isInherited(plan) ? plan.app.pin.tag.text : plan.from;
 
-/** Whether the new image of a floating tag still has the version label of the running one. */
+/** Whether the new image of a floating tag has the same version label as the running image. */
 function isInherited({ app, installation, images, version }: PreparedPlan): boolean {
   const image = images.get(app.to);
   const { containers } = installation.app;
@@ -22,7 +25,7 @@ function isInherited({ app, installation, images, version }: PreparedPlan): bool
   );
 }
 
-/** The version of the app after the update; for a floating tag, with the version of its image. */
+/** Returns the version of the app after the update; for a floating tag, the tag with the version of its image. */
 export const nameReached = (plan: PreparedPlan): string => reachedBy(plan, plan.app, plan.version);
 
 function reachedBy(plan: PreparedPlan, update: ServiceUpdate, version: string | null): string {
@@ -33,14 +36,14 @@ function reachedBy(plan: PreparedPlan, update: ServiceUpdate, version: string | 
   return !isWrong ? `${update.tag} (${prefix}${version})` : update.tag;
 }
 
-/** The version of each service after the update. Services that remain stopped are omitted. */
+/** Describes the version of each service after the update, without services that remain stopped. */
 export function whatRuns(plan: PreparedPlan, stopped: readonly string[] = []): string {
   const updates = plan.updates.filter(({ service }) => !stopped.includes(service));
   const word = (update: ServiceUpdate) => reachedBy(plan, update, versionOf(update, plan));
   return [...Map.groupBy(updates, word)].map(runs).join(', ');
 }
 
-/** Warnings if a tag or label differs from the target, once for each image. */
+/** Returns warnings about tags and labels that differ from the target, once for each image. */
 export function versionWarnings(plan: PreparedPlan): string[] {
   const { release, to, prefix } = plan;
   if (release === null) return [];
@@ -58,7 +61,10 @@ export function versionWarnings(plan: PreparedPlan): string[] {
   return [...Map.groupBy(plan.updates.filter(isOther), warning)].map(runs);
 }
 
-/** `checkStaleTags` found the image of a floating tag under the target's tag, so its older label is wrong. */
+/**
+ * Whether an older version label is wrong, because `checkStaleTags` found the image of the floating tag under the
+ * target's tag.
+ */
 const isDisproved = ({ release, app }: Plan, update: ServiceUpdate, version: string): boolean =>
   (update === app || floats(update)) && release !== null && compareTold(version, release.version) < 0;
 

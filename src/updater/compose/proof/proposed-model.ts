@@ -8,16 +8,20 @@ import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Compose, Model } from '../../../engine/cli/compose.ts';
 import { castShadow, shadowOf } from './shadow.ts';
 
-/** Files that are laid over a project while an edit is proven, both before and after it. */
+/**
+ * Contents of additional files that override a project while an edit is checked, in the models before and after the
+ * edit.
+ */
 export interface StandIns {
   composeFiles: readonly string[];
   envFiles: readonly string[];
-  /** Reject models that only `up` rejects. */
+  /** Whether to reject models that only `up` rejects. */
   isStrict?: boolean;
 }
 
 /**
- * Compose's model of the project with these texts, of which those at the `changed` paths are not on the disk.
+ * Requests compose's model of the project with these contents. The new contents of the `changed` paths are not on the
+ * disk yet.
  * @throws UpdateError compose-invalid
  */
 export async function modelWith(
@@ -55,7 +59,7 @@ export async function modelWith(
         isStrict,
       });
     }
-    // An `include` or `extends` leads to a changed file, so the new texts must stand where those links lead to.
+    // An `include` or `extends` links to a changed file, so the new text must be available at the linked path.
     const shadow = await castShadow(stage, compose.project.directory, files);
     const model = await compose.under(shadow).config({
       files: [...files.composeFiles.map(({ path }) => `${shadow}${path}`), ...moreFiles],
@@ -72,7 +76,10 @@ export async function modelWith(
   }
 }
 
-/** Compose names the file that it was given, which is gone when its words are read. */
+/**
+ * Replaces temporary paths in compose's error by the original paths, because the temporary files are deleted before the
+ * error is printed.
+ */
 function inOwnPaths(error: UpdateError, paths: ReadonlyMap<string, string>): UpdateError {
   const own = (text: string) => [...paths].reduce((done, [from, to]) => done.replaceAll(from, to), text);
   return new UpdateError(error.code, own(error.message), {

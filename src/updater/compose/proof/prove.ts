@@ -9,15 +9,15 @@ import {
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 
-/** What compose's model must say after the edits. */
+/** Expected changes in compose's model after the edits. */
 export interface Expectation {
-  /** The whole image reference a service must end with. */
+  /** Full image reference that each service must have. */
   images: ReadonlyMap<string, string>;
-  /** Values of variables that change, old to new: other values may come from the same variable. */
+  /** Old and new values of changed variables. Other values in the model may contain the same variable. */
   substitutions: readonly Substitution[];
-  /** Where these variables are set: `SVC_VERSION in .env line 1`. */
+  /** Locations of these variables: `SVC_VERSION in .env line 1`. */
   places: readonly string[];
-  /** Whether the version of another service is written in the same place as that of a planned one. */
+  /** Whether another service has the same pin as an updated service. */
   shares: (service: string) => boolean;
 }
 
@@ -27,21 +27,21 @@ interface Substitution {
 }
 
 interface Proof {
-  /** What differs beyond the plan; empty when the edit is proven. */
+  /** Changes beyond the plan; empty if the edit is verified. */
   unexpected: string[];
-  /** What comes from the version variable and is no version: data that would lie elsewhere, another image. */
+  /** Changes by the version variable that are not a version: another data path or another image. */
   otherMeanings: string[];
-  /** Other services whose image moves by the same pin. */
+  /** Other services whose image changes because they share the pin. */
   alsoMoved: string[];
 }
 
-// With another value of one of these keys a service would lose data, a port or a network that it has today.
+// Keys of a service: if one of them changes, the service may lose data, a port or a network.
 const holds = new Set([
   ...['volumes', 'volumes_from', 'tmpfs', 'devices', 'configs', 'secrets', 'env_file'],
   ...['ports', 'expose', 'networks', 'network_mode', 'links', 'external_links', 'extra_hosts'],
 ]);
 
-/** Compares two models: exactly the planned images may differ, and what comes from the version variable itself. */
+/** Compares two models. Only the planned images and values that contain the version variable may differ. */
 export function prove(before: Model, after: Model, expected: Expectation): Proof {
   const proof: Proof = { unexpected: [], otherMeanings: [], alsoMoved: [] };
   const moves: Substitution[] = [];
@@ -65,7 +65,8 @@ export function prove(before: Model, after: Model, expected: Expectation): Proof
     if (comesAlong && isSame && movesAlong(from, to, moves)) {
       if (!expected.images.has(service)) proof.alsoMoved.push(service);
     } else if (isExtension(section) || (section === 'services' && isExtension(key))) {
-      // An extension changes no service by itself; it may differ where it holds the anchor of a moved image.
+      // An extension field (`x-…`) alone does not change a service. It may differ if it contains the anchor of an
+      // updated image.
       if (!comesFromVariable && !moves.some((move) => move.from === from && move.to === to)) {
         proof.unexpected.push(says);
       }
@@ -76,7 +77,10 @@ export function prove(before: Model, after: Model, expected: Expectation): Proof
   return proof;
 }
 
-/** Failure: proof-failed. Refusal: pin-unsupported, where the version's variable says something else besides. */
+/**
+ * Requires that the edit changes only the version.
+ * @throws UpdateError proof-failed; pin-unsupported if the version variable also has another purpose
+ */
 export function refuseUnproven(proof: Proof, { places }: Expectation): void {
   const { unexpected, otherMeanings } = proof;
   if (unexpected.length > 0) {
@@ -95,8 +99,9 @@ export function refuseUnproven(proof: Proof, { places }: Expectation): void {
 }
 
 /**
- * Checks that new settings, which `before` does not have, only change environment variables, and the texts of secrets and
- * configs. Values are not printed. Failure: proof-failed.
+ * Checks that new settings, which `before` does not have, only change environment variables, and the texts of secrets
+ * and configs. Values are not printed.
+ * @throws UpdateError proof-failed
  */
 export function proveSettings(before: Model, after: Model): void {
   const other = differences(before, after, []).flatMap(({ path }) => (isText(path) ? [] : [path.join('.')]));
@@ -116,13 +121,13 @@ function isText([section = '', , key = '']: readonly string[]): boolean {
   return isExtension(section) || ((section === 'configs' || section === 'secrets') && key === 'content');
 }
 
-/** The places of the edits that change variables. */
+/** Returns the locations of the edits that change variables. */
 export const variablePlaces = (files: ProjectFiles, edits: readonly Edit[]): string[] =>
   edits.flatMap(({ variable, file, line }) =>
     variable ? [`${variable} in ${nameOf(files, file)} line ${line}`] : [],
   );
 
-/** What the edits make of variables; a default that no longer counts is a value, too. */
+/** Returns the old and new values of edited variables. A default that is no longer used counts as an old value. */
 export function substitutionsOf(files: ProjectFiles, edits: readonly Edit[]): Substitution[] {
   return edits.flatMap(({ before, after, variable, start, end }) => {
     if (variable === undefined) return [];
@@ -137,22 +142,25 @@ export function substitutionsOf(files: ProjectFiles, edits: readonly Edit[]): Su
 }
 
 function follows(from: string, to: string, change: Substitution): boolean {
-  // The variable was not set before: its old value is the empty text.
+  // If the variable was unset, its old value is the empty text.
   return change.from === ''
     ? to.replaceAll(change.to, '') === from
     : from.replaceAll(change.from, change.to) === to;
 }
 
-/** Whether only the tag moves, of an image of the same publisher as the update's: it is the same release then. */
+/**
+ * Whether only the tag of an image changes and the image has the same publisher as an updated image: both then belong
+ * to the same release.
+ */
 function movesAlong(from: string, to: string, moves: readonly Substitution[]): boolean {
   const [old, now] = [parseReference(from), parseReference(to)];
   if (!old || !now || old.repository !== now.repository) return false;
-  // The tag moves and the digest stays: then the digest names another release than the tag.
+  // If the tag changes but the digest does not, the digest belongs to another release than the tag.
   if (old.digest !== null && old.digest === now.digest) return false;
   return moves.some((move) => {
     const planned = parseReference(move.from);
     if (planned === null) return false;
-    // The next recreate of a database would start another version on the data of the old one.
+    // The next recreation of a database would start another version with the data of the old version.
     return isDatabase(old) ? isOneRepository(planned, old) : isOnePublisher(planned, old);
   });
 }
@@ -179,7 +187,10 @@ const isImageVolume = ({ services }: Model, path: readonly string[]): boolean =>
   return isSource && services[service]?.volumes?.[Number(at)]?.type === 'image';
 };
 
-/** The text of an inline config may say the version: it leads to nothing else, as a path would. */
+/**
+ * Whether a path in the model is the content of an inline config. The content may contain the version, because it does
+ * not refer to data like a file path.
+ */
 const isContent = ([section, , key]: readonly string[]): boolean =>
   section === 'configs' && key === 'content';
 

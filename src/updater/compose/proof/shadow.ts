@@ -8,9 +8,9 @@ import type { YamlDocument } from '../../../core/compose/yaml-document.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 
 /**
- * A second root under `stage` in which the project's files have these texts, each at its own path, and everything else
- * beside them, down from the root, is linked to what it is: so that `include` and `extends` lead to the new texts, and
- * relative paths to what they always lead to. Gives the root.
+ * Creates an overlay directory under `stage` that has these texts of the project's files at their own paths. Everything
+ * else next to them, up to the root, is a symbolic link to the original. Therefore, `include` and `extends` find the
+ * new texts, and relative paths still point to the original files. Returns the overlay directory.
  */
 export async function castShadow(stage: string, directory: string, files: ProjectFiles): Promise<string> {
   const root = shadowOf(stage);
@@ -21,7 +21,7 @@ export async function castShadow(stage: string, directory: string, files: Projec
   const shadowed = new Set(places.flatMap(wayDown));
   for (const path of shadowed) {
     await mkdir(join(root, path), { recursive: true });
-    // What cannot be listed has nothing in it that compose finds by its name alone.
+    // A directory that cannot be listed is skipped: it contains nothing that compose finds by name alone.
     for (const name of await readdir(path).catch(() => [])) {
       const entry = join(path, name);
       if (!own.has(entry) && !shadowed.has(entry)) await symlink(entry, join(root, entry));
@@ -34,7 +34,7 @@ export async function castShadow(stage: string, directory: string, files: Projec
 
 export const shadowOf = (stage: string): string => join(stage, 'shadow');
 
-/** The text with the links that begin at the root: they would lead out of the shadow, to the unchanged files. */
+/** Prefixes absolute paths in links with the overlay directory: otherwise, they would point to the unchanged files. */
 function intoShadow(root: string, { path, text }: TextFile, layers: readonly Layer[]): string {
   const reads = layers.filter(({ file }) => file.file.path === path);
   const [first] = reads;
@@ -47,21 +47,21 @@ function intoShadow(root: string, { path, text }: TextFile, layers: readonly Lay
     .reduce((done, { start }) => `${done.slice(0, start)}${root}${done.slice(start)}`, text);
 }
 
-/** From `path` up to the root. */
+/** Returns the path and all its parent directories. */
 function wayDown(path: string): string[] {
   const above = dirname(path);
   return above === path ? [path] : [path, ...wayDown(above)];
 }
 
-/** Where the path of an `include` or `extends` is written. */
+/** Position of a path in an `include` or `extends`. */
 interface LinkPlace {
-  /** As written, with variables. */
+  /** Path as written, with variables. */
   path: string;
-  /** Offset of its first character; an alias has that of what it stands for. */
+  /** Offset of the first character of the path; for an alias, of the aliased path. */
   start: number;
 }
 
-/** All paths by which `include` and `extends` lead to another file, or say from where one starts. */
+/** Finds all paths in `include` and `extends`: linked files and the base directories of relative paths. */
 function linkPlaces({ documents }: ComposeFile): LinkPlace[] {
   const places = documents.flatMap((yaml) => [
     ...includePlaces(yaml, yaml.get(yaml.contents, 'include')),
@@ -83,7 +83,7 @@ const extendsPlaces = (yaml: YamlDocument, services: Node | null): LinkPlace[] =
     .keys(services)
     .flatMap((name) => placesIn(yaml, yaml.get(yaml.get(yaml.get(services, name), 'extends'), 'file')));
 
-/** Of one path or a list; each a text or a mapping with `path`. */
+/** Finds the positions in a path or a list of paths; each is a text or a mapping with `path`. */
 function placesIn(yaml: YamlDocument, node: unknown): LinkPlace[] {
   const found = yaml.follow(node);
   if (isSeq(found)) return found.items.flatMap((item) => placesIn(yaml, item));
@@ -91,6 +91,6 @@ function placesIn(yaml: YamlDocument, node: unknown): LinkPlace[] {
   if (!isScalar(found) || typeof found.value !== 'string') return [];
   const [from = 0] = found.range ?? [];
   const isQuoted = found.type === 'QUOTE_DOUBLE' || found.type === 'QUOTE_SINGLE';
-  // A path in a block begins below its head.
+  // A block scalar starts below its header, so it is skipped.
   return found.type === 'PLAIN' || isQuoted ? [{ path: found.value, start: isQuoted ? from + 1 : from }] : [];
 }

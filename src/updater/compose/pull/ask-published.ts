@@ -6,7 +6,7 @@ import { classifyPullFailure } from '../../../engine/pull-failure.ts';
 import type { RegistryLogin } from '../../../engine/registry-login.ts';
 import type { EngineContext } from '../../run/run-context.ts';
 
-/** The image that a tag leads to, and the login that its registry has taken. */
+/** Image that a tag points to in the registry, and the credentials that the registry has accepted. */
 export interface PublishedImage extends RemoteImage {
   reference: string;
   login: RegistryLogin | null;
@@ -14,7 +14,10 @@ export interface PublishedImage extends RemoteImage {
 
 const pausesMs = [2_000, 5_000, 10_000];
 
-/** Asks the registry, whose answer is the cause that people are told. @throws UpdateError pull-…, engine-version */
+/**
+ * Requests an image from its registry. The registry's response is logged as the cause of a failure.
+ * @throws UpdateError pull-…, engine-version
+ */
 export async function askPublished(
   { engine, log }: EngineContext,
   repository: string,
@@ -26,7 +29,7 @@ export async function askPublished(
   }
   const login = await engine.ownLogin(repository);
   for (let attempt = 0; ; attempt++) {
-    // The engine waits for the registry: its silence is the registry's.
+    // The engine waits for the registry, so a timeout of the engine is a timeout of the registry.
     const told = await engine.inspectRemoteImage(reference, login).catch((error) => {
       const cause = engineErrorIn(error);
       if (cause === null || cause.code === 'unsupported') throw error;
@@ -38,7 +41,7 @@ export async function askPublished(
   }
 }
 
-/** Waits before the next try, where one is worth it; else says why there is none. @throws UpdateError pull-… */
+/** Waits before the next try if a retry may help; otherwise throws the error. @throws UpdateError pull-… */
 export async function pauseAfter(
   { said, status }: { said: string; status: number | null },
   { reference, attempt, engine, log }: EngineContext & { reference: string; attempt: number },

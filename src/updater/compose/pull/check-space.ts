@@ -9,7 +9,7 @@ import type { RunContext } from '../../run/run-context.ts';
 import type { InspectedProject } from '../inspect/installation.ts';
 import { localImages } from './tags.ts';
 
-/** Refuses a pull that does not fit on the engine's disk (docs/contract.md 2.28). @throws UpdateError no-space */
+/** Rejects a pull that does not fit on the engine's disk (docs/contract.md 2.28). @throws UpdateError no-space */
 export async function checkSpace(
   { engine, options }: Pick<RunContext, 'engine' | 'options'>,
   { containers }: InspectedProject,
@@ -22,7 +22,7 @@ export async function checkSpace(
   const ids = pulled.flatMap(({ service }) => idNow(service) ?? []);
   const [images, { bavail, bsize }] = await Promise.all([
     localImages(engine, [...pulled.map(({ to }) => to), ...ids]),
-    // The root of this container is on the same disk as the engine's images.
+    // The root file system of this container is on the same disk as the engine's images.
     statfs('/'),
   ]);
   const missing = pulled.filter(({ to }) => !images.has(to));
@@ -37,7 +37,8 @@ export async function checkSpace(
 }
 
 /**
- * The bytes of images: their layers, each once, otherwise the size of the running image. An unknown size counts as 0.
+ * Returns the total size of images in bytes: their layers, each counted once, or otherwise the size of the running
+ * image. An unknown size counts as 0.
  * @param layers bytes by digest, by service or repository
  */
 export function neededBytes(

@@ -9,8 +9,8 @@ import { localImages, removeNames } from './tags.ts';
 type References = ReadonlyMap<string, string>;
 
 /**
- * A pull that goes on while it is asked what `up` would send, and what speaks against the update: a refusal cancels it. It is
- * only of references that name no image here, so that there is no tag to move back, and none to note before (docs/contract.md 2.8).
+ * A pull that runs during the dry run of `up` and the checks of the update. It is cancelled if the update is refused.
+ * It only includes references without a local image, so no tag has to be recorded or restored (docs/contract.md 2.8).
  */
 export class EarlyPull {
   readonly #context: RunContext;
@@ -24,7 +24,11 @@ export class EarlyPull {
     this.#context = context;
   }
 
-  /** Begins it, where what is known by now is enough. What forbids the update is told by whoever plans it. @param fits `checkSpace` */
+  /**
+   * Starts the pull if enough is known already. Reasons against the update are ignored here, because planning reports
+   * them.
+   * @param fits the result of `checkSpace`
+   */
   begin(project: InspectedProject, updates: readonly ServiceUpdate[], fits: Promise<void>): void {
     const { engine, options } = this.#context;
     this.#wanted = wantedOf(updates, this.#context);
@@ -42,12 +46,17 @@ export class EarlyPull {
     this.#pulled = startEarly(pull());
   }
 
-  /** The references that are pulled, and named no image before. */
+  /** Returns the references that are pulled and had no local image before. */
   async references(): Promise<ReadonlySet<string>> {
     return new Set((await this.#isNew) ? this.#wanted.values() : []);
   }
 
-  /** Waits for the images, by service, and says what came of them; false where others were begun with. @throws UpdateError pull-… */
+  /**
+   * Waits for the images and logs the progress of the pull. Returns false if the early pull was not started with these
+   * images.
+   * @param wanted references by service
+   * @throws UpdateError pull-…
+   */
   async has(wanted: References, log: PullLog): Promise<boolean> {
     const isSame =
       wanted.size === this.#wanted.size &&
@@ -61,25 +70,28 @@ export class EarlyPull {
     return true;
   }
 
-  /** Nothing of it is under way any more. */
+  /** Cancels the pull and waits until it has ended. */
   async end(): Promise<void> {
     this.#stop.abort(new Cancelled());
     await this.#pulled.catch(() => {});
     const { engine, options } = this.#context;
-    // Nobody is to find by its name what may not be what was to be proven.
+    // An image that may fail the verification must not be available under its tag.
     if (options.proof.release === null && options.proof.expect.length === 0) return;
     await removeNames(engine, await this.references().catch(() => []));
   }
 }
 
-/** Empty where a tag stays, is left to what is local, or may not be one at all; where room has to be left for a restore point; and out of an archive. */
+/**
+ * Returns the references for the early pull, by service. Empty if a tag does not change or must not be pulled, if space
+ * is needed for a restore point, or if images come from an archive.
+ */
 function wantedOf(updates: readonly ServiceUpdate[], { options }: RunContext): References {
   if (options.data.restorePoint || options.proof.archive !== null) return new Map();
   const isNew = updates.every((update) => update.pull && changesTag(update));
   return new Map(isNew ? updates.map(({ service, to }) => [service, to]) : []);
 }
 
-/** Keeps what a pull says until the run has come to it. */
+/** Buffers the log lines of a pull until the run waits for the pull. */
 class HeldLog implements PullLog {
   #log: PullLog | null = null;
   readonly #held: ((log: PullLog) => void)[] = [];

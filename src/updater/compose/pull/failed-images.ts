@@ -3,8 +3,8 @@ import type { ErrorCode } from '../../../core/progress/update-error.ts';
 import { classifyPullFailure } from '../../../engine/pull-failure.ts';
 
 /**
- * The images of a pull that its failure is about, of those that were asked for: what names one in a line of that failure,
- * else in any line. All where no line names any.
+ * Returns the images that a failed pull is about: the references in messages with the code of the failure, otherwise
+ * the references in any message. Returns all references if no message contains any.
  */
 export function failedImages(
   references: Iterable<string>,
@@ -24,13 +24,13 @@ export function failedImages(
 
 const wholeForm = (reference: string): RegExp => standing(canonicalRepository(reference), String.raw`[\w.-]`);
 
-/** Where access is refused, the engine tells the repository alone. */
+/** Matches only the repository, because the engine does not report the tag if access is denied. */
 function repositoryForm(reference: string): RegExp {
   const repository = parseReference(reference)?.repository ?? reference;
   return standing(canonicalRepository(repository), String.raw`[\w./-]`);
 }
 
-/** The text by itself, and not as a part of another name. */
+/** Matches the text as a whole name, but not as a part of another name. */
 const standing = (text: string, notAfter: string): RegExp =>
   new RegExp(
     `(?:^|[^\\w./-]|docker\\.io/(?:library/)?)${text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?!${notAfter})`,

@@ -18,19 +18,18 @@ import { pullImages } from './pull-images.ts';
 import { requireNamed, requireProven, serviceOfKey } from './require-proven.ts';
 import { localImages, removeNames, type TagBefore, tagsBefore } from './tags.ts';
 
-/** Where it is noted what tags named before, so that they can be moved back. */
+/** Record of the images that tags pointed to before the pull, so that the tags can be restored. */
 export interface TagNotes {
   readonly data: { run: string; tags: readonly TagBefore[] };
   write(changes: { tags: readonly TagBefore[] }): Promise<void>;
 }
 
-/** How images are obtained. */
 interface Obtaining {
-  /** Of all pulls of the run together, by `performance.now()`. */
+  /** Deadline for all pulls of the run together, in ms of `performance.now()`. */
   deadline: number;
-  /** Null for a fetch. */
+  /** Record of the tags before the pull; null for a prefetch. */
   journal: TagNotes | null;
-  /** No tag that names an image here moves yet: such an image is pulled by its digest. */
+  /** Whether local tags must not change yet. An image with a local tag is then pulled by its digest. */
   keepTags: boolean;
   earlyPull?: EarlyPull | undefined;
 }
@@ -38,7 +37,7 @@ interface Obtaining {
 const referencesOf = (updates: readonly ServiceUpdate[]): ReadonlyMap<string, string> =>
   new Map(updates.map(({ service, to }) => [service, to] as const));
 
-/** The images of the plan by reference, all of them local. */
+/** Pulls the images of the plan and returns them by reference. */
 export async function pullUpdates(context: RunContext, plan: Plan, obtaining: Obtaining) {
   const { updates, expected, unconfirmed } = plan;
   const isLoaded = context.options.proof.archive !== null;
@@ -55,13 +54,16 @@ export async function pullUpdates(context: RunContext, plan: Plan, obtaining: Ob
     const codes: ErrorCode[] = ['pull-unknown', 'pull-denied', 'pull-unreachable'];
     if (!(error instanceof UpdateError) || !codes.includes(error.code)) throw error;
     const failed = failedImages(named.values(), [...error.detail, error.message], error.code);
-    // No registry has an own build under an own name.
+    // No registry has an image that the owner built under a custom name.
     const own = updates.find(({ service, to }) => unconfirmed.includes(service) && failed.includes(to));
     throw own === undefined ? error : ownBuild(plan, own, `its pull failed: ${error.message}`);
   }
 }
 
-/** Pulls images that only the new files name, by service. Those of the release are also verified. */
+/**
+ * Pulls images that only the new files contain. Images of the release are also verified.
+ * @param added references by service
+ */
 export async function pullAdded(
   context: RunContext,
   plan: Plan,
@@ -77,8 +79,10 @@ export async function pullAdded(
 }
 
 /**
- * Pulls images, or loads them from the archive. If one is not verified, the names that images have got by the pull are removed.
- * @param images by service: those that are pulled, and those that are verified @throws UpdateError pull-…, not-proven
+ * Pulls images, or loads them from the archive. If an image cannot be verified, the tags that the pull added are
+ * removed.
+ * @param wanted references to pull, by service; `named`: references to verify, by service
+ * @throws UpdateError pull-…, not-proven
  */
 async function obtain(
   context: RunContext,
@@ -111,7 +115,10 @@ async function obtain(
   return images;
 }
 
-/** Loads images from the archive; others must exist locally. @throws UpdateError not-proven, pull-… */
+/**
+ * Loads images from the archive. Images that are not in the archive must exist locally.
+ * @throws UpdateError not-proven, pull-…
+ */
 async function loadAll(
   context: RunContext,
   wanted: ReadonlyMap<string, string>,
@@ -134,7 +141,10 @@ async function loadAll(
   }
 }
 
-/** The references by which images are pulled: where no tag may move, by digest what a tag that names an image here leads to now. */
+/**
+ * Returns the references by which images are pulled while local tags must not change. For a local tag, this is the
+ * digest to which the tag points in the registry now.
+ */
 async function formsFor(
   context: RunContext,
   references: Iterable<string>,
@@ -152,7 +162,7 @@ async function formsFor(
 const inForms = (wanted: ReadonlyMap<string, string>, forms: ReadonlyMap<string, string>) =>
   new Map([...wanted].map(([service, reference]) => [service, forms.get(reference) ?? reference] as const));
 
-/** With the references that have no tag: they mean `latest`, which is here and is not pulled a second time. */
+/** Adds references without a tag. They mean `latest`, which is local already and is not pulled a second time. */
 export function withUntagged(
   images: ReadonlyMap<string, Image>,
   references: Iterable<string>,
@@ -167,8 +177,8 @@ export function withUntagged(
 }
 
 /**
- * Images that services mount (`type: image`), by names of their own: those of the release, and those that are not here.
- * Compose pulls the images of services alone, and `up` would miss them.
+ * Returns images that services mount (`type: image`), by keys such as `app.volume0`: images of the release, and images
+ * that are not local. Compose pulls only the images of services, so `up` would fail without these images.
  */
 export async function mountedImages(
   engine: Engine,
@@ -186,7 +196,7 @@ export async function mountedImages(
   return new Map(all.filter(([, source]) => !local.has(source) || isOfRelease(source, pulled)));
 }
 
-/** Whether an image, by the key of the service or of its mount, has to be proven. */
+/** Whether an image must be verified. @param key the service, or the key of an image that a service mounts */
 export const isProvable = (key: string, to: string, updates: readonly ServiceUpdate[]): boolean =>
   serviceOfKey(key) === key ? updates.some(({ service }) => service === key) : isOfRelease(to, updates);
 
@@ -222,9 +232,9 @@ export async function pullHookImages(
 }
 
 /**
- * Pulls the image of a service once more where it is gone from this machine, as after somebody's `docker image prune`.
- * Gives whether it was gone.
- * @throws UpdateError pull-…; recreate-failed where its reference leads to another image by now
+ * Pulls the image of a service again if it was removed from this machine, for example by `docker image prune`. Returns
+ * whether the image was missing.
+ * @throws UpdateError pull-…; recreate-failed if the reference now points to another image
  */
 export async function pullWhatIsGone(
   { engine, log, options }: Pick<RunContext, 'engine' | 'log' | 'options'>,
@@ -244,7 +254,11 @@ export async function pullWhatIsGone(
   return true;
 }
 
-/** @param forms by which reference each is to be looked for, where that is another one */
+/**
+ * Returns the local images of all references.
+ * @param forms references by which to find the images, if they differ
+ * @throws UpdateError pull-failed
+ */
 async function requireLocal(
   engine: Engine,
   references: Iterable<string>,

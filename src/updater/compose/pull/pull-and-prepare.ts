@@ -15,15 +15,18 @@ import {
   withUntagged,
 } from './obtain-images.ts';
 
-/** What has begun before the pull. */
+/** Work that was started before the pull. */
 interface BeforePull {
   early: Promise<Model | null>;
-  /** Null where images are fetched ahead of an update: then no tag that names an image here moves. */
+  /** Null for a prefetch, which must not change local tags. */
   journal: TagNotes | null;
   earlyPull?: EarlyPull;
 }
 
-/** The phase `pull`: every image is here, and what is to be written is proven. Nothing in the compose directory changes. */
+/**
+ * Runs the phase `pull`: pulls all images and checks the planned file changes. Nothing in the compose directory
+ * changes.
+ */
 export async function pullAndPrepare(
   context: RunContext,
   plan: Plan,
@@ -33,7 +36,7 @@ export async function pullAndPrepare(
   const { engine, options, log } = context;
   log.enter('pull');
   const deadline = performance.now() + options.limits.pullTimeoutMs;
-  // Until all data is saved, nothing on the machine names the new version.
+  // Until all data is saved, no local tag may point to the new version.
   const keepTags = journal === null || options.data.restorePoint;
   const pulled = await pullUpdates(context, plan, { deadline, journal, keepTags, earlyPull });
   const backup = journal === null ? `${stateName}/backup` : `${stateName}/backup/${journal.data.run}`;

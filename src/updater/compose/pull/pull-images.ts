@@ -13,8 +13,8 @@ import type { RunContext } from '../../run/run-context.ts';
 import { failedImages } from './failed-images.ts';
 
 /**
- * Before the second, third and fourth try. A registry that limits is asked five times by each try of an engine with the
- * containerd store.
+ * Pauses before the second, third and fourth try. With the containerd store, each try of the engine sends five requests
+ * to a registry that limits requests.
  */
 const pausesMs: Readonly<Record<Again, readonly number[]>> = {
   never: [],
@@ -23,26 +23,28 @@ const pausesMs: Readonly<Record<Again, readonly number[]>> = {
   often: [2_000, 5_000, 10_000],
 };
 const progressEveryMs = 1_000;
-/** A smaller pull is over before anybody reads of its progress. */
+/** Smallest pull whose progress is logged: a smaller pull finishes before its progress can be read. */
 const tellingBytes = 1_000_000;
 
-/** What a pull is told in. */
 export type PullLog = Pick<Log, 'info' | 'warn' | 'progress'>;
 
 interface PullOptions {
-  /** Off for images that are pulled after the others: percent must not go back within the phase. */
+  /**
+   * Whether to report percentages. False for images that are pulled after the others: the percentage must not decrease
+   * within the phase.
+   */
   percent?: boolean;
-  /** When all pulls of the run must have ended, by `performance.now()`. */
+  /** Deadline for all pulls of the run, in ms of `performance.now()`. */
   deadline: number;
-  /** `linux/amd64`, for the advice. */
+  /** Platform in the advice of errors: `linux/amd64` */
   platform?: string;
-  /** Of the services, as the files have them now. */
+  /** Compose's model of the current files. */
   model?: Model;
 }
 
 /**
- * Pulls the images of services, by compose and with no file changed: their references are handed over as an override.
- * What may pass is tried again, at most three times; from a registry that limits one image after the other.
+ * Pulls the images of services with compose. An override file contains the references, so no file is changed. Temporary
+ * failures are retried at most three times. If a registry limits requests, images are pulled one after the other.
  * @throws UpdateError pull-…
  */
 export async function pullImages(
@@ -51,7 +53,8 @@ export async function pullImages(
   references: ReadonlyMap<string, string>,
   { model, ...options }: PullOptions,
 ): Promise<void> {
-  // Of services with one image a call pulls it for the first alone, whatever platform the others have chosen.
+  // If several services have the same image, a call pulls it only for the platform of the first service, so services
+  // are grouped by platform.
   const chosen = Map.groupBy(references, ([service]) => model?.services[service]?.platform ?? '');
   let percent = options.percent ?? true;
   for (const group of chosen.values()) {
@@ -121,8 +124,8 @@ async function pullTogether(
 }
 
 /**
- * Compose 5.3 and later pull the images of `pre_start` hooks, too: those that the files of today name, which may be gone
- * from the registry, or never have been there. JSON but for the tag is YAML.
+ * Creates the override file. It removes `pre_start` hooks, because compose 5.3 and later also pull their images in the
+ * current files, which the registry may not have. Except for the `!reset` tag, the text is JSON, which is also YAML.
  */
 function overrideWith(references: ReadonlyMap<string, string>): string {
   const services = [...references].map(
@@ -135,7 +138,10 @@ function overrideWith(references: ReadonlyMap<string, string>): string {
 export const tooSlow = (names: string) =>
   new UpdateError('pull-timeout', `pulling ${names} took longer than allowed`);
 
-/** Logs the progress of a pull: at most a line a second, and only when there is news. */
+/**
+ * Creates a function that logs the progress of a pull: at most one line per second, and only if the progress has
+ * changed.
+ */
 export function pullTeller(
   names: string,
   log: PullLog,
@@ -147,7 +153,7 @@ export function pullTeller(
     if (!state || state.totalBytes < tellingBytes || performance.now() - reportedAt < progressEveryMs) return;
     const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
     const done = megabytes(state.doneBytes);
-    // While layers are still to come, nobody knows the total.
+    // The total is unknown until the sizes of all layers are known.
     const sentence = `${names} ${state.percent === null ? `${done} MB so far` : `${done} of ${megabytes(state.totalBytes)} MB`}`;
     const news = `${state.percent} ${sentence}`;
     if (news === reported) return;

@@ -4,9 +4,11 @@ import type { Image } from '../../../engine/container.ts';
 import type { Expectations } from '../../run/expectations.ts';
 
 /**
- * Holds what is here now against what was proven: the index, the manifest or the configuration of this platform, whichever
- * this engine tells.
- * @param named references by service, and the local images behind them @throws UpdateError not-proven
+ * Compares local images with the verified digests. The digest is that of the index, the manifest or the configuration
+ * for this platform, depending on the engine.
+ * @param named references by service
+ * @param images local images by reference
+ * @throws UpdateError not-proven
  */
 export function requireProven(
   named: ReadonlyMap<string, string>,
@@ -28,7 +30,9 @@ export function requireProven(
   }
 }
 
-/** @param named references by service @throws UpdateError not-proven where nothing is said of one */
+/**
+ * Requires that every image has a verified digest. @param named references by service @throws UpdateError not-proven
+ */
 export function requireNamed(named: ReadonlyMap<string, string>, expected: Expectations['images']): void {
   for (const [service, to] of named) {
     if (provenOf(service, to, expected).size > 0) continue;
@@ -37,10 +41,10 @@ export function requireNamed(named: ReadonlyMap<string, string>, expected: Expec
   }
 }
 
-/** `app` for `app.volume0`, the key of an image that `app` mounts. */
+/** Returns the service of a key: `app` for `app.volume0`, the key of an image that `app` mounts. */
 export const serviceOfKey = (key: string): string => key.replace(/\.volume\d+$/, '');
 
-/** What is said of a service's image, by its name or by its repository. */
+/** Returns the verified digests of a service's image, by service name or by repository. */
 export function provenOf(
   service: string,
   reference: string,
@@ -50,7 +54,10 @@ export function provenOf(
   return new Set([...(expected.get(service) ?? []), ...(expected.get(repository) ?? [])]);
 }
 
-/** Of an index all that is here for a platform has to be proven: a container may be made of any of it. */
+/**
+ * Whether an image is verified. All local manifests of an index must be verified, because a container may be created
+ * from any of them.
+ */
 function isProven({ id, digests, manifests }: Image, proven: ReadonlySet<string>): boolean {
   const isOne = (digest: string) => proven.has(digest.slice(digest.indexOf('@') + 1));
   return isOne(id) || digests.some(isOne) || (manifests.length > 0 && manifests.every(isOne));

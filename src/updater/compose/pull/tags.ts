@@ -4,26 +4,26 @@ import type { Engine } from '../../../engine/cli/engine.ts';
 import { hasStarted, type Image } from '../../../engine/container.ts';
 import type { Log } from '../../run/log/log.ts';
 
-/** The local images of these references; a reference without one is left out. */
+/** Returns the local images of these references. References without a local image are omitted. */
 export async function localImages(engine: Engine, references: Iterable<string>): Promise<Map<string, Image>> {
   const list = [...new Set(references)];
   const images = await engine.inspectImages(list);
   return new Map(list.flatMap((reference, at) => (images[at] ? [[reference, images[at]] as const] : [])));
 }
 
-/** What a reference named before a pull. */
+/** Image that a reference pointed to before a pull. */
 export interface TagBefore {
   reference: string;
   imageId: string;
 }
 
-/** The image behind each reference today, as far as it is on this machine. */
+/** Returns the image that each reference points to now. References without a local image are omitted. */
 export async function tagsBefore(engine: Engine, references: Iterable<string>): Promise<TagBefore[]> {
   const images = [...(await localImages(engine, references))];
   return images.map(([reference, { id }]) => ({ reference, imageId: id }));
 }
 
-/** Moves the tags of an update that was pulled without moving any. */
+/** Sets the tags of an update whose images were pulled without changing tags. */
 export async function moveTags(
   { engine }: { engine: Engine },
   images: ReadonlyMap<string, Pick<Image, 'id'>>,
@@ -37,8 +37,8 @@ export async function moveTags(
 }
 
 /**
- * Restores tags to the images that they pointed to before the pull, so that the next `up` starts nothing new. A tag is kept
- * if a container of its new image was started, because that image cannot be rolled back.
+ * Restores tags to the images that they pointed to before the pull, so that the next `up` starts nothing new. A tag is
+ * not restored if a container of its new image was started, because that image cannot be rolled back.
  */
 export async function restoreTags(
   engine: Engine,
@@ -62,7 +62,10 @@ export async function restoreTags(
   }
 }
 
-/** Removes names that the run has given to images. Neither a signal nor a failure hides why the run removes them. */
+/**
+ * Removes tags that the run has added to images. Errors are ignored and signals do not stop the removal, so that
+ * neither hides the original error.
+ */
 export async function removeNames(engine: Engine, references: Iterable<string>): Promise<void> {
   const lasting = engine.uncancellable();
   for (const reference of references) await lasting.removeImage(reference).catch(() => {});

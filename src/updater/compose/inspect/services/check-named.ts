@@ -8,28 +8,28 @@ import { and } from '../../../run/log/wording.ts';
 import type { UpdateOptions } from '../../../run/options.ts';
 import { bondOf, flags, imagesOf, type ServiceImage, shown, whyForeign } from './together.ts';
 
-/** As a value of `--exclude`: all services that belong with the app. */
+/** Value of `--exclude` for all services that belong with the app. */
 export const excludeAll = '*';
 
-/** A project, and which of its services have containers. */
+/** Input for checking the specified services of a project. */
 interface NamedIn {
   files: ProjectFiles;
   model: Model;
   kind: 'generated' | 'user-written';
-  /** Names of services. */
+  /** Names of services that have containers. */
   running: readonly string[];
-  /** Running services that share a namespace with the app and are recreated with it. */
+  /** Running services that share a namespace with the app and are recreated with the app. */
   followers: readonly string[];
-  /** Names of those that run once, before the others (docs/contract.md 2.11). */
+  /** Names of services that run once, before the other services start (docs/contract.md 2.11). */
   migrations: readonly string[];
-  /** Running containers, and containers of specified services, whose service is in no file. */
+  /** Running containers, and containers of specified services, if no file defines their service. */
   orphans: readonly Container[];
 }
 
 /**
- * Compares the specified services with the app (docs/contract.md 2.23). Returns a sentence for each excluded service, and
- * for each excluded name that does not exist.
- * Refusals: unrelated-service, unlisted-services.
+ * Compares the specified services with the app (docs/contract.md 2.23). Returns a sentence for each excluded service,
+ * and for each excluded name that does not exist.
+ * @throws UpdateError unrelated-service, unlisted-services
  */
 export function checkNamed(
   { app: first, workers, exclude, servicesNamed }: UpdateOptions,
@@ -41,11 +41,11 @@ export function checkNamed(
   const moved = [first, ...workers.filter((name) => name in model.services)];
   const named = images.filter(({ name }) => workers.includes(name));
   const isSameText = (name: string) => app.pin !== null && sharesText(files, name, [app.pin]);
-  // A follower is recreated with the app, so it is also updated if it shares the pin.
+  // A service that shares the pin and a namespace with the app is also updated, because it is recreated with the app.
   const moves = (name: string) =>
     [...moved, ...migrations].includes(name) || (followers.includes(name) && isSameText(name));
   const bound = images.flatMap((each) => {
-    // A generated compose file is complete.
+    // A generated compose file is complete, so it contains no forgotten services.
     const isAsked = kind !== 'generated' && running.includes(each.name) && !moves(each.name);
     const bond = isAsked ? bondOf(app, each) : null;
     return bond === null ? [] : [{ each, bond }];
@@ -59,7 +59,7 @@ export function checkNamed(
   };
   const lost = orphans.filter((each) => !isLeft(serviceOf(each)) && isOfApp(each));
   if (lost.length > 0) throw unlistedContainers(app, lost);
-  // The default services belong to the product.
+  // Default services need no check, because they belong to the product.
   if (servicesNamed) refuseForeign(app, named, forgotten);
   if (forgotten.length > 0) throw unlisted(app, moved, forgotten);
   if (kind === 'generated') return [];
@@ -73,7 +73,11 @@ export function checkNamed(
   ];
 }
 
-/** @param forgotten services that belong with the app but were not specified */
+/**
+ * Requires that the app is not a database and that all specified services belong with it.
+ * @param forgotten services that belong with the app but were not specified
+ * @throws UpdateError unrelated-service
+ */
 function refuseForeign(
   app: ServiceImage,
   named: readonly ServiceImage[],
@@ -122,6 +126,6 @@ function unlistedContainers(app: ServiceImage, lost: readonly Container[]): Upda
   return refusal('unlisted-services', sentences, next);
 }
 
-/** All sentences are logged; the last one is the message. */
+/** Creates an error with the last sentence as its message. The other sentences are logged as details. */
 const refusal = (code: ErrorCode, sentences: readonly string[], advice: string): UpdateError =>
   new UpdateError(code, sentences.at(-1) ?? '', { detail: sentences.slice(0, -1), advice });

@@ -3,20 +3,20 @@ import { bondOf, type ServiceImage, shown } from './together.ts';
 
 /** A service that has containers. */
 interface RunningService extends ServiceImage {
-  /** It publishes ports, or is on the host's network. */
+  /** The service publishes ports or uses the host's network. */
   isReached: boolean;
 }
 
-/** What may be updated together: an app, and all that belongs with it. */
+/** Services that may be updated together: an app and the services that belong with it. */
 export interface Choice {
   app: RunningService;
   workers: readonly RunningService[];
 }
 
 /**
- * Each service that is no database as the app, with what belongs with it (docs/contract.md 2.24). One that publishes no
- * port is not offered as the app where one that belongs with it does. Apps that publish ports come first, of those the
- * ones with the most workers, then by name.
+ * Returns a choice for each service except databases: the service as the app, with all services that belong with it
+ * (docs/contract.md 2.24). A service that publishes no port is not offered as the app if one of its workers publishes a
+ * port. Apps that publish ports come first, then apps with more workers, then by name.
  */
 export function choicesOf(running: readonly RunningService[]): Choice[] {
   const able = running
@@ -32,17 +32,19 @@ export function choicesOf(running: readonly RunningService[]): Choice[] {
 
 const rank = ({ isReached }: RunningService): number => Number(isReached);
 
-/** A line of the settings file for each choice: `services: [server, worker]  # server runs acme/server:2.0.1`. */
+/**
+ * Formats a line of the settings file for each choice: `services: [server, worker]  # server runs acme/server:2.0.1`.
+ */
 export const choiceLines = (choices: readonly Choice[]): string[] =>
   choices.map(
     ({ app, workers }) =>
       `${settingsLines([app, ...workers].map(({ name }) => name))}  # ${app.name} runs ${shown(app.reference)}`,
   );
 
-/** For the settings file, with the app first: `services: [server, worker]`, `exclude: [tools]`. */
+/** Formats lines of the settings file, with the app first: `services: [server, worker]`, `exclude: [tools]`. */
 export const settingsLines = (services: readonly string[], exclude: readonly string[] = []): string[] => [
   `services: [${services.join(', ')}]`,
-  // Without quotes, YAML takes the asterisk for an alias.
+  // Without quotes, YAML parses the asterisk as an alias.
   ...(exclude.length > 0
     ? [`exclude: [${exclude.map((name) => (name === '*' ? '"*"' : name)).join(', ')}]`]
     : []),

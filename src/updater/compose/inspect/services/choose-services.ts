@@ -6,8 +6,8 @@ import type { WasInterrupted } from '../../../run/state/changeover.ts';
 import type { ServiceFacts } from '../installation.ts';
 
 /**
- * The services of a run, with what the engine has of them: the app, the named workers, those of them that have containers,
- * services in a namespace of one of those, and all whose containers are replaced.
+ * Returns the services of a run with their containers: the app, the specified workers (`asked`), the workers that have
+ * containers, the services that share a namespace with one of them, and all services whose containers are replaced.
  */
 export function chooseServices(
   containers: readonly Container[],
@@ -30,7 +30,10 @@ export function chooseServices(
   return { app, asked, workers, followers, replaced: [...moved, ...followers] };
 }
 
-/** Services with a container in a moved container's network, pid or ipc namespace, directly or by one that has. */
+/**
+ * Finds services with a container in the network, PID or IPC namespace of an updated container, directly or through
+ * another service.
+ */
 function findFollowers(containers: readonly Container[], moved: readonly string[]): string[] {
   const names = new Set(moved);
   for (let known = -1; known < names.size; ) {
@@ -47,8 +50,9 @@ function findFollowers(containers: readonly Container[], moved: readonly string[
 }
 
 /**
- * The profiles that were given on the command line, which leaves no trace: those of services that have containers, with
- * those of `COMPOSE_PROFILES`, which the flag would replace. Empty where compose has all of them by itself.
+ * Infers the profiles that were given on the command line, because compose does not record the flag: the profiles of
+ * services with containers, plus those in `COMPOSE_PROFILES`, which the flag would replace. Empty if `COMPOSE_PROFILES`
+ * already contains all of them.
  */
 export function profilesOf(files: ProjectFiles, model: Model, containers: readonly Container[]): string[] {
   const byVariable = (variablesOf(files.envFiles)('COMPOSE_PROFILES')?.text ?? '')

@@ -4,8 +4,9 @@ import type { Model } from '../../../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../../../engine/container.ts';
 
 /**
- * Warnings by service about data that the image in the files may be unable to read, because its major version differs from
- * the container's. The warning has no command: any command that recreates the service may lose access to its data.
+ * Returns warnings by service about data that the image in the files may be unable to read, because its major version
+ * differs from that of the container's image. A warning contains no command: any command that recreates the service may
+ * lose access to the data.
  */
 export function findMajorChanges(
   containers: readonly Container[],
@@ -27,7 +28,9 @@ export function findMajorChanges(
   return new Map(warnings);
 }
 
-/** For a database, a version that cannot be read from the tag also counts. */
+/**
+ * Whether the major version changes. For a database, any tag change counts if a version cannot be read from the tag.
+ */
 function isOtherMajor(from: string, to: string, isStore: boolean): boolean {
   const tags = [from, to].map((reference) => parseReference(reference)?.tag ?? '');
   const [before, after] = tags.map((tag) => /\d+(?:\.\d+)*/.exec(tag)?.[0]);

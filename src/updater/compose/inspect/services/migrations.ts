@@ -2,17 +2,18 @@ import { pinOrNull, sharesPin } from '../../../../core/compose/find-pin.ts';
 import { serviceOf } from '../../../../engine/container.ts';
 import { awaitedEnds, type Installation, movedServices } from '../installation.ts';
 
-/** What decides which services are migrations of those that move. */
+/** Input for finding the migrations of the updated services. */
 interface MigrationFacts extends Pick<Installation, 'files' | 'exclude' | 'containers' | 'model'> {
-  /** Names of the services that move. */
+  /** Names of the updated services. */
   moved: readonly string[];
-  /** Names of those that are recreated with one of them. */
+  /** Names of the services that are recreated with an updated service. */
   followers: readonly string[];
 }
 
 /**
- * Services that run once, and to whose end one that moves waits, where their image moves with the others'
- * (docs/contract.md 2.11): named with them, pinned by the same text, or, where no container tells of another, of the same image.
+ * Finds the services that must complete before an updated service starts, and whose image is updated with it
+ * (docs/contract.md 2.11): the service was specified, shares the pin of an updated service, or has the image of an
+ * updated service and no containers.
  */
 export function findMigrations(facts: MigrationFacts): string[] {
   const { files, exclude, containers, moved, followers } = facts;
@@ -23,14 +24,15 @@ export function findMigrations(facts: MigrationFacts): string[] {
     images.includes(services[name]?.image ?? '') && !containers.some((each) => serviceOf(each) === name);
   const isOwn = (name: string) => moved.includes(name) || sharesPin(files, name, pins) || isOfSameImage(name);
   const awaited = new Set(moved.flatMap((name) => awaitedEnds(services[name])));
-  // Grows while it is gone through: one may wait for another, also by one that does not move.
+  // The set grows during the loop: a migration may wait for another migration, also through a service that is not
+  // updated.
   for (const name of awaited) for (const next of awaitedEnds(services[name])) awaited.add(next);
   return [...awaited].filter(
     (name) => name in services && isOwn(name) && !exclude.includes(name) && !followers.includes(name),
   );
 }
 
-/** Those of an installation, by the model of today or by another. */
+/** Finds the migrations of an installation, by default in its current model. */
 export const migrationsOf = (installation: Installation, model = installation.model): string[] =>
   findMigrations({
     ...installation,

@@ -13,15 +13,18 @@ import {
 import { statedVersion } from '../../../../core/release/pin-tag.ts';
 import type { Model } from '../../../../engine/cli/compose.ts';
 
-/** A service with the image that compose gives it, and where that is written. */
+/** A service with its image in compose's model and the pin of this image. */
 export interface ServiceImage {
   name: string;
   reference: Reference;
-  /** Null where it cannot be read, or not be moved. */
+  /** Pin of the image; null if the pin cannot be read or changed. */
   pin: Pin | null;
 }
 
-/** Those of the model that name an image. Most pins are never asked for: the images alone tell that a service is of others. */
+/**
+ * Returns the services of the model that have an image. Pins are resolved lazily, because the image alone usually
+ * identifies an unrelated service.
+ */
 export function imagesOf(files: ProjectFiles, { services }: Model): ServiceImage[] {
   return Object.entries(services).flatMap(([name, { image }]) => {
     const reference = parseReference(image ?? '');
@@ -38,20 +41,20 @@ export function imagesOf(files: ProjectFiles, { services }: Model): ServiceImage
   });
 }
 
-/** What makes a service one with the app, in words; null where nothing does, and for every database. */
+/** Describes why a service belongs with the app. Null for unrelated services and for all databases. */
 export function bondOf(app: ServiceImage, other: ServiceImage): string | null {
   if (isDatabase(other.reference)) return null;
   const { repository } = app.reference;
   if (isOneRepository(app.reference, other.reference)) return `same repository: ${repository}`;
   if (!isOnePublisher(app.reference, other.reference)) return null;
   if (sharesPin(app, other)) return `same pin: ${other.pin?.place.description}`;
-  // A publisher of many products has them all at `latest`, or at `2`: only a whole version tells of one release.
+  // A publisher may tag all its products `latest` or `2`: only a more exact version identifies a common release.
   return isExact(other.reference) && isOneVersion(app, other)
     ? `same publisher and version: ${publisherOf(repository)}, ${writtenVersion(other.reference)}`
     : null;
 }
 
-/** Why a service that was named with the app is not the app's; null where it is, or may be. */
+/** Explains why a specified service does not belong with the app. Null if it belongs or may belong with the app. */
 export function whyForeign(app: ServiceImage, other: ServiceImage): string | null {
   const runs = `${other.name} runs ${shown(other.reference)}`;
   if (isDatabase(other.reference)) return `${runs}, which is a database; databases are never updated`;
@@ -72,15 +75,15 @@ const versionOf = ({ tag }: Reference): string => statedVersion(tag ?? 'latest')
 const isOneVersion = (a: ServiceImage, b: ServiceImage): boolean =>
   versionOf(a.reference) === versionOf(b.reference);
 
-/** As the product writes it: `v1.144.1`. */
+/** Returns the version with the product's prefix: `v1.144.1`. */
 const writtenVersion = (reference: Reference): string =>
   `${/^v(?=\d)/.exec(reference.tag ?? '')?.[0] ?? ''}${versionOf(reference)}`;
 
 const isExact = (reference: Reference): boolean => /^\d+\.\d/.test(versionOf(reference));
 
-/** `acme/svc:v1.2.0`, without a digest. */
+/** Formats a reference without its digest: `acme/svc:v1.2.0`. */
 export const shown = (reference: Reference): string => formatReference({ ...reference, digest: null });
 
-/** Repeats an option for each value. */
+/** Repeats a command-line option for each value. */
 export const flags = (name: string, values: readonly string[]): string =>
   values.map((value) => `--${name} ${value}`).join(' ');

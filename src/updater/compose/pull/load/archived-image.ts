@@ -3,28 +3,29 @@ import * as z from 'zod/mini';
 import { jsonText } from '../../../../core/progress/json-text.ts';
 import { blobOf, type ReleaseArchive } from '../../../../provenance/release-archive.ts';
 
-/** An image that an archive holds whole, for one platform. */
+/** An image for one platform that is completely in an archive. */
 export interface ArchivedImage {
-  /** An index of manifests, or the one manifest that there is. */
+  /** Descriptor of the image index, or of the only manifest. */
   root: { mediaType: string; digest: string; size: number };
   config: string;
   layers: readonly string[];
-  /** Digests of all that belongs to it. */
+  /** Digests of all blobs of the image. */
   parts: readonly string[];
 }
 
-/** Larger than any index, or manifest. */
+/** Maximum size of an index or a manifest in bytes. */
 const mostBytes = 4 * 1024 * 1024;
 
-/** The bytes of a part. */
+/** Reads the bytes of a blob. */
 export const partOf = (archive: ReleaseArchive, digest: string): AsyncIterable<Buffer> =>
   archive.stream(blobOf(digest));
 export const sizeOfPart = ({ entries }: ReleaseArchive, digest: string): number =>
   entries.get(blobOf(digest))?.size ?? 0;
 
 /**
- * The image with one of these digests; null where the archive has none.
- * @param platform `linux/amd64` @throws Error where a part of it is missing
+ * Finds the image with one of these digests; null if the archive does not contain it.
+ * @param platform such as `linux/amd64`
+ * @throws Error if the image is incomplete or has no manifest for the platform
  */
 export async function archivedImage(
   archive: ReleaseArchive,
@@ -53,7 +54,10 @@ export async function archivedImage(
   return null;
 }
 
-/** Of a variant of the platform as well; what tells of an image, and is none, has another. */
+/**
+ * Finds the manifest for a platform, including any variant of it. An attestation is not an image and has another
+ * platform.
+ */
 function manifestFor({ manifests }: z.infer<typeof indexSchema>, platform: string): string | null {
   const found = manifests.find((each) => `${each.platform?.os}/${each.platform?.architecture}` === platform);
   return found?.digest ?? null;
@@ -72,8 +76,10 @@ const indexSchema = z.object({
 const imageSchema = jsonText(z.union([manifestSchema, indexSchema]));
 
 /**
- * Holds every byte against the name that it has: parts of images, and files that a release names.
- * @param onRead is told how many bytes have been read, now and then @throws Error
+ * Verifies the digests of all blobs and of the release's files in an archive.
+ * @param files digests of the release's files, by name
+ * @param onRead called repeatedly with the number of bytes that have been read
+ * @throws Error if a file was modified
  */
 export async function requireUnchanged(
   archive: ReleaseArchive,

@@ -20,17 +20,18 @@ const progressEveryMs = 1_000;
 interface Loading {
   /** The path of the archive. */
   from: string;
-  /** What its images have to be. */
+  /** Digests that the images and files must have. */
   expected: Expectations;
   platform: string;
-  /** By `performance.now()`. */
+  /** Deadline, in ms of `performance.now()`. */
   deadline: number;
 }
 
 /**
- * Loads images out of an archive in place of a pull, by the names that this instance has for them. Nothing is loaded before every
- * byte of the archive is what its name says.
- * @param wanted references by service @returns those that are in the archive; the others are for the caller to miss
+ * Loads images from an archive instead of pulling them, and gives them the references of this instance. Nothing is
+ * loaded until the digests of the whole archive have been verified.
+ * @param wanted references by service
+ * @returns the references in the archive; the caller handles the missing references
  * @throws UpdateError not-proven, pull-…
  */
 export async function loadImages(
@@ -74,7 +75,7 @@ async function send(
   });
   const late = AbortSignal.timeout(Math.max(1, Math.ceil(deadline - performance.now())));
   const loading = engine.loadImages(input, AbortSignal.any([engine.aborted, late]));
-  // When it has all of them, it still unpacks them.
+  // After receiving all images, the engine still has to unpack them.
   const failure = await withHeartbeat(log, `loading ${names} into the engine`, loading).catch(
     (error) => error,
   );
@@ -84,7 +85,7 @@ async function send(
   }
   if (engine.aborted.aborted) throw engine.abortion;
   if (late.aborted) throw new UpdateError('pull-timeout', `loading ${names} took longer than allowed`);
-  // The engine, too, fails without the rest of the archive.
+  // If reading the archive failed, the error of the engine is only a consequence.
   if (input.errored instanceof UpdateError) throw input.errored;
   if (failure !== undefined) {
     if (!(failure instanceof EngineError)) throw failure;
@@ -103,7 +104,7 @@ async function send(
 const archiveError = (from: string, cause: unknown): UpdateError =>
   new UpdateError('not-proven', `${from}: ${(cause as Error).message}`, { cause });
 
-/** @throws UpdateError not-proven */
+/** Streams a file of the archive. @throws UpdateError not-proven */
 async function* streamOf(archive: ReleaseArchive, name: string, from: string): AsyncGenerator<Buffer> {
   try {
     yield* archive.stream(name);
@@ -113,8 +114,8 @@ async function* streamOf(archive: ReleaseArchive, name: string, from: string): A
 }
 
 /**
- * What engines load: an OCI layout, and beside it the list of one that knows none. All of it is written here, as the archive's own is
- * signed by nobody.
+ * Creates the archive for the engine: an OCI layout, and `manifest.json` for engines that do not support OCI layouts.
+ * All metadata is generated here, because the metadata in the release archive is not signed.
  */
 async function* tarOf(
   archive: ReleaseArchive,
@@ -154,7 +155,7 @@ async function* tarOf(
 
 const entry = (name: string, text: string): Buffer[] => archiveEntry(name, Buffer.from(text));
 
-/** As containerd calls it, which knows no registry by default, and as engines before it. */
+/** Returns the image name for containerd, which has no default registry, and the repository name for older engines. */
 function nameOf(reference: string): { name: string; repository: string; tag: string } {
   const { repository = reference, tag } = parseReference(reference) ?? {};
   const short = canonicalRepository(repository);
@@ -167,7 +168,10 @@ function nameOf(reference: string): { name: string; repository: string; tag: str
 const sizeOf = ({ entries }: ReleaseArchive): number =>
   [...entries.values()].reduce((sum, { size }) => sum + size, 0);
 
-/** At most a line a second, and none of what is over at once. */
+/**
+ * Creates a function that logs the progress: at most one line per second, and none if everything finishes within a
+ * second.
+ */
 function teller(log: PullLog, from: string, done: string, whole: number): (bytes: number) => void {
   let toldAt = performance.now();
   const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
