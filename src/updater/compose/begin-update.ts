@@ -26,7 +26,10 @@ import { tagsBefore } from './pull/tags.ts';
 import { awaitQuiet } from './replace/await-others.ts';
 import { endingFacts, type Locked, type RunSoFar } from './resume/run-so-far.ts';
 
-/** Inspects and plans an update, and begins its journal. @param earlier the journal of the run before, which is settled */
+/**
+ * Inspects and plans an update, and begins its journal. @param earlier journal of the previous run, which is already
+ * settled
+ */
 export async function beginUpdate(
   context: RunContext,
   { instance, lock }: Locked,
@@ -42,7 +45,7 @@ export async function beginUpdate(
       context.log.warn(
         "the updater's container has no restart policy: if the updater crashes while services are stopped, the services stay stopped until the next run. Start the updater with --restart on-failure:3 and without --rm",
       );
-    // A run that may have nothing to do stops nothing.
+    // A run that may have nothing to do does not wait, because it stops no container.
     if (plan.updates.some(changesTag)) await checked;
     const journal = await beginJournal(context, { instance, lock }, plan, before);
     soFar.journal = journal;
@@ -54,15 +57,15 @@ export async function beginUpdate(
   }
 }
 
-/** What there is before anything is planned, and the pull that may begin during the planning. */
+/** Containers before anything is planned, and the pull that may begin during the planning. */
 interface LookBefore extends ProjectContainers {
   earlier: JournalData | null;
   earlyPull?: EarlyPull;
 }
 
 /**
- * The phases `inspect` and `plan`, which the command `plan` ends with. `checked` is the check of the host, which must succeed
- * before the first container is stopped.
+ * Runs the phases `inspect` and `plan`; the command `plan` ends after them. `checked` is the check of the host, which
+ * must succeed before the first container is stopped.
  */
 export async function planRun(
   context: RunContext,
@@ -94,8 +97,8 @@ export async function planRun(
 }
 
 /**
- * The journal of a run that begins, written.
- * @param before `earlier`: the journal of the run before; `leftovers`: what killed compose calls have made
+ * Creates the journal of a new run and writes it to the disk.
+ * @param before `earlier`: journal of the previous run; `leftovers`: containers created by killed compose commands
  */
 async function beginJournal(
   { engine, options, startedAt }: RunContext,

@@ -1,4 +1,4 @@
-// A compose project: the story of its update is told in `src/updater/run/update.ts`.
+// Updates a compose project. The order of the steps is in `src/updater/run/update.ts`.
 
 import type { Ending } from '../run/log/ending.ts';
 import type { RunContext } from '../run/run-context.ts';

@@ -1,4 +1,4 @@
-// Which mounts of the covered services are saved, and what makes saving them impossible.
+// Context that determines which mounts are saved, and which mounts rule out a restore point.
 
 import { join, relative } from 'node:path';
 import { isWithin, type Mount } from '../../core/files/host-paths.ts';
@@ -12,32 +12,32 @@ import type { SavedMount } from './point.ts';
 
 export interface MountSurroundings {
   project: string;
-  /** The compose directory, its compose and env files, and the directory of the restore points, on the host. */
+  /** Host paths: the compose directory, its compose and env files, and the directory of the restore points. */
   directory: string;
   files: readonly string[];
   points: string;
-  /** The engine's; empty if it does not report it. */
+  /** Data root of the engine; empty if the engine does not report it. */
   dataRoot: string;
-  /** Options of volumes, by name. */
+  /** Volume options by volume name. */
   options: ReadonlyMap<string, Json>;
 }
 
-/** A mount to save, before its content has been checked. */
+/** Mount to save, before its contents have been checked. */
 export type Unseen = Pick<SavedMount, 'service' | 'where' | 'volume' | 'path' | 'subpath' | 'excluded'>;
 
 interface Chosen {
   mounts: readonly Unseen[];
-  /** Writable mounts that are not data, with the reason: `app:/tmp (in memory)`. */
+  /** Writable mounts that are not data, with the reason, such as `app:/tmp (in memory)`. */
   notSaved: readonly string[];
   refusals: readonly string[];
   warnings: readonly string[];
 }
 
-/** A container of one of the project's services, other than those of `docker compose run`. */
+/** Checks whether a container belongs to a service of the project. Containers of `docker compose run` do not count. */
 export const isOfService = ({ labels }: Pick<Container, 'labels'>, project: string): boolean =>
   labels[composeLabels.project] === project && labels[composeLabels.oneOff] !== 'True';
 
-/** Paths of the system, which updates do not change. The list is exact: `/usr/local/svc/data` is data. */
+/** System paths, which updates do not change. Only exact matches count: `/usr/local/svc/data` is data. */
 const systemPaths = new Set([
   ...below('/etc', 'localtime timezone hosts hostname resolv.conf machine-id passwd group ssl/certs'),
   ...['/run', '/var/run'].flatMap((run) => [
@@ -55,10 +55,13 @@ const isOfSystem = (path: string): boolean =>
 const inMemory = 'in memory';
 const savedTypes: readonly string[] = ['volume', 'bind', 'cluster', 'tmpfs'];
 
-/** Administration tools for the engine mount this directory or a parent of it. */
+/**
+ * Returns the engine's directory of volumes. Administration tools for the engine mount this directory or a parent
+ * directory.
+ */
 const volumesOf = ({ dataRoot }: MountSurroundings): string => join(dataRoot || '/var/lib/docker', 'volumes');
 
-/** Why the engine's view of a mount shows that it is not data; null if it is data. */
+/** Returns the reason why a mount is not data, according to the engine; null if the mount is data. */
 function noDataReason(type: string, path: string, files: readonly string[]): string | null {
   if (type === 'tmpfs') return inMemory;
   if (type !== 'bind') return null;
@@ -66,14 +69,14 @@ function noDataReason(type: string, path: string, files: readonly string[]): str
   return isOfSystem(path) ? 'a system path' : null;
 }
 
-/** A first check, before the options and the content of the mount are known. */
+/** Checks whether a mount may be saved, before its options and contents are known. */
 export const looksSaved = ({ type, source, writable }: Mount, files: readonly string[]): boolean =>
   writable &&
   savedTypes.includes(type) &&
   noDataReason(type, cleanPath(source), files) === null &&
   !(type === 'bind' && source.endsWith('.sock'));
 
-/** Where a mount begins on the host: a local volume with `o=bind` is a bind mount. Empty if it has no path there. */
+/** Returns the host path of a mount; empty if there is none. A local volume with `o=bind` is a bind mount. */
 export function placed(
   mount: StorageMount,
   around: Pick<MountSurroundings, 'options'>,
@@ -83,7 +86,7 @@ export function placed(
   const source = isBind ? String(device) : mount.path;
   return {
     path: source === '' ? '' : cleanPath(join(source, mount.subpath)),
-    // As a volume, if it is a folder of one: the engine then follows no link out of it.
+    // A directory inside a volume is mounted as a volume: the engine then follows no link out of the volume.
     volume: mount.type === 'volume' && !(isBind && mount.subpath === '') ? mount.source : '',
   };
 }
@@ -91,12 +94,18 @@ export function placed(
 const optionsOf = ({ type, source }: Mount, { options }: Pick<MountSurroundings, 'options'>): Json =>
   object(type === 'volume' ? options.get(source) : {});
 
-/** A directory of the host that contains more than the data of one app: a restore would also replace everything else in it. */
+/**
+ * Checks whether a host directory contains more than the data of one app: a restore would also replace everything else
+ * in it.
+ */
 export const isHostDirectory = (path: string, directory: string): boolean =>
   /^\/[^/]*$|^\/var\/lib$|^\/(?:home|var\/home|Users)\/[^/]+$/.test(path) ||
   (path !== '' && path !== directory && isWithin(directory, path));
 
-/** @param containers at least those of the project */
+/**
+ * Chooses the mounts to save.
+ * @param containers at least the containers of the project
+ */
 export function chooseMounts(
   containers: readonly Container[],
   declared: Declared,
@@ -158,7 +167,7 @@ export function chooseMounts(
 
 const networkTypes = /^(?:nfs4?|cifs|smb\w*|9p|ceph|afs|glusterfs)$/;
 
-/** Why the engine's view of a mount rules out a restore point; null if it does not. */
+/** Returns the reason why a mount rules out a restore point, according to the engine; null if there is none. */
 function refusalOf(
   where: string,
   mount: StorageMount,
@@ -186,7 +195,10 @@ interface Nested {
   excluded: readonly string[];
 }
 
-/** Without mounts that lie in another one, and are saved with it. The first of two with the same source stays. */
+/**
+ * Removes mounts that are inside another mount and saved with it. Of two mounts with the same source, the first is
+ * retained.
+ */
 export const outermost = <M extends Nested>(mounts: readonly M[]): M[] =>
   mounts.filter(
     (mount, at) =>
@@ -195,13 +207,13 @@ export const outermost = <M extends Nested>(mounts: readonly M[]): M[] =>
       ),
   );
 
-/** Whether a saved mount contains a path, and does not exclude it. */
+/** Checks whether a saved mount contains a path, and does not exclude the path. */
 const reaches = ({ path: root, excluded }: Nested, path: string): boolean =>
   isWithin(path, root) && !excluded.some((each) => isWithin(path, join(root, each)));
 
 /**
- * Running containers that have a saved source mounted read-write, and are not stopped for the restore point; those of
- * administration tools only deserve a warning.
+ * Finds running containers that can write to a saved source and are not stopped for the restore point. Administration
+ * tools only cause a warning.
  */
 export function writersOf(
   mounts: readonly Unseen[],

@@ -1,4 +1,4 @@
-// The copies of a restore point. One tools container per service creates and restores them.
+// Creates and restores the copies of a restore point, with one helper container per service.
 
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,14 +15,17 @@ import { type Asked, dataPath, pointPath, type Verb } from './tools-protocol.ts'
 
 const progressEveryMs = 1_000;
 
-/** The mounts of one service. */
+/** Mounts of one service. */
 interface Share {
   mounts: readonly SavedMount[];
-  /** In the restore point. */
+  /** Directory of the service in the restore point. */
   folder: string;
 }
 
-/** Mounts of one service follow each other: results in the order of the shares are in that of the mounts. */
+/**
+ * Groups mounts by service. Mounts of a service are adjacent, so results in the order of the shares are also in the
+ * order of the mounts.
+ */
 function sharesOf(place: PointPlace, mounts: readonly SavedMount[]): Share[] {
   const services = [...Map.groupBy(mounts, ({ service }) => service)];
   return services.map(([service, own], at) => ({
@@ -31,7 +34,9 @@ function sharesOf(place: PointPlace, mounts: readonly SavedMount[]): Share[] {
   }));
 }
 
-/** A mount of a tools container, in the form that the engine uses. Never creates or fills the source of a volume. */
+/**
+ * Returns a mount of a helper container in the format of the Engine API. Never creates or fills the source of a volume.
+ */
 export const toolsMount = (
   { volume, path, subpath }: Pick<SavedMount, 'volume' | 'path' | 'subpath'>,
   at: number,
@@ -52,7 +57,10 @@ const writesPoint = (verb: Verb): boolean => verb === 'warm' || verb === 'cold';
 const askTools = <V extends Verb>(doors: DataDoors, share: Share, call: Call<V>): Promise<ToolsResult<V>> =>
   runTools<V>(doors, toolsCall(share, call));
 
-/** Creates the tools containers of a rollback while there is space for them. @throws UpdateError no-space, engine-unavailable */
+/**
+ * Creates the helper containers of a rollback while there is space for them. @throws UpdateError no-space,
+ * engine-unavailable
+ */
 export async function prepareRestore(
   doors: DataDoors,
   place: PointPlace,
@@ -77,7 +85,7 @@ function toolsCall<V extends Verb>(
       mounts: mounts.map(({ isFile, root, device, excluded, hasRsyncAttributes = false }) => ({
         ...{ isFile, excluded, hasRsyncAttributes },
         root: needsData ? root : null,
-        // The kernel may give a disk another number after a restart of the machine.
+        // The kernel may assign another device number to a disk after a reboot.
         device: writesPoint(verb) ? device : null,
       })),
     },
@@ -91,7 +99,7 @@ function toolsCall<V extends Verb>(
 }
 
 /**
- * Copies everything while it is in use, so that little is left to copy once it is stopped.
+ * Copies all data while it is in use, so that little is left to copy while services are stopped.
  * @throws UpdateError save-failed
  */
 export async function warmCopy(
@@ -105,9 +113,9 @@ export async function warmCopy(
 }
 
 /**
- * Compares all contents and copies what differs, of all services at once. What was copied may not be on the disk yet: see
- * `sync`. Without percent, which never decreases within a phase.
- * @param stopped resolves once nothing writes any more; the tools containers are started before
+ * Compares all contents and copies the differences, for all services at once. The copies may not be on the disk yet:
+ * see `sync`. Logs no percentage, because a percentage must not decrease within a phase.
+ * @param stopped resolves once nothing writes any more; the helper containers are started before that
  * @throws UpdateError save-failed; the signal's reason
  */
 export async function coldCopy(
@@ -119,7 +127,7 @@ export async function coldCopy(
   await requireVolumes(doors, mounts, 'save-failed');
   const call = { verb: 'cold', stopped, signal } as const;
   const copies = sharesOf(place, mounts).map((share) => copy(doors, share, call));
-  // No tools container is left at work when this ends.
+  // Wait until no helper container is running.
   await Promise.allSettled(copies);
   await Promise.all(copies);
 }
@@ -135,12 +143,15 @@ async function copy(
     });
     await askTools(doors, share, { ...call, code: 'save-failed' });
   } catch (error) {
-    // Also if the tools container was killed: an engine that is away is found by what follows.
+    // Also applies if the helper container was killed. The next steps detect an engine that is unavailable.
     throw requireUpdateError(error, 'no-space', 'engine-unavailable').withCode('save-failed');
   }
 }
 
-/** The engine would create a volume that is missing. @throws UpdateError with that code */
+/**
+ * Requires that all volumes exist, because the engine would create a missing volume. @throws UpdateError with the given
+ * code
+ */
 async function requireVolumes(
   doors: DataDoors,
   mounts: readonly SavedMount[],
@@ -159,7 +170,7 @@ export async function missingVolumes(
   return mounts.filter(({ volume }) => volume !== '' && !there.has(volume));
 }
 
-/** A hash of each copy. Their order is that of the mounts. @throws UpdateError restore-point-unreadable */
+/** Returns a hash of each copy, in the order of the mounts. @throws UpdateError restore-point-unreadable */
 export async function hashCopies(
   doors: DataDoors,
   place: PointPlace,
@@ -175,7 +186,10 @@ export async function hashCopies(
   return hashes;
 }
 
-/** Whether the copies are as they were made. @throws UpdateError restore-point-damaged, restore-point-unreadable */
+/**
+ * Checks that the copies have not changed since they were created. @throws UpdateError restore-point-damaged,
+ * restore-point-unreadable
+ */
 export async function checkCopies(doors: DataDoors, place: PointPlace, point: Point): Promise<void> {
   const now = await hashCopies(doors, place, point.mounts);
   const changed = point.mounts.filter((_, at) => now[at] !== point.hashes?.[at]);
@@ -187,7 +201,7 @@ export async function checkCopies(doors: DataDoors, place: PointPlace, point: Po
   );
 }
 
-/** Looks at the mounts as they are now, in their order. @throws UpdateError modified-since */
+/** Inspects the current mounts and returns the results in their order. @throws UpdateError modified-since */
 async function lookAt(doors: DataDoors, mounts: readonly SavedMount[]): Promise<Look[]> {
   const code = 'modified-since';
   await requireVolumes(doors, mounts, code);
@@ -198,7 +212,8 @@ async function lookAt(doors: DataDoors, mounts: readonly SavedMount[]): Promise<
 }
 
 /**
- * Whether the mounts are those that were saved, and their disks have room for the restore, counting what it will remove.
+ * Checks that the mounts are the saved mounts, and that their disks have space for the restore, including the space of
+ * files that the restore will remove.
  * @throws UpdateError no-space, modified-since
  */
 export async function checkRoom(doors: DataDoors, { mounts }: Point): Promise<void> {
@@ -250,7 +265,7 @@ export async function restoreCopies(
   }
 }
 
-/** A line a second at most: how much of all mounts has been handled. */
+/** Returns functions that log the progress over all mounts, at most once a second. */
 function reporter(
   { log }: DataDoors,
   mounts: readonly SavedMount[],

@@ -1,35 +1,35 @@
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Log } from '../run/log/log.ts';
 
-/** What saving and restoring data works with. */
+/** Dependencies of functions that save and restore data. */
 export interface DataDoors {
   engine: Engine;
   log: Log;
-  /** The compose project. */
+  /** Name of the compose project. */
   project: string;
-  /** `sha256:…` of the updater's own image, from which the tools containers are made. */
+  /** Id of the updater's own image (`sha256:…`), from which helper containers are created. */
   toolsImage: string;
-  /** This run alone may start the tools containers of a restore point. */
+  /** Whether only this run can start the helper containers of a restore point. */
   hasLock?: boolean;
 }
 
-/** Where a restore point is, as the host has it; the same path is mounted in this container. */
+/** Location of a restore point on the host. The same path is mounted in this container. */
 export interface PointPlace {
   directory: string;
-  /** Named by `--restore-dir`: outside of `.svc-updater`. */
+  /** Whether the location is outside of `.svc-updater`, as specified by `--restore-dir`. */
   isElsewhere: boolean;
 }
 
-/** What a restore point covers. */
+/** Scope of a restore point. */
 export interface Declared {
-  /** Services whose data is saved; dependencies before dependants, in the order in which they start. */
+  /** Services whose data is saved, in start order: dependencies before dependants. */
   covered: readonly string[];
-  /** Services, or mounts of them by their path in the container, that are excluded. */
+  /** Excluded services, and excluded mounts with their path in the container. */
   excluded: readonly { service: string; path: string | null }[];
-  /** Mounts of services that are neither covered nor excluded, `files:/data`. */
+  /** Mounts of services that are neither covered nor excluded, such as `files:/data`. */
   uncovered: readonly string[];
   /** Dependencies of updated services that keep a queue or cache only in memory: restarted after a rollback. */
   inMemory: readonly string[];
-  /** Hosts of databases outside the project that are accepted. */
+  /** Accepted hosts of databases outside the project. */
   outside: readonly string[];
 }

@@ -1,4 +1,4 @@
-// Which services a restore point covers, decided before anything stops.
+// Facts that decide which services a restore point covers, before anything stops.
 
 import { type StoreKind, storeOf } from '../../core/compose/reference.ts';
 import { looksSecret } from '../../core/compose/secret-lines.ts';
@@ -18,37 +18,37 @@ import { outsideDatabases } from './outside-databases.ts';
 
 export interface DataFacts {
   model: Model;
-  /** Of the project; their mounts count rather than those in the files. */
+  /** Containers of the project. Their mounts count, not the mounts in the files. */
   containers: readonly Container[];
   /** Services whose containers the run replaces. */
   updated: readonly string[];
-  /** From the settings file. */
+  /** Data settings from the settings file. */
   said: readonly DataSaid[];
   product: Product;
   /** Compose and env files, which the update itself restores. */
   files: readonly string[];
-  /** The compose directory. */
+  /** Compose directory. */
   directory: string;
 }
 
-/** A service, a mount or a database host that has to be declared. */
+/** Service, mount or database host that has to be declared. */
 interface Undecided {
-  /** For the settings file: the service, the mount or the host. */
+  /** Key for the settings file: the service, mount or host. */
   key: string;
   sentence: string;
-  /** `none` if no restore point can save it, or only with more than the data of the app. */
+  /** `none` if a restore point cannot save the data, or only together with data of other programs. */
   proposal: 'save' | 'none';
 }
 
 export interface Judged extends Declared {
   undecided: readonly Undecided[];
-  /** The line of the settings file that decides them, with the entries that are there already: `data: {db: save}`. */
+  /** Line for the settings file that declares all undecided keys and repeats existing entries: `data: {db: save}`. */
   line: string;
-  /** Mistakes in the settings, a sentence each. */
+  /** Mistakes in the settings, one sentence each. */
   mistakes: readonly string[];
 }
 
-/** @throws UpdateError data-unsupported for mistakes, data-undeclared */
+/** Decides which services a restore point covers. @throws UpdateError data-unsupported for mistakes, data-undeclared */
 export function declareData(facts: DataFacts): Declared {
   const { undecided, mistakes, line, ...declared } = judgeData(facts);
   if (mistakes.length > 0)
@@ -64,7 +64,7 @@ export function declareData(facts: DataFacts): Declared {
   });
 }
 
-/** The settings file decides before labels, and labels before the product's record. */
+/** Evaluates the declarations. The settings file takes precedence over labels, and labels over the product's record. */
 export function judgeData(facts: DataFacts): Judged {
   const { model, containers, updated, said } = facts;
   const services = Object.keys(model.services);
@@ -80,7 +80,7 @@ export function judgeData(facts: DataFacts): Judged {
   const covered = new Set<string>();
   for (const service of services) {
     const { image = '' } = model.services[service] ?? {};
-    // A service of a profile that is not in use has none.
+    // A service of an inactive profile has no container.
     const hasContainers = containers.some((each) => serviceOf(each) === service);
     const mounts = mountsOf(service, facts);
     const saved = mounts.filter((mount) => looksSaved(mount, facts.files));
@@ -139,7 +139,7 @@ export function judgeData(facts: DataFacts): Judged {
   }
   for (const { host, service, variable } of found.filter((each) => !outside.includes(each.host)))
     undecided.push({
-      // The log does not print the value of such a variable.
+      // The log must not print the value of a variable that may contain a secret.
       ...{ key: looksSecret(variable) ? `<host in ${variable}>` : host, proposal: 'none' },
       sentence: `${service} uses a database on ${host} (${variable}), which is outside the project and cannot be saved in a restore point`,
     });
@@ -157,7 +157,7 @@ const named: Record<StoreKind, string> = {
   cache: 'a cache',
 };
 
-/** These services and all that they depend on, dependencies first. */
+/** Returns the given services and all their dependencies, dependencies first. */
 function startOrder(model: Model, from: readonly string[]): string[] {
   const order = new Set<string>();
   const seen = new Set<string>();
@@ -171,7 +171,7 @@ function startOrder(model: Model, from: readonly string[]): string[] {
   return [...order];
 }
 
-/** A sentence about an entry of the settings file; null if it is right. */
+/** Returns a message about an incorrect entry of the settings file; null if the entry is correct. */
 function mistakeIn(
   { key, word, where }: DataSaid,
   facts: DataFacts,
@@ -193,14 +193,14 @@ function mistakeIn(
     : `${where} is set, but ${key} is neither a service of the project nor the host of a database that an updated service uses`;
 }
 
-/** The source of a mount, if it contains more than the data of one app; otherwise null. */
+/** Returns the source of a mount if it contains more than the data of one app; otherwise null. */
 function hostDirectoryOf({ type, source }: Mount, { model, directory }: DataFacts): string | null {
   const volume = Object.values(model.volumes ?? {}).find((each) => each?.name === source);
   const path = cleanPath(String(type === 'bind' ? source : object(volume?.driver_opts).device));
   return isHostDirectory(path, directory) ? path : null;
 }
 
-/** The setting of a service, and its place; null if there is none. */
+/** Returns the data setting of a service with its location; null if there is no setting. */
 function wordFor(
   service: string,
   { model, said, product }: DataFacts,
@@ -226,7 +226,7 @@ function lineOf(said: readonly DataSaid[], undecided: readonly Undecided[]): str
   return `data: {${entries.map(([key, word]) => `${quoted(key)}: ${word}`).join(', ')}}`;
 }
 
-/** A line for `plan` if the settings have to be completed for restore points; otherwise null. */
+/** Returns a line for `plan` if restore points require more settings; otherwise null. */
 export function proposalLine({ undecided, line }: Judged): string | null {
   if (undecided.length === 0) return null;
   const not = undecided.flatMap(({ key, proposal }) => (proposal === 'none' ? [key] : []));

@@ -5,7 +5,7 @@ import { isUsed, placesIn, readPoint, removePlace, wordsOf } from './point.ts';
 
 type Owner = Parameters<typeof placesIn>[1];
 
-/** Removes a restore point, the tags of its images first. */
+/** Removes the tags that protect the images of a restore point, then the restore point. */
 export async function discardPoint({ engine, project }: DataDoors, place: PointPlace): Promise<void> {
   await releaseImages(engine, project, place);
   await removePlace(place);
@@ -13,11 +13,13 @@ export async function discardPoint({ engine, project }: DataDoors, place: PointP
 
 interface Discarded {
   removed: number;
-  /** Of those that stay, each with a warning. */
+  /** Restore points that could not be removed, each logged with a warning. */
   failures: { directory: string; error: UpdateError }[];
 }
 
-/** Removes restore points of the project. One whose record cannot be read stays: it may be another project's. */
+/**
+ * Removes restore points of the project, except those with an unreadable record, which may belong to another project.
+ */
 export async function discardPoints(
   doors: DataDoors,
   directory: string,

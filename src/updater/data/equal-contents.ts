@@ -1,6 +1,6 @@
-// Removes what a tree has in excess and makes the contents of its files equal. rsync could do both, but holds all names of a
-// directory in memory, needs several passes over large files, and rsync 3.2 leaves old blocks where a sparse file has a hole,
-// without an error.
+// Removes surplus files from a tree and makes the contents of its other files equal. rsync could do both, but holds all
+// names of a directory in memory and needs several passes over large files, and rsync 3.2 leaves old blocks where a
+// sparse file has a hole, without an error.
 
 import {
   closeSync,
@@ -22,20 +22,24 @@ import type { AskedMount } from './tools-protocol.ts';
 const forReading = constants.O_RDONLY | constants.O_NOFOLLOW;
 const forWriting = constants.O_WRONLY | constants.O_NOFOLLOW;
 const chunkBytes = 1 << 18;
-/** Of one chunk, only blocks that differ are written: a database changes few, and a hole that stays is not filled. */
+/**
+ * Size of compared blocks in bytes. Only blocks that differ are written: a database changes few blocks, and an
+ * unchanged hole is not filled.
+ */
 const blockBytes = 4096;
 const pauseEveryMs = 50;
 
-/** rsync cannot delete much longer paths. */
+/** Maximum length of paths that are left to rsync, which cannot delete much longer paths. */
 const longestKept = 3_000;
 
 /**
- * Prepares the second tree for rsync, which then has nothing to remove and no contents to compare. Files that only the second
- * tree has, or that are of another kind there, are removed in bounded memory, and a repeated call continues with the rest. All
- * else but contents is left to rsync. Nothing else may write to either tree.
- * @param isInPlace whether contents are written into files that differ. Otherwise these files are removed, so that another
- *   process that holds one open has no access to the file that rsync creates. A file that is mounted alone is always kept.
- * @param more is told how many bytes have been compared
+ * Prepares the second tree for rsync, which then has no files to remove and no contents to compare. Removes files that
+ * the first tree lacks or has with another type, in bounded memory; a repeated call continues with the rest. Leaves
+ * everything except contents to rsync. Nothing else may write to either tree.
+ * @param isInPlace whether contents are written into files that differ. Otherwise these files are removed, so that
+ * another process that has such a file open has no access to the file that rsync creates. A file that is mounted alone
+ * is never removed.
+ * @param more called with the number of bytes of each compared chunk
  */
 export async function equalizeContents(
   { isFile, excluded }: AskedMount,
@@ -44,7 +48,7 @@ export async function equalizeContents(
   more: (bytes: number) => void,
 ): Promise<void> {
   const comparison = new Comparison(isInPlace || isFile, more);
-  /** The inode in the first tree of each inode with several names; null if its contents differ. */
+  /** Maps each inode with several names to its inode in the first tree; null if the contents differ. */
   const linked = new Map<number, number | null>();
   const notEntered: Buffer[] = [];
   for await (const { name, full, status } of walk(to, excluded)) {
@@ -58,12 +62,12 @@ export async function equalizeContents(
       if (status.isDirectory()) await removeTree(to, full).catch(unlessFull);
       else unlinkSync(full);
     } else if (!isSame) {
-      // A link in place of a directory would lead elsewhere.
+      // Not entered: a link in place of a directory would lead outside of the tree.
       if (source !== null) notEntered.push(below);
     } else if (status.isFile()) {
       const known = status.nlink > 1 && !isFile ? linked.get(status.ino) : undefined;
       if (known === source.ino) continue;
-      // Names that no longer belong together are separated.
+      // Names that no longer share an inode are separated.
       const isEqual = known === undefined && (await comparison.equalize(path, full));
       if (!isEqual) unlinkSync(full);
       if (known === undefined && status.nlink > 1) linked.set(status.ino, isEqual ? source.ino : null);
@@ -71,7 +75,10 @@ export async function equalizeContents(
   }
 }
 
-/** Removing a whole tree needs space for a directory: on a full disk, the files in the tree are removed one by one first. */
+/**
+ * Ignores a full disk, because removing a whole tree needs space for a directory: the files in the tree are removed one
+ * by one first.
+ */
 function unlessFull(error: unknown): void {
   if (!isFullDisk(error)) throw error;
 }
@@ -88,12 +95,12 @@ class Comparison {
     this.#more = more;
   }
 
-  /** Whether the contents are equal now. */
+  /** Makes the contents equal if possible, and returns whether they are equal now. */
   async equalize(from: Buffer, to: Buffer): Promise<boolean> {
     const source = openSync(from, forReading);
     const target = openSync(to, forReading);
     let writer: number | null = null;
-    // Only opened if the file differs: a file that must not be changed may be equal.
+    // Opened only if the file differs: a file that must not be changed may be equal.
     const openedWriter = () => {
       writer ??= openSync(to, forWriting);
       return writer;
@@ -102,7 +109,7 @@ class Comparison {
       const { size } = fstatSync(source);
       if (fstatSync(target).size !== size) {
         if (!this.#isInPlace) return false;
-        // A longer file ends in a hole until its contents are written.
+        // A file that is extended ends in a hole until its contents are written.
         ftruncateSync(openedWriter(), size);
       }
       for (let at = 0; at < size; at += chunkBytes) {
@@ -122,7 +129,7 @@ class Comparison {
     }
   }
 
-  /** Neighbouring blocks that differ are one range. */
+  /** Returns the ranges that differ. Adjacent blocks form one range. */
   #differences(length: number): [start: number, end: number][] {
     const differs = (from: number, to: number) => this.#wanted.compare(this.#found, from, to, from, to) !== 0;
     const ranges: [start: number, end: number][] = [];
@@ -137,7 +144,7 @@ class Comparison {
     return ranges;
   }
 
-  /** The updater's end is only noticed in a pause. */
+  /** Pauses regularly, because the exit of the updater is only noticed in a pause. */
   async #pause(): Promise<void> {
     if (performance.now() < this.#pausedAt + pauseEveryMs) return;
     await pause();

@@ -5,21 +5,21 @@ import { composeLabels } from '../../engine/labels.ts';
 import { runsImage } from '../../engine/same-image.ts';
 import type { JournalData } from '../run/state/journal-shape.ts';
 
-/** What there is now of what an update left. */
+/** Current state of everything that an update left. */
 interface Now {
   files: readonly { path: string; state: FileState }[];
-  /** Other compose files that have been edited since. */
+  /** Other compose files that were edited after the update. */
   edited: readonly string[];
-  /** Of the project. */
+  /** Containers of the project. */
   containers: readonly Container[];
-  /** Ids of the images that are here. */
+  /** Ids of the images on this machine. */
   images: ReadonlySet<string>;
 }
 
 /**
- * Why a rollback is refused, a sentence each: what has changed since the update is another person's work, and is not
- * overwritten. Pure.
- * @param back the journal of the update
+ * Returns the reasons against a rollback, one sentence each: changes that other people made after the update must not
+ * be overwritten.
+ * @param back journal of the update
  * @param services covered services that the update did not replace
  */
 export function judgeRollback(

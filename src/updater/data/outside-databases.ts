@@ -1,5 +1,5 @@
-// Databases that an updated service uses and that are not in its project: no restore point contains their data. Values of
-// variables may hold passwords: only hosts leave this file.
+// Database outside the project that an updated service uses: no restore point contains its data. Values of variables
+// may contain passwords, so only hosts leave this file.
 
 import { isIPv6 } from 'node:net';
 import { type Container, serviceOf } from '../../engine/container.ts';
@@ -11,9 +11,9 @@ interface OutsideDatabase {
 }
 
 /**
- * Each host once, with the first variable that contains it, by name.
+ * Returns each host once, with the first variable by name that contains the host.
  * @param services all services of the project
- * @param containers of the project
+ * @param containers containers of the project
  */
 export function outsideDatabases(
   updated: readonly string[],
@@ -34,22 +34,22 @@ export function outsideDatabases(
   return [...found.values()];
 }
 
-/** All hosts of databases in the variables of containers. */
+/** Returns all database hosts in the variables of containers. */
 export const databaseHosts = (containers: readonly Container[]): string[] =>
   containers.flatMap(({ env }) => [...env].flatMap(([variable, value]) => hostsIn(variable, value)));
 
-/** Names of databases and brokers, as they are found in `jdbc:postgresql:`, `mysql+pymysql:` or `rediss:`. */
+/** Names of databases and brokers in URL schemes such as `jdbc:postgresql:`, `mysql+pymysql:` or `rediss:`. */
 const schemes =
   /postgres|pgsql|mysql|mariadb|mongo|redis|valkey|amqp|sqlserver|mssql|oracle|clickhouse|cockroach|cassandra|couchdb|neo4j|nats|kafka|pulsar/i;
 const names = /DB|DATABASE|PG|POSTGRES|MYSQL|MARIADB|MONGO|REDIS/;
-/** After HOST: the variable contains something else, such as a password. */
+/** Words after HOST in the name of a variable that contains something else, such as a password. */
 const otherThings = /PASS|SECRET|TOKEN|KEY|CERT|USER|PORT|SSL|AUTH/;
 
-/** Hosts of databases in a variable in lower case, without ports. Takes linear time. */
+/** Returns the database hosts in a variable, in lower case and without ports. Takes linear time. */
 export function hostsIn(variable: string, value: string): string[] {
   const hasName = isNamed(variable.toUpperCase());
   const text = value.trim().replace(/^["']/, '').replace(/["']$/, '');
-  // A list of URLs; the length of the look-ahead is limited.
+  // Splits a list of URLs; the length of the look-ahead is limited.
   const parts = text.split(/[\s,](?=[a-z][a-z0-9+.:_-]{1,60}@?\/\/)/i);
   const hosts = parts.flatMap((part) => {
     const url = urlOf(part);
@@ -65,7 +65,7 @@ function isNamed(variable: string): boolean {
   return host > 0 && !otherThings.test(variable.slice(host));
 }
 
-/** Null if the text is no URL. A host may still have a port. */
+/** Parses a database URL; null if the text is no URL. A host may still have a port. */
 function urlOf(text: string): { scheme: string; hosts: string[] } | null {
   const at = text.indexOf('//');
   const scheme = text.slice(0, Math.max(at, 0));
@@ -96,7 +96,7 @@ function hostOf(text: string): string {
   return (bare ?? '').toLowerCase().replace(/\.$/, '');
 }
 
-/** Not a path of a socket, a number, a switch or a pattern. */
+/** Checks whether a text is a host, not a socket path, a number, a switch or a pattern. */
 const isHost = (text: string): boolean =>
   isIPv6(text) ||
   (/^[\p{L}\p{N}_][\p{L}\p{N}_.-]{0,252}$/u.test(text) &&
@@ -105,7 +105,7 @@ const isHost = (text: string): boolean =>
 const isLoopback = (host: string): boolean =>
   /^(?:localhost|localhost\.localdomain|ip6-localhost|127\.[\d.]+|0\.0\.0\.0|::1?)$/.test(host);
 
-/** Whether a host, as a container resolves it, is in the project. */
+/** Returns a function that checks whether a host, as a container resolves it, is in the project. */
 function insideOf(
   services: readonly string[],
   containers: readonly Container[],
@@ -117,7 +117,7 @@ function insideOf(
   );
   const networks = new Set(containers.flatMap((each) => each.networks.map((name) => name.toLowerCase())));
   const isKnown = (host: string): boolean => {
-    // The engine's name server also resolves `db.svc_default`.
+    // The engine's DNS server also resolves names such as `db.svc_default`.
     const dots = [...host.matchAll(/\./g)].map(({ index }) => index);
     return (
       known.has(host) || dots.some((at) => networks.has(host.slice(at + 1)) && known.has(host.slice(0, at)))

@@ -2,7 +2,10 @@ import { hashCopies } from './copies.ts';
 import type { DataDoors, PointPlace } from './data-doors.ts';
 import { isComplete, isUsed, type Point, type PointOwner, placesIn, readPoint, writePoint } from './point.ts';
 
-/** The record of a restore point that a run completes step by step: written by one hand, one write after the other. */
+/**
+ * Record of a restore point that a run completes step by step. Only this object writes the record, one write after the
+ * other.
+ */
 export class PointRecord {
   readonly place: PointPlace;
   #point: Point;
@@ -15,12 +18,15 @@ export class PointRecord {
     this.#point = point;
   }
 
-  /** @throws UpdateError save-failed */
+  /** Creates a record and writes it to the disk. @throws UpdateError save-failed */
   static async create(place: PointPlace, point: Point): Promise<PointRecord> {
     return new PointRecord(place, await writePoint(place, point));
   }
 
-  /** Of an earlier process; null if there is none. @throws UpdateError restore-point-damaged, restore-point-unreadable, unexpected-file */
+  /**
+   * Opens the record of an earlier process; null if there is none. @throws UpdateError restore-point-damaged,
+   * restore-point-unreadable, unexpected-file
+   */
   static async open(place: PointPlace): Promise<PointRecord | null> {
     const point = await readPoint(place);
     return point && new PointRecord(place, point);
@@ -30,7 +36,7 @@ export class PointRecord {
     return this.#point;
   }
 
-  /** @throws UpdateError save-failed */
+  /** Writes the changed fields. @throws UpdateError save-failed */
   update(changes: Partial<Point>): Promise<void> {
     const write = this.#writing.then(async () => {
       this.#point = await writePoint(this.place, { ...this.#point, ...changes });
@@ -39,14 +45,16 @@ export class PointRecord {
     return write;
   }
 
-  /** Computes the hashes of the copies in the background, until the end of the run; once, however often it is called. */
+  /** Computes the hashes of the copies in the background, until the end of the run. Later calls have no effect. */
   hash(doors: DataDoors): void {
     this.#hashing ??= this.#compute(doors);
   }
 
-  /** Resolves when the hashes are in the record. Computes them now if that has not been started. @throws UpdateError */
+  /**
+   * Waits until the hashes are in the record. Computes the hashes now if this has not been started. @throws UpdateError
+   */
   async hashed(doors: DataDoors): Promise<void> {
-    // What has failed once, as with an engine that was restarted, is computed again.
+    // Hashes that failed in the background, for example because the engine was restarted, are computed again.
     await this.#hashing?.catch(() => {});
     if (this.#point.hashes !== null) return;
     this.#hashing = this.#compute(doors);
@@ -70,8 +78,8 @@ export class PointRecord {
 }
 
 /**
- * The newest restore point that a rollback uses, with the run that it undoes; null if there is none. Data that was saved
- * before a rollback, and restore points that a rollback has used, are not rolled back to.
+ * Finds the newest restore point that a rollback can use, with the run that the rollback undoes; null if there is none.
+ * Skips data that was saved before a rollback, and restore points that a rollback has already used.
  * @throws UpdateError restore-point-damaged, restore-point-unreadable, unexpected-file
  */
 export async function usableRecord(directory: string, project: PointOwner) {

@@ -21,73 +21,76 @@ const absolute = like(/^\/(?!.*\/\.{0,2}(?:\/|$))[^\0]+$/s);
 const count = z.int().check(z.nonnegative());
 
 const savedMount = z.strictObject({
-  /** The first covered service that has it; its tools container gets it. */
+  /** First covered service with this mount, whose helper container gets the mount. */
   service: text,
-  /** For people: `db:/var/lib/postgresql/data`. */
+  /** Service and path for messages, such as `db:/var/lib/postgresql/data`. */
   where: text,
-  /** The volume's name; empty for a bind mount. */
+  /** Name of the volume; empty for a bind mount. */
   volume: like(/^(?:[a-zA-Z0-9][\w.-]*)?$/),
-  /** On the host; a volume's, too. */
+  /** Path on the host, also for a volume. */
   path: absolute,
-  /** Of a volume: the folder in it that is mounted, else empty. */
+  /** Mounted directory inside the volume; empty for a whole volume or a bind mount. */
   subpath: relative,
   isFile: z.boolean(),
   root: text,
   device: text,
   excluded: list(relative),
   bytes: count,
-  /** Bytes that were read, holes included; absent in older records. */
+  /** Number of bytes that were read, including holes; absent in older records. */
   length: z.exactOptional(count),
   files: count,
   /** Whether the copy has attributes named `user.rsync.%…`; absent in older records, whose copies have none. */
   hasRsyncAttributes: z.exactOptional(z.boolean()),
 });
-/** A mount whose content a restore point holds. */
+/** Mount whose contents are saved in a restore point. */
 export type SavedMount = z.infer<typeof savedMount>;
 
 const pointSchema = z.strictObject({
   format: z.literal(2),
-  /** `current`: the data that a rollback replaced, saved for manual recovery. No command rolls back to it. */
+  /** `current`: the data that a rollback replaced, saved for manual recovery. No command rolls back to this data. */
   kind: z.enum(['update', 'current']),
   project: text,
-  /** The compose directory. */
+  /** Compose directory. */
   directory: text,
   run: stored.run,
-  /** When the copy was complete and nothing had written since, ISO 8601; null until then. */
+  /** ISO 8601 time at which the copy was complete and no process had written to the data since; null until then. */
   at: z.nullable(text.check(z.refine((value) => !Number.isNaN(Date.parse(value))))),
-  /** The version that ran on the data, `v1.4.2`, and the version that came after it. */
+  /** Version that used the data, such as `v1.4.2`; `next` is the version after that. */
   version: text,
   next: text,
-  /** Covered services that the update does not replace, in the order in which they start. */
+  /** Covered services that the update does not replace, in start order. */
   services: list(text),
   /** Dependencies that keep a queue or cache only in memory: restarted after a rollback. */
   inMemory: list(text),
   mounts: list(savedMount),
-  /** Of each mount's copy; null until they are computed. */
+  /** Hash of each mount's copy; null until the hashes are computed. */
   hashes: z.nullable(list(stored.hash)),
-  /** Of the covered services: protected by a tag while the restore point exists. */
+  /** Ids of the images of covered services, protected by tags while the restore point exists. */
   images: list(stored.imageId),
-  /** Compose and env files as the update left them; empty until it has written them. */
+  /** Hashes of compose and env files after the update; empty until the update has written them. */
   fileHashes: list(z.strictObject({ path: text, sha256: z.nullable(text) })),
-  /** For people: services, mounts and hosts whose data is not in it. */
+  /** Services, mounts and hosts whose data is not in the restore point, for messages. */
   excluded: list(text),
   bytes: count,
-  /** How long the app was unavailable for it. */
+  /** Downtime of the app that the restore point caused. */
   downtimeSeconds: z.nullable(z.number().check(z.nonnegative())),
-  /** The run that a rollback undoes, in the form of its journal; null while that run is in progress. */
+  /** Journal of the run that a rollback undoes; null while that run is in progress. */
   back: z.nullable(journalSchema),
 });
 
-/** A restore point: a copy of the data of one moment, and what it takes to run its version on it again. */
+/** Restore point: a copy of the data at one moment, with everything required to run its version on the data again. */
 export interface Point extends z.infer<typeof pointSchema> {}
 
 const recordName = 'point.json';
-/** Beside the record, which never changes once it is complete: a rollback has used this point. */
+/**
+ * File that marks a restore point as used by a rollback. Separate from the record, which never changes once it is
+ * complete.
+ */
 const usedName = 'used';
 
 /**
- * The directory of a project's restore points, as the host has it.
- * @param restoreDir as it is mounted here; null for the default
+ * Returns the host directory of a project's restore points.
+ * @param restoreDir path inside this container; null for the default
  * @throws UpdateError outside-mounts
  */
 export function pointsDirectory(
@@ -102,13 +105,16 @@ export function pointsDirectory(
   throw new UpdateError('outside-mounts', message, { advice: `Add ${mountFlags(restoreDir)}.` });
 }
 
-/** The project of restore points. */
+/** Project that restore points belong to. */
 export interface PointOwner {
   name: string;
   directory: string;
 }
 
-/** In a directory that several projects may share, a folder is named after project, directory and run. */
+/**
+ * Returns the prefix of directory names, from the project and its directory, because several projects may share a
+ * restore directory. Empty for the default directory.
+ */
 function prefixIn(directory: string, project: PointOwner): string {
   if (directory === pointsOf(project.directory)) return '';
   const hash = createHash('sha256').update(project.directory).digest('hex').slice(0, 12);
@@ -120,11 +126,14 @@ export const pointPlace = (directory: string, project: { directory: string }): P
   isElsewhere: !isWithin(directory, pointsOf(project.directory)),
 });
 
-/** A new folder for a restore point, for root alone. @throws UpdateError save-failed, unexpected-file */
+/**
+ * Creates the directory of a new restore point, accessible only to root. @throws UpdateError save-failed,
+ * unexpected-file
+ */
 export async function makePlace(directory: string, project: PointOwner, at: number): Promise<PointPlace> {
   try {
     await mkdir(directory, { mode: 0o700 }).catch(unlessThere);
-    // Two runs in one second do not share a folder.
+    // Two runs in the same second must not share a directory.
     for (let second = 0; ; second++) {
       const name = `${prefixIn(directory, project)}${runStamp(at + second * 1000)}`;
       const place = pointPlace(join(directory, name), project);
@@ -146,7 +155,7 @@ function unlessThere(error: NodeJS.ErrnoException): false {
   return false;
 }
 
-/** On the disk when it resolves. @throws UpdateError save-failed */
+/** Writes the record of a restore point to the disk and syncs it. @throws UpdateError save-failed */
 export async function writePoint({ directory }: PointPlace, point: Point): Promise<Point> {
   const path = join(directory, recordName);
   try {
@@ -166,7 +175,10 @@ async function refuseForeignPlace({ directory, isElsewhere }: PointPlace): Promi
   await refuseUnlessRoots(directory);
 }
 
-/** Null if there is none. @throws UpdateError restore-point-damaged, restore-point-unreadable, unexpected-file */
+/**
+ * Reads the record of a restore point; null if there is none. @throws UpdateError restore-point-damaged,
+ * restore-point-unreadable, unexpected-file
+ */
 export async function readPoint(place: PointPlace): Promise<Point | null> {
   const path = join(place.directory, recordName);
   const record = await textOf(place, path).catch((cause) => {
@@ -199,7 +211,7 @@ async function textOf(place: PointPlace, path: string): Promise<string | null> {
   });
   if (file === null) return null;
   try {
-    // The open file itself, whatever has taken its place since.
+    // Check the open file itself, because the path may have been replaced since.
     await refuseUnlessRoots(path, await file.stat());
     return await file.readFile('utf8');
   } finally {
@@ -207,7 +219,7 @@ async function textOf(place: PointPlace, path: string): Promise<string | null> {
   }
 }
 
-/** Null if it does not match its checksum. */
+/** Parses a record; null if its checksum does not match. */
 function intactPoint(record: string): unknown {
   try {
     const { sha256, point } = JSON.parse(record);
@@ -217,12 +229,12 @@ function intactPoint(record: string): unknown {
   }
 }
 
-/** A complete copy, whether or not its hashes are computed yet. */
+/** Checks whether the copy is complete. Its hashes may not be computed yet. */
 export const isComplete = (point: Point): point is Point & { at: string } => point.at !== null;
 
 /**
- * The folders of the project's restore points, the newest first. Another project may have points in the same directory:
- * those are left alone.
+ * Returns the directories of the project's restore points, newest first. Ignores restore points of other projects in
+ * the same directory.
  */
 export async function placesIn(directory: string, project: PointOwner): Promise<PointPlace[]> {
   const prefix = prefixIn(directory, project);
@@ -239,13 +251,19 @@ export async function placesIn(directory: string, project: PointOwner): Promise<
   return places.filter((_, at) => own[at]);
 }
 
-/** Two projects may share a compose directory. A record that cannot be read counts as the project's own. */
+/**
+ * Checks whether a restore point belongs to the project, because two projects may share a compose directory. A record
+ * that cannot be read counts as the project's own.
+ */
 async function isOf(place: PointPlace, project: PointOwner): Promise<boolean> {
   const point = await readPoint(place).catch(() => null);
   return point === null || (point.project === project.name && point.directory === project.directory);
 }
 
-/** By a command: Node's own removal misses names that are not UTF-8. @throws UpdateError write-failed */
+/**
+ * Removes a restore point with `rm`, because Node's own removal misses names that are not UTF-8. @throws UpdateError
+ * write-failed
+ */
 export async function removePlace({ directory }: PointPlace): Promise<void> {
   const { code, errors } = await run('rm', ['-rf', '--', directory]);
   if (code === 0) return;
@@ -256,7 +274,7 @@ export const markUsed = ({ directory }: PointPlace): Promise<void> =>
   writeWhole(disk, join(directory, usedName), '', { mode: 0o600 });
 export const isUsed = ({ directory }: PointPlace): Promise<boolean> => exists(join(directory, usedName));
 
-/** A restore point as the log reports it to programs. */
+/** Returns the log fields of a restore point. */
 export const toldOf = ({ at, version, bytes, downtimeSeconds }: Point) => ({
   at,
   version,
@@ -264,15 +282,15 @@ export const toldOf = ({ at, version, bytes, downtimeSeconds }: Point) => ({
   downtimeSeconds,
 });
 
-/** The name of a restore point's folder, as labels and tags have it. */
+/** Returns the name of a restore point's directory, as used in labels and tags. */
 export const pointName = ({ directory }: PointPlace): string => basename(directory).toLowerCase();
 
-/** For example: the restore point of v1.4.2, saved at 2026-11-21 10:42:15 UTC. */
+/** Describes a restore point: `the restore point of v1.4.2, saved at 2026-11-21 10:42:15 UTC`. */
 export const wordsOf = ({ kind, version, at }: Pick<Point, 'kind' | 'version' | 'at'>): string => {
   const what = kind === 'current' ? 'the pre-rollback data' : 'the restore point';
   return at === null ? what : `${what} of ${version}, saved at ${savedAt({ at })}`;
 };
 
-/** `2026-11-21 10:42:15 UTC` */
+/** Formats the time of a restore point: `2026-11-21 10:42:15 UTC`. */
 export const savedAt = ({ at }: Pick<Point, 'at'>): string =>
   `${(at ?? '').slice(0, 19).replace('T', ' ')} UTC`;

@@ -1,4 +1,4 @@
-// Runs rsync and the other programs that read and write files, each in a process group of its own.
+// Runs rsync and other programs that read and write files, each in its own process group.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,16 +10,19 @@ const longestError = 1_000;
 const [lineFeed, carriageReturn] = [10, 13];
 
 /**
- * Nanoseconds count, too: by default rsync only compares whole seconds. So do attributes named `user.rsync.%…`, which backup
- * servers set: with a single `-X`, rsync ignores them.
+ * Options for exact copies. By default, rsync compares times only to the second and, with a single `-X`, ignores
+ * attributes named `user.rsync.%…`, which backup servers set.
  */
 const exactly = ['-aHASXX', '--numeric-ids', '--modify-window=-1', '--one-file-system', '--delete'];
 
-/** Leaves these attributes alone; ACLs are no attributes for rsync. A single `-X` would remove them. */
+/**
+ * Filters that leave attributes named `user.rsync.%…` unchanged; a single `-X` would remove them. For rsync, ACLs are
+ * not attributes.
+ */
 const withoutRsyncAttributes = ['--filter=-x user.rsync.%*', '--filter=-x system.*'];
 
 const withProgress = ['--no-human-readable', '--info=progress2'];
-/** Codes of a process whose partner has failed. The partner's message may be lost. */
+/** Exit codes of a process whose partner process has failed. The partner's message may be lost. */
 const broken: readonly (number | null)[] = [10, 12];
 
 export type Ends = readonly [from: string, to: string];
@@ -30,7 +33,7 @@ interface Copying {
   signal?: AbortSignal;
 }
 
-/** Excluded files are neither copied nor removed. */
+/** Runs rsync; excluded files are neither copied nor removed. */
 export async function rsync(
   { isFile, excluded, hasRsyncAttributes = false }: AskedMount,
   ends: Ends,
@@ -50,19 +53,22 @@ export async function rsync(
   const all = [...exactly, ...filters, ...(more ? withProgress : []), ...args, ...excludes, '--', ...paths];
   const start = () => run('rsync', all, { onLine: onEach, ...(signal && { signal }) });
   const ended = await start();
-  // The second attempt reports the reason.
+  // The second attempt prints the reason.
   return broken.includes(ended.code) && !signal?.aborted ? start() : ended;
 }
 
-/** rsync takes a backslash for an escape only in a pattern that has a wildcard. */
+/** Escapes wildcards. rsync treats a backslash as an escape character only in a pattern with a wildcard. */
 const patternOf = (path: string): string =>
   /[*?[]/.test(path) ? path.replaceAll(/[\\*?[]/g, String.raw`\$&`) : path;
 
-/** By the number of the error at the end of a line, where no file's name can be. */
+/** Checks for a full disk by the error number at the end of a line, where no file name can be. */
 export const isFull = ({ code, errors }: Ended): boolean =>
   code !== 0 && errors.some((line) => /\((?:28|122)\)$/.test(line));
 
-/** The program's own error in the first line, then all of its last lines; null if it ended as expected. */
+/**
+ * Returns the program's own error in the first line, followed by all of its last lines; null if the exit code is
+ * accepted.
+ */
 export function rsyncFailure(
   program: string,
   { code, errors }: Ended,
@@ -77,7 +83,7 @@ export function rsyncFailure(
 
 export interface Ended {
   code: number | null;
-  /** The last lines of its standard error. */
+  /** Last lines of standard error. */
   errors: string[];
 }
 
@@ -90,7 +96,7 @@ interface Listeners {
   signal?: AbortSignal;
 }
 
-/** In a process group of its own: rsync consists of three processes, which end together. */
+/** Runs a program in its own process group: rsync consists of three processes, which must end together. */
 export async function run(
   program: string,
   args: readonly string[],
@@ -118,16 +124,16 @@ export async function run(
   return { code, errors };
 }
 
-/** rsync's lines of progress end in a carriage return. */
+/** Replaces the carriage return that ends a progress line of rsync. */
 const withLineEnds = (chunk: Buffer): Buffer =>
   chunk.map((byte) => (byte === carriageReturn ? lineFeed : byte)) as Buffer;
 
-/** All that is there is on the disk when it resolves. If the file systems cannot be synced alone, all are. */
+/** Syncs everything under the paths to the disk. Syncs all file systems if they cannot be synced individually. */
 export async function sync(paths: readonly string[]): Promise<void> {
   if ((await run('sync', ['-f', ...paths])).code !== 0) await run('sync', []);
 }
 
-/** Ends all that is running. */
+/** Kills all running programs. */
 export function killAll(): void {
   for (const child of running) kill(child);
 }
@@ -136,6 +142,6 @@ function kill({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has ended already.
+    // The process has already ended.
   }
 }

@@ -1,4 +1,4 @@
-// What a restore point will contain, cost and need, seen before anything stops.
+// Contents, duration and disk space of a restore point, determined before anything stops.
 
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { type Container, serviceOf } from '../../engine/container.ts';
@@ -19,9 +19,9 @@ import type { Look, Probe } from './tools-answers.ts';
 import { runTools } from './tools-container.ts';
 import { pointPath } from './tools-protocol.ts';
 
-/** The restore point that a run is to make, in the fields of its record. */
+/** Restore point that a run will create, with the fields of its record. */
 export interface PlannedPoint extends Pick<Point, 'services' | 'inMemory' | 'mounts' | 'excluded' | 'bytes'> {
-  /** The directory of the project's restore points, on the host. */
+  /** Host directory of the project's restore points. */
   directory: string;
 }
 
@@ -32,40 +32,43 @@ interface PointFacts {
   doors: DataDoors;
   around: MountSurroundings;
   updated: readonly string[];
-  /** All of the project, and all running ones of the engine. */
+  /** All containers of the project, and all running containers of the engine. */
   containers: readonly Container[];
-  /** An existing directory of the host, on the disk that will hold restore points. */
+  /** Existing host directory on the disk that will contain restore points. */
   above: string;
-  /** Bytes per second of the last restore point; null if there is none. */
+  /** Size and duration of the last restore point; null if there is none. */
   last: LastTime | null;
 }
 
 export interface SurveyedPoint {
   point: PlannedPoint;
-  /** The expected downtime of covered services. */
+  /** Expected downtime of covered services in seconds. */
   seconds: Estimate;
-  /** Hosts of databases outside the project that are accepted. */
+  /** Accepted hosts of databases outside the project. */
   outside: Declared['outside'];
   notSaved: readonly string[];
   warnings: readonly string[];
-  /** Bytes on the disk of the restore points. */
+  /** Bytes required on the disk of the restore points. */
   needed: number;
   free: number;
 }
 
 const bytesPerFile = 4_096;
-/** Of the disk of the restore points. */
+/** Share of the restore points' disk that must stay free. */
 const freeShare = 0.05;
-/** Of the updater and the engine: reserve, record, backups, containers. */
+/** Number of other files of the updater and the engine: reserve, record, backups, containers. */
 const otherFiles = 1_000;
 
-/** By the kernel's numbers: NFS, SMB, CIFS, 9p, AFS, Ceph, Coda, GFS2, OCFS2, Lustre, GPFS, folders of VirtualBox and VMware. */
+/**
+ * Kernel numbers of network file systems: NFS, SMB, CIFS, 9p, AFS, Ceph, Coda, GFS2, OCFS2, Lustre, GPFS, shared
+ * folders of VirtualBox and VMware.
+ */
 const networkFileSystems = new Set([
   0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x01021997, 0x5346414f, 0x6b414653, 0x00c36400, 0x73757245,
   0x01161970, 0x7461636f, 0x0bd00bd0, 0x47504653, 0x786f4256, 0xbacbacbc,
 ]);
 
-/** Looks at everything and changes nothing. @throws UpdateError data-unsupported with all reasons, no-space */
+/** Plans a restore point without changing anything. @throws UpdateError data-unsupported with all reasons, no-space */
 export async function surveyPoint(declared: Declared, facts: PointFacts): Promise<SurveyedPoint> {
   const { doors, around, updated, containers, above, last } = facts;
   const chosen = chooseMounts(containers, declared, around);
@@ -131,7 +134,7 @@ export async function surveyPoint(declared: Declared, facts: PointFacts): Promis
   };
 }
 
-/** One tools container for each service, with its mounts alone. */
+/** Inspects the mounts of each service in a separate helper container. */
 async function lookAtEach(
   doors: DataDoors,
   mounts: readonly Unseen[],
@@ -144,7 +147,7 @@ async function lookAtEach(
       asked: {
         mounts: own.map(({ excluded }) => ({ isFile: false, root: null, device: null, excluded })),
       },
-      // Only in a writable mount does the kernel show which owners are not mapped.
+      // The kernel shows unmapped owners only in a writable mount.
       mounts: own.map((mount, at) => toolsMount(mount, at, mappedBy() === null)),
     }).catch((error) => {
       throw missingSource(own, error) ?? error;
@@ -154,7 +157,10 @@ async function lookAtEach(
   return seen;
 }
 
-/** The engine's own words: it mounts no source that is missing. Null for any other failure. */
+/**
+ * Detects a missing source by the message of the engine, which does not mount a missing source. Null for any other
+ * failure.
+ */
 function missingSource(mounts: readonly Unseen[], error: unknown): UpdateError | null {
   if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable') return null;
   const text = [error.message, ...error.detail].join('\n');
@@ -166,11 +172,11 @@ function missingSource(mounts: readonly Unseen[], error: unknown): UpdateError |
   return new UpdateError('data-unsupported', message, { cause: error, detail: [text] });
 }
 
-/** The mount whose source a text of the engine contains. */
+/** Finds the mount whose source occurs in a message of the engine. */
 export const namedIn = <M extends Pick<Unseen, 'path'>>(text: string, mounts: readonly M[]): M | undefined =>
   mounts.toSorted((a, b) => b.path.length - a.path.length).find(({ path }) => text.includes(path));
 
-/** Why the content of a mount cannot be saved, a sentence each. */
+/** Returns the reasons why the contents of a mount cannot be saved, one sentence each. */
 export function lookRefusals({ where, path }: Pick<Unseen, 'where' | 'path'>, look: Look): string[] {
   const isFar = networkFileSystems.has(look.fileSystem);
   const quoted = JSON.stringify(path);
@@ -193,7 +199,7 @@ export function lookRefusals({ where, path }: Pick<Unseen, 'where' | 'path'>, lo
   ];
 }
 
-/** Two paths may lead to the same place, through a symbolic link or another mount. */
+/** Removes mounts that are also saved under another path, through a symbolic link or another mount. */
 export const withoutAliases = (mounts: readonly SavedMount[]): SavedMount[] => {
   const real = mounts.map((mount) => ({
     mount,
@@ -203,7 +209,7 @@ export const withoutAliases = (mounts: readonly SavedMount[]): SavedMount[] => {
   return outermost(real).map(({ mount }) => mount);
 };
 
-/** @throws UpdateError no-space */
+/** Requires enough free bytes and inodes. @throws UpdateError no-space */
 export function refuseUnlessRoom(
   { bytes, files }: { bytes: number; files: number },
   { size: all, free, freeFiles }: Pick<Probe, 'size' | 'free' | 'freeFiles'>,
@@ -222,23 +228,26 @@ export function refuseUnlessRoom(
   );
 }
 
-/** How much must be read to save the mounts: a copy takes time for holes, too. */
+/** Returns the number of bytes to read for saving the mounts: copying takes time for holes, too. */
 export const lengthOf = (mounts: readonly SavedMount[]): number =>
   sum(mounts.map(({ bytes, length = bytes }) => length));
 
-/** What the newest restore point took. */
+/** Size and duration of the newest restore point. */
 export interface LastTime {
-  /** Read, holes included. */
+  /** Bytes that were read, including holes. */
   bytes: number;
   seconds: number;
 }
 
-/** Seconds that stops and starts take, whatever the size of the data. */
+/** Seconds that stops and starts take, regardless of the size of the data. */
 const fixedSeconds = 1;
-/** With less data than this, the duration is no measure of the speed of the disk. */
+/** Minimum number of bytes for which the duration is a measure of the disk's speed. */
 const tellingBytes = 50_000_000;
 
-/** Based on the last restore point if possible; otherwise between 2 GB/s in memory and 100 MB/s on a slow disk. */
+/**
+ * Estimates the downtime from the last restore point if possible; otherwise from 2 GB/s in memory to 100 MB/s on a slow
+ * disk.
+ */
 export function estimate(bytes: number, last: LastTime | null): Estimate {
   if (last !== null && (last.bytes >= tellingBytes || bytes <= tellingBytes)) {
     const fixed = Math.min(last.seconds, fixedSeconds);

@@ -2,41 +2,47 @@ import * as z from 'zod/mini';
 import { stored } from '../run/state/stored-fields.ts';
 import type { Verb } from './tools-protocol.ts';
 
-// The lines that tools.ts prints. It handles files that a bad release may have written, so the updater checks each line.
-// tools.ts uses only the types.
+// Lines that tools.ts prints. The updater checks each line, because tools.ts handles files that a bad release may have
+// written. tools.ts uses only the types.
 
 const { list } = stored;
 const text = z.string();
 const number = z.number();
 
 const lookSchema = z.strictObject({
-  /** Sockets and devices are `other`. */
+  /** `other` is a socket or a device. */
   type: z.enum(['directory', 'file', 'other']),
-  /** The directory of the file system that is mounted, such as `/opt/svc/data`. `device` is major:minor. Both are as in mountinfo. */
+  /**
+   * Mounted directory of the file system, such as `/opt/svc/data`. `device` is major:minor. Both have the format of
+   * mountinfo.
+   */
   root: text,
   device: text,
-  /** The kernel's number for the type of the file system. */
+  /** Number of the file system type in the kernel. */
   fileSystem: number,
-  /** Bytes on the disk; a hole has none. */
+  /** Bytes on the disk, without holes. */
   bytes: number,
-  /** Bytes that must be read, holes included. */
+  /** Bytes to read, including holes. */
   length: number,
   files: number,
-  /** Of the file system, in bytes. */
+  /** Size of the file system in bytes. `free` is also in bytes. */
   size: number,
   free: number,
-  /** Files and directories that can be created. */
+  /** Number of files and directories that can still be created. */
   freeFiles: number,
-  /** Up to five paths each: other file systems or subvolumes, owners that are not mapped, paths that are too long to copy. */
+  /**
+   * Up to five paths each: `inside` contains other file systems or subvolumes, `strange` files of unmapped owners,
+   * `tooLong` paths that are too long to copy.
+   */
   inside: list(text),
   strange: list(text),
   tooLong: list(text),
 });
-/** The result of `look`, for each mount. */
+/** Result of `look` for one mount. */
 export interface Look extends z.infer<typeof lookSchema> {}
 
 const probeSchema = z.strictObject({
-  /** What its file system cannot hold, in words: `owners`, `modes`, `access-control lists`, `extended attributes`, `holes`. */
+  /** Features that the file system lacks, such as `file owners`, `extended attributes` or `sparse files`. */
   missing: list(text),
   fileSystem: number,
   device: text,
@@ -44,16 +50,16 @@ const probeSchema = z.strictObject({
   free: number,
   freeFiles: number,
 });
-/** The result of `probe`: `/point` is a directory of the disk that is to hold restore points. */
+/** Result of `probe`. `/point` is a directory on the disk that will contain restore points. */
 export interface Probe extends z.infer<typeof probeSchema> {}
 
 const tablesSchema = z.strictObject({
-  /** The kernel's lists of mounts, by process, and of this container (`self`); empty if it has ended. */
+  /** Kernel lists of mounts, by process and for this container (`self`); empty if the process has ended. */
   tables: z.record(text, text),
   /** Whether each mount of this container is a directory. */
   directories: list(z.boolean()),
 });
-/** The result of `tables`. */
+/** Result of `tables`. */
 export interface Tables extends z.infer<typeof tablesSchema> {}
 
 export const toolsResults = {
@@ -61,31 +67,31 @@ export const toolsResults = {
   probe: probeSchema,
   warm: z.null(),
   cold: z.null(),
-  /** For each mount. */
+  /** Hash of each mount. */
   hash: list(stored.hash),
-  /** The remaining differences of each mount, none if it is empty. */
+  /** Remaining differences of each mount; empty if there are none. */
   restore: list(list(text)),
-  /** The TCP ports on which a process is listening. */
+  /** TCP ports on which a process is listening. */
   ports: z.array(number),
   tables: tablesSchema,
 } satisfies Record<Verb, z.ZodMiniType>;
 export type ToolsResult<V extends Verb> = z.infer<(typeof toolsResults)[V]>;
 
-/** A line in between: bytes handled so far of all mounts together. */
+/** Progress line before the result: total number of bytes handled so far, over all mounts. */
 const progressSchema = z.strictObject({ bytes: number });
 export type ToolsProgress = z.infer<typeof progressSchema>;
 
 const toldSchema = z.union([
   z.strictObject({ result: z.unknown() }),
   z.strictObject({
-    /** The first line is a sentence, the others are details. */
+    /** Message in the first line, details in the other lines. */
     error: text,
     code: z.enum(['no-space', 'changed', 'failed']),
-    /** The path in the container whose mount the error is about. */
+    /** Path in the container whose mount caused the error. */
     at: z.exactOptional(text),
   }),
 ]);
-/** The last line. */
+/** Last line: the result or the error. */
 export type Told = z.infer<typeof toldSchema>;
 
 export const toolsLine = z.union([progressSchema, toldSchema]);

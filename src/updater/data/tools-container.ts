@@ -1,5 +1,6 @@
-// A container of the updater's own image that runs `tools.ts` on the mounts of other containers. It has no network, its root is
-// read-only, and of root's capabilities it only has those over files. It exits when its standard input closes, which the updater holds.
+// Call of `tools.ts` in a helper container from the updater's image, with the mounts of other containers. The container
+// has no network, a read-only root, and only the file capabilities of root. It exits when its standard input closes,
+// which the updater holds.
 
 import { createHash } from 'node:crypto';
 import { PassThrough } from 'node:stream';
@@ -20,32 +21,33 @@ import { type Asked, program, type Verb } from './tools-protocol.ts';
 export interface ToolsCall<V extends Verb> {
   verb: V;
   asked: Asked;
-  /** In the engine's own form. */
+  /** Mounts in the format of the Engine API. */
   mounts: readonly Json[];
-  /** For `ports`: the container whose network namespace is joined. */
+  /** Container whose network namespace is joined, for `ports`. */
   networkOf?: string;
-  /** What else of the host it is given, in the engine's own form. */
+  /** Additional access to the host, in the format of the Engine API. */
   hostConfig?: Json;
   onProgress?: (bytes: number) => void;
-  /** `cold` begins once it resolves. If it rejects, the container is to be ended by the signal. */
+  /** Makes `cold` begin when it resolves. If it rejects, the caller must end the container through `signal`. */
   stopped?: Promise<unknown>;
-  /** Ends the container. */
+  /** Ends the container when aborted. */
   signal?: AbortSignal;
-  /** Of every failure of the program but missing space. */
+  /** Error code for all failures of the program except missing space. */
   code: ErrorCode;
 }
 
 const rights = ['DAC_OVERRIDE', 'DAC_READ_SEARCH', 'CHOWN', 'FOWNER', 'FSETID', 'SETFCAP', 'MKNOD'];
 const memory = 1024 ** 3;
-/** Characters: a result is one line, which may list the mounts of all processes. */
+/** Maximum number of characters of a result, which is one line and may list the mounts of all processes. */
 const longestResult = 16 * 1024 ** 2;
 const pauseMs = 100;
-/** Of a container that was prepared: the hash of its definition. */
+/** Label of a prepared container; its value is the hash of the container's definition. */
 const preparedLabel = 'svc-updater.prepared';
 
 /**
- * Runs the program to its end, which may take hours, and gives its result.
- * @throws UpdateError no-space; the code of the call if the program fails; engine-unavailable if it was ended from outside. The signal's reason. Cancelled
+ * Runs the program until it exits, which may take hours, and returns its result.
+ * @throws UpdateError no-space; the code of the call if the program fails; engine-unavailable if the container was
+ * ended from outside; Cancelled; the signal's reason
  */
 export async function runTools<V extends Verb>(
   doors: DataDoors,
@@ -64,9 +66,10 @@ export async function runTools<V extends Verb>(
     throw ofFullDisk(error);
   } finally {
     const uncancelled = doors.engine.uncancellable();
-    // This helper changes no files, so nobody waits for its end, which a dead share could delay for ever.
+    // Not awaited: this helper container changes no files, and an unreachable network share could delay its removal
+    // forever.
     if (call.verb === 'tables') removeScratch(uncancelled, id).catch(() => {});
-    // One that has failed is not tried again.
+    // A container that failed is not used again.
     else if (!isKept) await remove(uncancelled, id);
   }
 }
@@ -76,10 +79,10 @@ async function findPrepared(doors: DataDoors, call: ToolsCall<Verb>): Promise<st
   const { engine, toolsImage } = doors;
   const label = [`${preparedLabel}=${hashOf(toolsImage, definitionOf(call))}`];
   const found = await engine.listContainers({ label });
-  // Labels of compose's containers are whatever their file says.
+  // A compose file can set any label on its containers.
   const own = found.find(({ labels }) => !(composeLabels.project in labels));
   if (own === undefined) return null;
-  // The updater that has started it may have been killed a moment ago.
+  // An updater that was killed a moment ago may have started the container.
   await engine.stopContainers([own.id]);
   return own.id;
 }
@@ -90,8 +93,9 @@ const hashOf = (image: string, definition: object): string =>
     .digest('hex');
 
 /**
- * @param holder the label by which a container is removed that is created ahead of time: on a full disk, an engine can start one
- * with less space than it takes to create one. An equal call uses it, as often as it succeeds.
+ * Creates a helper container.
+ * @param holder label by which a container created ahead of time is removed: on a full disk, an engine can start a
+ * container with less space than it needs to create one. Equal calls reuse this container as long as it succeeds.
  */
 export async function createTools(
   { engine, project, toolsImage }: DataDoors,
@@ -112,7 +116,7 @@ export async function createTools(
   return id;
 }
 
-/** What the container of a call is created with. */
+/** Returns the definition of the container for a call. */
 const definitionOf = ({ verb, asked, mounts, networkOf, hostConfig = {} }: ToolsCall<Verb>) => ({
   config: {
     Entrypoint: program,
@@ -132,18 +136,20 @@ const definitionOf = ({ verb, asked, mounts, networkOf, hostConfig = {} }: Tools
     CapAdd: networkOf === undefined ? rights : [],
     SecurityOpt: ['no-new-privileges', 'label=disable'],
     ReadonlyRootfs: true,
-    // Owners are the host's, also if the engine gives its containers others.
+    // Owners of files are the host's, even if the engine maps the users of its containers.
     UsernsMode: 'host',
     Memory: memory,
     MemorySwap: memory,
     PidsLimit: 256,
-    // Its output is read while it runs.
+    // The output is read while the container is running.
     LogConfig: { Type: 'none' },
     ...hostConfig,
   },
 });
 
-/** The engine and rsync report a full disk only in their texts. */
+/**
+ * Converts an error about a full disk to `no-space`. The engine and rsync report a full disk only in their messages.
+ */
 function ofFullDisk(error: unknown): unknown {
   if (!(error instanceof UpdateError)) return error;
   const { message, detail } = error;
@@ -175,7 +181,7 @@ async function run<V extends Verb>(
   const state = await endOf(engine, id);
   const told = last as Told | null;
   const exitCode = Number(state.ExitCode);
-  // The program exits with 0 or 1; other codes are the engine's, or a signal's.
+  // The program exits with 0 or 1; other codes come from the engine or from a signal.
   if (told === null || exitCode > 1 || state.OOMKilled === true) {
     const why = state.OOMKilled === true ? 'out of memory' : `exit code ${exitCode}`;
     const reason = lastLine(stderr);
@@ -195,7 +201,7 @@ async function run<V extends Verb>(
   throw new UpdateError(told.code === 'no-space' ? 'no-space' : code, message, { detail });
 }
 
-/** If the connection to it was lost, it ends, too, but later. */
+/** Waits until the container has exited. After a lost connection, the container also exits, but later. */
 function endOf(engine: Engine, id: string): Promise<Json> {
   const observe = async () => {
     const [raw] = await engine.inspectRaw([id]);
@@ -207,7 +213,10 @@ function endOf(engine: Engine, id: string): Promise<Json> {
   return waitUntil(observe, evaluate, { pause: pauseMs, signal: engine.aborted });
 }
 
-/** What it does to files has ended when this returns. If the engine does not answer, it ends with the connection. */
+/**
+ * Removes the container and waits until it can no longer change files. If the engine does not respond, the container
+ * exits when the connection closes.
+ */
 async function remove(engine: Engine, id: string): Promise<void> {
   try {
     await removeScratch(engine, id);

@@ -1,29 +1,29 @@
-// The messages between the updater and tools.ts, which it runs in a container. Each container gets the mounts of one service
-// (`/data/<n>`). The folder of that service in the restore point is mounted at /point;
-// it contains one copy of each mount (`/point/<n>`).
+// Messages between the updater and tools.ts, which runs in a helper container. Each container has the mounts of one
+// service (`/data/<n>`). The directory of that service in the restore point is mounted at /point and contains one copy
+// of each mount (`/point/<n>`).
 
-/** In the updater's image. */
+/** Command in the updater's image. */
 export const program = ['/usr/local/bin/node', '--', '/usr/local/lib/svc-updater/tools.mjs'];
 
 export type Verb = 'look' | 'probe' | 'warm' | 'cold' | 'hash' | 'restore' | 'ports' | 'tables';
 
-/** The only argument after the verb, as JSON. */
+/** Argument after the verb, as JSON. */
 export interface Asked {
   mounts: readonly AskedMount[];
-  /** While the product is available: at the lowest priority, on the disk as well. */
+  /** Whether to use the lowest CPU and disk priority, because the product is available. */
   isIdle?: boolean;
-  /** For `tables`: processes of the host. */
+  /** Ids of processes on the host, for `tables`. */
   pids?: readonly number[];
 }
 
 export interface AskedMount {
   isFile: boolean;
-  /** Both as an earlier look found them: a mount that differs by now is refused. Null if not known yet. */
+  /** Root and device of an earlier `look`: a mount that differs now is rejected. Null if not known yet. */
   root: string | null;
   device: string | null;
-  /** Paths below the mount, relative: they are neither copied nor removed. */
+  /** Relative paths below the mount that are neither copied nor removed. */
   excluded: readonly string[];
-  /** Whether the copy has attributes named `user.rsync.%…`, too. Default: no. */
+  /** Whether the copy also has attributes named `user.rsync.%…`. Default: false. */
   hasRsyncAttributes?: boolean;
 }
 

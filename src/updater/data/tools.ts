@@ -1,5 +1,5 @@
-// A program of its own, `tools.mjs` in the image. It runs in a container that has the mounts of one service, and looks at
-// them, copies and restores them: `tools.mjs look '{"mounts":[]}'`. It prints one JSON object a line; the last one is `Told`.
+// Program `tools.mjs` in the image. Runs in a container with the mounts of one service, and inspects, copies and
+// restores them: `tools.mjs look '{"mounts":[]}'`. Prints one JSON object per line; the last line is `Told`.
 
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -16,16 +16,19 @@ import { type Asked, type AskedMount, copyPath, dataPath, pointPath, type Verb }
 const verbs = { look, probe, warm, cold, hash, restore, ports, tables } satisfies Record<Verb, unknown>;
 
 const mostNames = 5;
-/** Files with several names that are remembered: the memory must be bounded. */
+/** Maximum number of remembered files with several names, because memory must be bounded. */
 const mostLinked = 50_000;
 const shownLength = 300;
 const everyMs = 500;
 const lowestShare = 0.05;
 const fullDisk = 'the disk is full or a quota is exceeded';
 
-/** The release that is rolled back may have written the files: xxHash, rsync's default, is easy to deceive. */
+/**
+ * rsync option for files that the release being rolled back may have written: xxHash, the default of rsync, is easy to
+ * deceive.
+ */
 const untrusted = '--checksum-choice=md5';
-/** The same tree always makes the same archive. Contents are packed without looking for holes. */
+/** Options with which the same tree always yields the same archive. Contents are packed without searching for holes. */
 const tarArgs = [
   ...'--create --sort=name --format=posix --numeric-owner --acls --xattrs --xattrs-include=* --file=-'.split(
     ' ',
@@ -39,7 +42,7 @@ class Failure extends Error {
   readonly code: FailureCode;
   readonly at: string | undefined;
 
-  /** @param at the path in this container whose mount has failed */
+  /** @param at path in this container whose mount caused the error */
   constructor(code: FailureCode, message: string, at?: string) {
     super(message);
     this.code = code;
@@ -77,7 +80,7 @@ async function lookAt(at: number, { excluded }: AskedMount): Promise<Look> {
       if (linked.has(status.ino)) continue;
       const isLinked = !status.isDirectory() && status.nlink > 1;
       const canRemember = linked.size < mostLinked;
-      // Each name of any other file with several names counts for a part of it.
+      // For files with several names that are not remembered, each name counts as a fraction of the file.
       const share = isLinked && !canRemember ? 1 / status.nlink : 1;
       const bytes = status.blocks * 512;
       found.bytes += share * bytes;
@@ -101,7 +104,10 @@ function disk(path: string): Pick<Look, 'fileSystem' | 'size' | 'free' | 'freeFi
   return { fileSystem: type, size: blocks * bsize, free: bavail * bsize, freeFiles };
 }
 
-/** The engine follows links when it mounts a path; they may lead elsewhere since the last look. */
+/**
+ * Rejects a mount that differs from an earlier `look`: the engine follows symbolic links when it mounts a path, and
+ * their targets may have changed.
+ */
 function refuseChanged({ mounts }: Asked): void {
   for (const [at, { root, device }] of mounts.entries()) {
     const path = dataPath(at);
@@ -170,18 +176,18 @@ async function warm({ mounts }: Asked): Promise<null> {
       const ended = await rsync(mount, [dataPath(at), copyPath(at)], [], { more, signal: full.signal });
       full.signal.throwIfAborted();
       if (isFull(ended)) throw noSpace(pointPath, fullDisk);
-      // Files that change or disappear while the app runs: the cold copy gets them.
+      // Files that change or disappear while the app runs (exit codes 23 and 24) are included in the cold copy.
       judge('rsync', ended, [0, 23, 24]);
     }
   } finally {
     clearInterval(timer);
   }
-  // The cold copy then has little to write.
+  // Leaves less to write for the cold copy.
   await sync([pointPath]);
   return null;
 }
 
-/** The container is started while services stop. */
+/** Waits for input before copying, because the container is started while services are stopping. */
 async function cold({ mounts }: Asked): Promise<null> {
   await once(process.stdin, 'data');
   const more = progress();
@@ -197,7 +203,7 @@ async function cold({ mounts }: Asked): Promise<null> {
   return null;
 }
 
-/** Up to five files in which the trees differ, as rsync lists them. */
+/** Returns up to five files in which the trees differ, as rsync lists them. */
 async function differences(mount: AskedMount, ends: Ends, args: readonly string[]): Promise<string[]> {
   const lines: string[] = [];
   const onLine = (line: string) => lines.length < mostNames && lines.push(line.slice(0, shownLength));
@@ -222,7 +228,7 @@ async function hash({ mounts }: Asked): Promise<string[]> {
   return hashes;
 }
 
-/** Nothing is changed before all mounts have been looked at. Gives up to five differences for each mount. */
+/** Restores all mounts after checking every mount. Returns up to five differences for each mount. */
 async function restore({ mounts }: Asked): Promise<string[][]> {
   for (const [at, mount] of mounts.entries()) {
     const copy = fs.lstatSync(copyPath(at));
@@ -238,8 +244,8 @@ async function restore({ mounts }: Asked): Promise<string[][]> {
   }
   const more = progress();
   const ends = (at: number) => [copyPath(at), dataPath(at)] as const;
-  // The disk may be full: nothing is written until all that the copies do not have has been removed.
-  // Only in place do files keep attributes that an older restore point does not have.
+  // The disk may be full: all files that the copies lack are removed before anything is written. For an older restore
+  // point, contents are written in place to retain attributes that its copies lack.
   for (const [at, mount] of mounts.entries())
     await equalizeContents(mount, ends(at), mount.hasRsyncAttributes !== true, more);
   for (const [at, mount] of mounts.entries())
@@ -250,7 +256,7 @@ async function restore({ mounts }: Asked): Promise<string[][]> {
   return found;
 }
 
-/** In LISTEN state. */
+/** Returns the TCP ports in LISTEN state. */
 function ports(): number[] {
   const lines = ['tcp', 'tcp6'].flatMap(
     (name) => unlessGone(() => fs.readFileSync(`/proc/net/${name}`, 'utf8'))?.split('\n') ?? [],
@@ -285,7 +291,7 @@ function judge(program: string, ended: Ended, accepted: readonly number[] = [0])
   if (failure !== null) throw new Failure('failed', failure);
 }
 
-/** The first call is printed at once, the others at most twice a second. */
+/** Returns a function that prints the progress: its first call at once, later calls at most twice a second. */
 function progress(): (more: number) => void {
   let bytes = 0;
   let saidAt = Number.NEGATIVE_INFINITY;
@@ -297,7 +303,10 @@ function progress(): (more: number) => void {
   };
 }
 
-/** The updater holds the other end: if it is killed, this ends at once, and with it all processes of the container. */
+/**
+ * Kills all processes of the container. Called when the updater, which holds the other end of standard input, is
+ * killed.
+ */
 function abandon(): void {
   killAll();
   process.exit(1);
@@ -307,7 +316,7 @@ const [verb = '', json = ''] = process.argv.slice(2);
 process.stdin.on('end', abandon).on('error', abandon).resume();
 try {
   const asked = JSON.parse(json) as Asked;
-  // The kernel derives the priority on the disk from it.
+  // The kernel derives the disk priority from the CPU priority.
   if (asked.isIdle) setPriority(19);
   refuseChanged(asked);
   const result = (await verbs[verb as Verb](asked)) ?? null;

@@ -6,24 +6,23 @@ import { isOfService, type MountSurroundings, writersOf } from './choose-mounts.
 import type { DataDoors } from './data-doors.ts';
 import type { SavedMount } from './point.ts';
 
-/** A container that was started although nothing may write to the data now. */
+/** Container that was started although nothing may write to the data now. */
 export interface Started {
   id: string;
   name: string;
-  /** Empty unless it is a container of a service of this project. */
+  /** Service of this project; empty for any other container. */
   service: string;
 }
 
 interface Watched {
   project: { name: string; directory: string };
-  /** Services. */
   covered: readonly string[];
   mounts: readonly SavedMount[];
 }
 
 /**
- * Watches over data that nothing may write to. Events report a start at once, and containers that are gone before the next
- * look; ids and start times tell what events miss.
+ * Watches data that nothing may write to. Events report a start at once, even of a container that is removed before the
+ * next poll; ids and start times reveal starts that the events miss.
  */
 export class StartWatch {
   readonly #doors: DataDoors;
@@ -47,7 +46,8 @@ export class StartWatch {
   static async open(doors: DataDoors, watched: Watched): Promise<StartWatch> {
     const info = await doors.engine.getInfo();
     const watch = new StartWatch(doors, watched, String(info.DockerRootDir ?? ''));
-    // A machine may run a hundred containers: while services are stopped, only those in question are asked about.
+    // Inspect all containers now: a machine may run a hundred of them, and while services are stopped, only relevant
+    // containers are inspected.
     await watch.#look();
     return watch;
   }
@@ -56,14 +56,14 @@ export class StartWatch {
     this.#end();
   }
 
-  /** Everything is stopped: from now on a start counts. The first one aborts what is given. */
+  /** Begins to watch after everything was stopped. The first start of a container aborts the controller. */
   async begin(work: AbortController): Promise<void> {
     this.#heard = new Map();
     this.#work = work;
     this.#known = new Map((await this.#look()).map(({ id, startedAt }) => [id, startedAt]));
   }
 
-  /** Containers that are running, or have started since `begin`. */
+  /** Returns containers that are running, or have started since `begin`. */
   async started(): Promise<Started[]> {
     const now = await this.#look();
     const seen = now.filter((each) => {
@@ -74,10 +74,13 @@ export class StartWatch {
     return [...seen.map(({ id, name, labels }) => this.#told(id, name, labels)), ...gone];
   }
 
-  /** @param attributes of the event: the container's labels and its name */
+  /**
+   * Handles a start event.
+   * @param attributes labels and name of the container
+   */
   async #hear(id: string, attributes: Container['labels']): Promise<void> {
     if (!this.#isCovered({ labels: attributes })) {
-      // A container that is gone by now cannot be asked about.
+      // A container that was already removed cannot be inspected.
       const [container] = await this.#doors.engine.inspectContainers([id]).catch(() => []);
       if (container === undefined || !(await this.#isWriter(container).catch(() => false))) return;
     }
@@ -85,7 +88,7 @@ export class StartWatch {
     this.#work.abort(new SomethingStarted());
   }
 
-  /** Containers of covered services, running or not, and others that can write to the data. */
+  /** Returns containers of covered services, running or not, and other containers that can write to the data. */
   async #look(): Promise<Container[]> {
     const { engine, project } = this.#doors;
     const [running, own] = await Promise.all([
@@ -121,25 +124,28 @@ export class StartWatch {
   }
 }
 
-/** Different containers, such as those of `docker compose run`. */
+/** Maximum number of different containers that may be started, such as containers of `docker compose run`. */
 const mostStarted = 10;
 
 /**
- * How often containers were started that had to stay stopped, each by its name: one `docker compose up` may start several,
- * one after the other.
+ * Counts the starts of containers that must stay stopped, by container name: a single `docker compose up` may start
+ * several containers, one after the other.
  */
 export class RepeatedStarts {
   readonly #stops = new Map<string, { count: number; at: number }>();
   readonly #most: number;
   readonly #restlessMs: number;
 
-  /** @param most starts of one container that are borne @param restlessMs one that starts again so soon will go on doing so */
+  /**
+   * @param most number of tolerated starts of one container
+   * @param restlessMs a container that starts again within this time in ms is expected to start repeatedly
+   */
   constructor(most: number, restlessMs = 0) {
     this.#most = most;
     this.#restlessMs = restlessMs;
   }
 
-  /** The names of containers that are started repeatedly. */
+  /** Returns the names of containers that are started repeatedly. */
   tooOften(started: readonly Started[]): string[] {
     const names = started.map(({ name }) => name);
     if (this.#stops.size >= mostStarted) return names;
@@ -149,7 +155,7 @@ export class RepeatedStarts {
     });
   }
 
-  /** Records that these containers are stopped again. */
+  /** Records that these containers were stopped again. */
   note(started: readonly Started[]): void {
     const at = performance.now();
     for (const { name } of started)
@@ -157,5 +163,5 @@ export class RepeatedStarts {
   }
 }
 
-/** The reason of a copy that was ended: see `StartWatch.started`. */
+/** Reason for aborting a copy: a container was started, see `StartWatch.started`. */
 export class SomethingStarted extends Error {}

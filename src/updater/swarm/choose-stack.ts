@@ -17,7 +17,7 @@ import type { UpdateOptions } from '../run/options.ts';
 import { isDown, isEligible } from './specs.ts';
 import { isAlive } from './tasks.ts';
 
-/** A stack and the services to update. */
+/** Stack with the services to update. */
 export interface ChosenStack {
   name: string;
   app: SwarmService;
@@ -25,11 +25,11 @@ export interface ChosenStack {
   services: readonly SwarmService[];
 }
 
-/** The name of a service in the stack file: `app` for `svc_app`. */
+/** Returns the name of a service in the stack file: `app` for `svc_app`. */
 export const shortName = (stack: string, { name }: Pick<SwarmService, 'name'>): string =>
   name.startsWith(`${stack}_`) ? name.slice(stack.length + 1) : name;
 
-/** The stacks that have a service of the app's name. */
+/** Returns the stacks that contain the app service. */
 export const stacksWithApp = (services: readonly SwarmService[], app: string): string[] => [
   ...new Set(
     services.flatMap(({ name, stack }) => (stack !== null && name === `${stack}_${app}` ? [stack] : [])),
@@ -37,8 +37,9 @@ export const stacksWithApp = (services: readonly SwarmService[], app: string): s
 ];
 
 /**
- * Which stack it is, and which services move. Refusals: several-projects, no-app, unlisted-services.
- * @param services all that have a stack
+ * Chooses the stack and the services to update.
+ * @param services all services that belong to a stack
+ * @throws UpdateError several-projects, no-app, unlisted-services
  */
 export function chooseStack(services: readonly SwarmService[], options: UpdateOptions): ChosenStack {
   const { app, product } = options;
@@ -88,7 +89,9 @@ const missing = (stack: string, short: string): never => {
   });
 };
 
-/** Services that use the image of the app are released together with it. */
+/**
+ * Requires that each service with the app's image is updated or excluded, because these services are released together.
+ */
 function refuseNotUpdated({ name, app, workers, services }: ChosenStack, { exclude }: UpdateOptions): void {
   const repository = parseReference(imageOf(app.spec))?.repository;
   const behind = services.filter(
@@ -105,16 +108,17 @@ function refuseNotUpdated({ name, app, workers, services }: ChosenStack, { exclu
   throw new UpdateError('unlisted-services', message);
 }
 
-/** Further facts from the managers. */
+/** Tasks and nodes that the managers report. */
 export interface SwarmFacts {
-  /** The tasks of the updated services. */
+  /** Tasks of the updated services. */
   tasks: readonly SwarmTask[];
   nodes: readonly SwarmNode[];
 }
 
 /**
- * Whether services may be written to at all (docs/contract.md 11.6). Refusals: stack-unsupported, stack-busy.
- * @param isOurs whether an update in progress is the one that this run resumes
+ * Checks whether services can be updated at all (docs/contract.md 11.6).
+ * @param isOurs whether an update in progress is resumed by this run
+ * @throws UpdateError stack-unsupported, stack-busy
  */
 export function checkServices(
   { name, app, workers }: ChosenStack,
@@ -149,7 +153,7 @@ export function checkServices(
   }
 }
 
-/** Nodes that need the new images, including nodes that cannot pull them now. */
+/** Returns the nodes that need the new images, including nodes that cannot pull them now. */
 export function nodesFor(
   { app, workers }: Pick<ChosenStack, 'app' | 'workers'>,
   nodes: readonly SwarmNode[],
@@ -157,6 +161,9 @@ export function nodesFor(
   return nodes.filter((node) => [app, ...workers].some(({ spec }) => isEligible(spec, node)));
 }
 
-/** The image as the stack file has it: by the label of `docker stack deploy`, else as it is set, without a digest. */
+/**
+ * Returns the image as written in the stack file: the label set by `docker stack deploy`, otherwise the image of the
+ * spec without its digest.
+ */
 export const writtenImage = ({ spec }: Pick<SwarmService, 'spec'>): string =>
   labelsOf(spec)[swarmLabels.image] ?? imageOf(spec).replace(/@.*$/, '');

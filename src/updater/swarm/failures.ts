@@ -8,12 +8,12 @@ import type { RecordData } from './record.ts';
 import type { ServiceMove } from './specs.ts';
 import type { StackWatch } from './watch.ts';
 
-// What a run on a stack fails with, and what it says of the stack then.
+// Errors of stack updates, with the resulting state of the stack.
 
-/** After so many failures a service is not waited for any longer. */
+/** Number of failures after which the run stops waiting for a service. */
 const maxFailures = 5;
 
-/** Why waiting longer is pointless; null if it is not. */
+/** Returns an error if further waiting is pointless; otherwise null. */
 export function endOfWait(
   watch: StackWatch,
   { service, what }: WaitStep,
@@ -24,7 +24,8 @@ export function endOfWait(
   if (what === 'starts') {
     const isOver = tasks.newAlive.length === 0 && tasks.failures > 0 && waitedMs > 15_000;
     if ((tasks.failures < maxFailures || tasks.isUnsure) && !isOver && !isLate) return null;
-    // What has been starting for so long has started. The next look records it, before the run ends with it.
+    // A task that has been starting for so long counts as started. The next poll records the start before the run
+    // fails.
     return watch.countStarting() ? null : unwell(watch, service, waitedMs);
   }
   if (!isLate) return null;
@@ -39,7 +40,7 @@ export function endOfWait(
     : failed(watch, message);
 }
 
-/** The delays that the owner configured between tasks, for monitoring and for stopping. */
+/** Returns the sum of the owner's configured delays in ms: between tasks, for monitoring and for stopping. */
 function ownDelaysMs({ wanted }: ServiceMove): number {
   const { Delay = 0, Monitor = 0 } = object(wanted.UpdateConfig);
   const { StopGracePeriod = 0 } = containerOf(wanted);
@@ -78,7 +79,7 @@ export function changed({ hasStarted }: StackWatch, { move }: ServiceView): Upda
 const adviceOn = (moves: readonly ServiceMove[]): string =>
   `Check the output of docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}. Fix the cause, then run {command} again.`;
 
-/** The managers were lost while services were replaced. */
+/** Builds the error for managers that were lost while services were being replaced. */
 export const swarmLost = ({ message }: UpdateError): UpdateError =>
   new UpdateError('engine-lost', message, {
     state:
@@ -87,7 +88,7 @@ export const swarmLost = ({ message }: UpdateError): UpdateError =>
       'Check the nodes with docker node ls on a manager, then run {command} again. The new run continues where this run stopped.',
   });
 
-/** The stack cannot be rolled back any more. */
+/** Builds the error for a stack that can no longer be rolled back. */
 export function stayedNew(data: RecordData, error: UpdateError, detail: readonly string[]): UpdateError {
   const hasWorkers = data.moves.some(({ role }) => role === 'worker');
   return new UpdateError('broken', error.message, {
@@ -98,7 +99,7 @@ export function stayedNew(data: RecordData, error: UpdateError, detail: readonly
   });
 }
 
-/** All changes were undone after an error that is in the log. */
+/** Builds the error for a run whose changes were all undone. The original error is already in the log. */
 export function undone(data: RecordData, error: UpdateError): UpdateError {
   const isForeign = error.code === 'containers-changed';
   const stack = isForeign ? 'the external changes to the stack were kept' : `${data.from} is running again`;
@@ -110,7 +111,7 @@ export function undone(data: RecordData, error: UpdateError): UpdateError {
   });
 }
 
-/** The last log lines of the last failed task, on any node. */
+/** Returns the last log lines of the last failed task, whichever node it ran on. */
 export async function lastWords(engine: Engine, watch: StackWatch): Promise<string[]> {
   const { failure } = watch;
   if (failure === null || failure.node === '') return [];

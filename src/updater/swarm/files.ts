@@ -24,22 +24,22 @@ import type { RunContext } from '../run/run-context.ts';
 import { type ChosenStack, shortName } from './choose-stack.ts';
 import { tagOf } from './plan-moves.ts';
 
-/** The files that a stack is deployed from, proven to be its own. */
+/** Files that a stack is deployed from, verified to belong to the stack. */
 export interface StackFiles {
   directory: string;
   project: ProjectFiles;
-  /** As `docker stack deploy -c` gets them. */
+  /** Paths of the stack files, in the order of the `-c` options of `docker stack deploy`. */
   paths: readonly string[];
   /** Whether the values of `.env` are used, which `docker stack deploy` does not read automatically. */
   withEnv: boolean;
-  /** Who reads them: the stack's own reader, or compose where that rejects them. */
+  /** Program that resolves the files: `docker stack config`, or compose if that command rejects the files. */
   reader: 'stack' | 'compose';
 }
 
-/** The image of each service, as a reader resolves the files. */
+/** Image of each service, as resolved by a reader. */
 type Images = ReadonlyMap<string, string>;
 
-/** The mounted directory of a stack; null where none is mounted. Refusals: stack-file, several-projects. */
+/** Finds the mounted directory of a stack; null if none is mounted. @throws UpdateError stack-file, several-projects */
 export async function stackDirectory(
   paths: HostPaths,
   { dir, stack: { files } }: UpdateOptions,
@@ -62,8 +62,9 @@ export async function stackDirectory(
 }
 
 /**
- * Reads the files, and proves that the stack was deployed from them. Refusals: stack-file, compose-invalid.
- * @param left references that an unfinished run has used: the files may have the version of one service for all
+ * Reads the files and verifies that the stack was deployed from them.
+ * @param left image references of an unfinished run: the files may have the version of one service for all services
+ * @throws UpdateError stack-file, compose-invalid
  */
 export async function readStackFiles(
   { engine, options, log }: RunContext,
@@ -80,7 +81,7 @@ export async function readStackFiles(
   const known = new Set([...wanted.flatMap(({ from, to }) => [from, to]), ...left].map(versionOf));
   const fits = (images: Images) =>
     wanted.every(({ name, from }) => images.get(name) === from) ||
-    // Edited already, and not deployed yet.
+    // The files are already edited, but not deployed yet.
     wanted.every(({ name, to }) => images.get(name)?.replace(/@.*$/, '') === to) ||
     (left.length > 0 &&
       wanted.every(({ name, repository }) => {
@@ -119,15 +120,18 @@ function versionOf(image: string): string {
   return isNumbered(tag) ? tag.version : tag.text;
 }
 
-/** What `docker stack deploy` sees: no values but those in the files. An empty file keeps compose from looking for its own. */
+/**
+ * Returns the project as `docker stack deploy` reads it, without the values of `.env`. An empty file keeps compose from
+ * searching for its own.
+ */
 const withoutEnv = (project: ProjectFiles): ProjectFiles => ({
   ...project,
   envFiles: [{ path: project.newEnvFile, text: '' }],
 });
 
 /**
- * The new texts of the files, proven by whoever reads them: every service that moves has exactly its new image there, all
- * others have what they had. @throws UpdateError proof-failed, pin-…
+ * Drafts the new texts of the files and verifies them by resolving the images: updated services have exactly their new
+ * image, all other images are unchanged. @throws UpdateError proof-failed, pin-…
  */
 export async function draftStackFiles(
   { engine, log }: RunContext,
@@ -168,7 +172,7 @@ async function imagesOf(engine: Engine, { reader, paths }: StackFiles, files: Pr
   }
 }
 
-/** By `docker stack config`, which needs no engine. @throws UpdateError compose-invalid */
+/** Resolves images with `docker stack config`, which needs no engine. @throws UpdateError compose-invalid */
 async function stackImages(engine: Engine, files: ProjectFiles, paths: readonly string[]): Promise<Images> {
   const flags = paths.flatMap((path) => ['--compose-file', path]);
   const result = await engine.call(['stack', 'config', ...flags], { env: valuesOf(files) });
@@ -199,7 +203,10 @@ async function composeImages(engine: Engine, files: ProjectFiles, paths: readonl
 
 const readers = { stack: stackImages, compose: composeImages };
 
-/** The variables that the compose files refer to. No others: they become the environment of the docker command. */
+/**
+ * Returns only the variables that the compose files refer to, because they become the environment of the docker
+ * command.
+ */
 function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, string> {
   const lookup = variablesOf(envFiles);
   const names = composeFiles.flatMap(({ text }) =>
@@ -213,13 +220,16 @@ function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, stri
   );
 }
 
-/** How its owner deploys it: with the values of `.env` where they count. */
+/** Returns the command to deploy the stack, with the values of `.env` if they are used. */
 export function deployCommand(stack: string, { project, paths, withEnv, reader }: StackFiles): string {
   const files = paths.map((path) => `-c ${nameOf(project, path)}`).join(' ');
   if (reader === 'compose') return `docker compose config | docker stack deploy -c - ${stack}`;
   return `${withEnv ? 'set -a; . ./.env; set +a; ' : ''}docker stack deploy ${files} ${stack}`;
 }
 
-/** What in the files, or in the head of their owner, still names the old version where no directory is mounted. */
+/**
+ * Returns the image references that the owner must change in the stack file or its variables if no directory is
+ * mounted.
+ */
 export const textToChange = ({ updates }: ReleasePlan): string =>
   and([...new Set(updates.filter(changesTag).map(({ pin, to }) => `${pin.referenceText} → ${to}`))]);

@@ -1,4 +1,4 @@
-// A stack of a Swarm (docs/contract.md, chapter 11): the door of this room.
+// Entry points for updates of Swarm stacks (docs/contract.md, chapter 11).
 
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { listServices, removeConfig, swarmPlace } from '../../engine/api/swarm.ts';
@@ -24,7 +24,7 @@ import { hashesOf } from './write.ts';
 
 export { showStackPlan } from './show-plan.ts';
 
-/** Updates a stack. Gives the exit code; the last line and the record say the same. */
+/** Updates a stack and returns the exit code. The last log line and the record report the same outcome. */
 export async function updateStack(given: FirstContext): Promise<number> {
   const { options, engine, log } = given;
   const facts = { ...nothingKnown, product: options.product };
@@ -39,7 +39,7 @@ export async function updateStack(given: FirstContext): Promise<number> {
   });
 }
 
-/** Plans an update and makes its record; or ends it, if there is nothing to do. */
+/** Plans an update and creates its record. Returns the final result if there is nothing to do. */
 async function beginStack(
   { found, ended, inherits }: StackStart,
   soFar: StackSoFar,
@@ -55,7 +55,7 @@ async function beginStack(
   const { stopFirst, moves, files } = planned;
   for (const warning of planned.warnings) log.warn(warning);
   if (await isWellNow(found, planned)) {
-    // What a killed run has left of itself before it touched anything.
+    // Removes the record of a run that was killed before it changed anything.
     if (ended !== null && ended.labels.state.at !== 'ended') await removeConfig(engine, ended.config);
     return logUnchanged(context, versionsSentence({ stack: chosen.name, to, moves }), to);
   }
@@ -80,7 +80,7 @@ async function beginStack(
 
 async function close(engine: Engine, { found, record }: StackSoFar, ending: Ending): Promise<void> {
   if (found === null) return;
-  // If the outcome cannot be written, the next run resumes from the record. The log has its last line.
+  // If the outcome cannot be written, the next run resumes from the record. The last log line is already written.
   await record?.end(ending).catch(() => {});
   record?.release();
   const { id, restartPolicy } = found.own;
@@ -90,9 +90,9 @@ async function close(engine: Engine, { found, record }: StackSoFar, ending: Endi
 }
 
 /**
- * Whether a run that has found no project is about a stack: the engine manages a Swarm that has one with an app. It is asked
- * only then, so that an instance of compose waits for no question more.
- * @param error of the search for a project
+ * Checks whether the run is for a stack: the engine manages a Swarm with a stack that contains the app. Queries the
+ * engine only if no project was found, to save compose projects the extra requests.
+ * @param error error of the search for a project
  */
 export async function isStackInstead({ engine, options }: RunContext, error: unknown): Promise<boolean> {
   const isNone = error instanceof UpdateError && ['not-compose', 'not-mounted'].includes(error.code);

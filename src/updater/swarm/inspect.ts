@@ -16,20 +16,20 @@ import { stackDirectory } from './files.ts';
 import { maskRulesOfServices } from './reading.ts';
 import type { RecordHolder } from './record.ts';
 
-/** What is known of a stack before anything is decided. */
+/** State of a stack before any decision is made. */
 export interface FoundStack extends SwarmFacts {
-  /** With what the settings file of the directory says. */
+  /** Context with the options from the settings file of the directory. */
   context: RunContext;
   chosen: ChosenStack;
   place: SwarmPlace;
   own: Container;
   paths: HostPaths;
-  /** Where the stack's files are; null where nothing is mounted. */
+  /** Directory of the stack's files; null if none is mounted. */
   directory: string | null;
   who: RecordHolder;
 }
 
-/** The phase `inspect`. Refusals: those of the engine, not-manager, own-container, several-projects, no-app, unlisted-services. */
+/** Runs the phase `inspect`. @throws UpdateError not-manager */
 export async function inspectStack(given: FirstContext): Promise<FoundStack> {
   const { line, ...first } = given;
   const { engine, log, options } = first;
@@ -66,10 +66,10 @@ export async function inspectStack(given: FirstContext): Promise<FoundStack> {
   return { context, chosen, tasks, nodes, place, own, paths, directory, who };
 }
 
-/** Refuses options that are not supported for stacks. */
+/** Rejects options that are not supported for stacks. */
 export function refuseUnfit({ options, log }: RunContext): void {
   const { expect, expectFiles, release, archive } = options.proof;
-  // Without a release, the trust file is only for the channel file.
+  // Without a release, the trust file applies only to the channel file.
   if (release !== null || archive !== null || expect.length + expectFiles.length > 0) {
     const message = 'stack images cannot be verified, because every node pulls them itself';
     const advice = 'Verify the release yourself, then update without verification.';
@@ -91,8 +91,8 @@ export function refuseUnfit({ options, log }: RunContext): void {
 }
 
 /**
- * The services, their tasks and the nodes as they are now. Looked at once more when the record of the run before has ended,
- * or is this run's: what was seen before that may be of its middle.
+ * Fetches the current services, tasks and nodes. Called again after the previous run has ended or was taken over,
+ * because the first result may be from the middle of that run.
  */
 export async function lookAtStack(context: RunContext): Promise<SwarmFacts & Pick<FoundStack, 'chosen'>> {
   const { engine, log, options } = context;

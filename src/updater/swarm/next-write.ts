@@ -2,41 +2,44 @@ import { imageOf } from '../../engine/swarm.ts';
 import { keepsImage, type ServiceMove, type SpecForm } from './specs.ts';
 import type { TaskSummary } from './tasks.ts';
 
-/** All that a run ever writes to a Swarm's services. */
+/** All writes of a run to the services of a Swarm. */
 export const writes = {
-  /** No old worker may meet what the new app has migrated. */
+  /** The old worker must not run on data that the new app has migrated. */
   'stop-worker': { form: 'stopped', from: ['old', 'new'] },
-  /** As `--stop-first` asks for it. */
+  /** Stops all old app tasks before the first new task starts, as with `--stop-first`. */
   'stop-first': { form: 'stopped', from: ['old'] },
   'move-app': { form: 'moving', from: ['old', 'new'] },
   'move-worker': { form: 'moving', from: ['old', 'new'] },
-  /** Swarm stops waiting for a task on a node that is down. */
+  /** Makes Swarm stop waiting for a task on a node that is down. */
   nudge: { form: 'nudged', from: ['new'] },
-  /** Swarm takes away new tasks that have not started, and starts nothing. */
+  /** Makes Swarm remove new tasks that have not started, without starting other tasks. */
   hold: { form: 'held', from: ['new'] },
-  /** From the new image only where it was there before: what else has started there has migrated. */
+  /**
+   * Restores a spec with the new image only if the service already had that image: any other new task may have migrated
+   * data.
+   */
   restore: { form: 'before', from: ['old', 'new'] },
-  /** Written also where it is equal: the spec before the last write is what a rollback leads to. */
+  /** Written even if the spec is unchanged: a rollback by Swarm restores the spec before the last write. */
   settle: { form: 'after', from: ['new'] },
 } as const satisfies Record<string, { form: SpecForm; from: readonly ('old' | 'new')[] }>;
 
 export type Write = keyof typeof writes;
 
-/** A service at one look. */
+/** State of a service in one poll. */
 export interface ServiceView {
   move: ServiceMove;
   /** Null if another user or process changed the spec. */
   side: 'old' | 'new' | null;
-  /** Of its spec now. */
+  /** Image of the current spec. */
   image: string;
   isStopped: boolean;
-  /** The forms that its spec is in now, to the last value. */
+  /** Forms that the current spec matches exactly. */
   forms: ReadonlySet<SpecForm>;
-  /** What a rollback of somebody's would lead to is the new version. */
+  /** Whether a rollback by another user would restore the new version, too. */
   isSettled: boolean;
-  /** Swarm has stopped its rolling update, as a new task failed. */
+  /** Whether Swarm has paused the rolling update because a new task failed. */
   isPaused: boolean;
-  /** Its owner wants none. */
+  /** Whether the owner wants 0 replicas. */
   isOff: boolean;
   tasks: TaskSummary;
 }
@@ -44,15 +47,15 @@ export interface ServiceView {
 export interface StackView {
   app: ServiceView;
   workers: readonly ServiceView[];
-  /** The app is stopped wholly before its first new task. */
+  /** Whether all app tasks are stopped before the first new app task starts. */
   stopFirst: boolean;
-  /** The new app was well once: it has migrated, and new workers may run. */
+  /** Whether the new app has been healthy once: its migrations are complete, and new workers may run. */
   hasBeenWell: boolean;
 }
 
 export type StackStep =
   | { kind: 'write'; write: Write; service: ServiceView }
-  /** @param progress grows whenever it comes nearer */
+  /** @param progress increases as the wait approaches its end */
   | { kind: 'wait'; service: ServiceView; what: 'ends' | 'starts' | 'returns'; progress: number }
   | { kind: 'foreign'; service: ServiceView }
   /** A new task has started, so a rollback is no longer possible. */
@@ -69,7 +72,7 @@ const ends = (service: ServiceView): StackStep => ({
   progress: -service.tasks.oldAlive.length,
 });
 
-/** What of an update is to be done next (docs/contract.md 11.3): the first thing of its order that is not. */
+/** Returns the first step of an update that is not done yet, in the order of docs/contract.md 11.3. */
 export function nextForward({ app, workers, stopFirst, hasBeenWell }: StackView): StackStep {
   const foreign = [app, ...workers].find(({ side }) => side === null);
   if (foreign) return { kind: 'foreign', service: foreign };
@@ -84,7 +87,8 @@ export function nextForward({ app, workers, stopFirst, hasBeenWell }: StackView)
     if (!app.isStopped) return write('stop-first', app);
     if (app.tasks.oldAlive.length > 0) return ends(app);
   }
-  // No worker meets what these migrate, and the new app meets nothing older.
+  // Services that run once, such as migrations, precede the app: no old worker runs on migrated data, and the new app
+  // finds migrated data.
   for (const each of once) {
     const next = comes(each, 'move-worker');
     if (next) return next;
@@ -101,14 +105,14 @@ export function nextForward({ app, workers, stopFirst, hasBeenWell }: StackView)
 
 const isOnce = ({ move }: ServiceView): boolean => move.role === 'once';
 
-/** What a service that moves still lacks; null where it is well. */
+/** Returns the next step for a service, or null if it is updated and healthy. */
 function comes(service: ServiceView, move: 'move-app' | 'move-worker'): StackStep | null {
   const { forms, tasks, isPaused, isSettled, isStopped, isOff } = service;
   const isForm = forms.has('moving') || forms.has('nudged') || (forms.has('after') && isSettled);
   const isMoved = service.side === 'new' && isForm;
   if (!isMoved || (isStopped && !isOff)) return write(move, service);
   if (tasks.isWell) return null;
-  // One has failed once and is well now: Swarm goes on with the others when it is told so again.
+  // A task failed once and is healthy now: Swarm continues with the other tasks after another write.
   const { newRunning, newAlive, oldAlive } = tasks;
   const isHealed = newRunning.length > 0 && newAlive.length === newRunning.length;
   if (isPaused && isHealed && tasks.steadyMs >= nudgeMs && oldAlive.length + newAlive.length >= tasks.needs)
@@ -121,11 +125,11 @@ function comes(service: ServiceView, move: 'move-app' | 'move-worker'): StackSte
 
 const nudgeMs = 5_000;
 
-/** What of going back is to be done next (docs/contract.md 11.5). */
+/** Returns the next step of a rollback (docs/contract.md 11.5). */
 export function nextBack({ app, workers }: StackView): StackStep {
   const all = [app, ...workers];
   if (all.some(({ tasks }) => tasks.started)) return { kind: 'started' };
-  // What somebody else has made of a service stands; beside another version of the app no old worker comes back.
+  // Changes by other users are not undone. If the app runs another version, no old worker is restored.
   const before = imageOf(app.move.before);
   const isOther =
     [app, ...app.tasks.oldAlive].some(({ image }) => image !== before) || app.tasks.newAlive.length > 0;

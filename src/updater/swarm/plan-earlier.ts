@@ -5,30 +5,37 @@ import { endingOfState, type OpenState, openOf, wayBackOf } from '../run/state/r
 import { type FoundRecord, type RecordData, rollingBack } from './record.ts';
 import { imageSideOf, isSame, type ServiceMove } from './specs.ts';
 
-/** What to do about the run before (docs/contract.md 11.4). */
+/** Step that deals with the previous run (docs/contract.md 11.4). */
 type EarlierStackStep =
-  /** There is none, or it has ended: its record is replaced. */
+  /** No previous run, or a run that has ended: its record is replaced. */
   | { kind: 'none' }
-  /** This very updater has ended it. */
+  /** Run that was ended by this same updater. */
   | { kind: 'repeat'; ending: Ending }
-  /** It was killed before it changed a service: files are restored, and the update starts over. */
+  /** Run that was killed before it changed a service: files are restored, and the update starts again. */
   | { kind: 'files-back'; inherits: Inheritance }
-  /** It is resumed where it stopped. @param state that it is in from then on */
+  /** Run that is resumed at the point of interruption. @param state state of the resumed run */
   | { kind: 'go-on'; state: OpenState }
-  /** All its changes are undone first. */
+  /** Run whose changes are all rolled back first. */
   | { kind: 'back'; state: OpenState }
-  /** Its new version has started, or it has left services stopped: what their owner wants of them is in its record. */
+  /**
+   * Run whose new version has started, or that has left services stopped: its record has the specs that their owner
+   * wants.
+   */
   | { kind: 'succeed'; inherits: 'halfway' }
-  /** The services were changed after that run. */
+  /** Run after which the services were changed. */
   | { kind: 'set-aside'; inherits: 'wanted' };
 
 /**
- * What a run that starts over takes from the record of the run before: nothing, the specs that the owner wants of services
- * that are as that run left them, or these specs of services that were left halfway.
+ * Specs that a restarted update takes from the record of the previous run. `wanted`: the owner's specs of services that
+ * are unchanged since that run. `halfway`: the owner's specs of services that the run has left half updated.
  */
 export type Inheritance = 'nothing' | 'wanted' | 'halfway';
 
-/** @param holder this updater; @param services of the stack, as they are; @param options of this run */
+/**
+ * Plans the step that deals with the previous run.
+ * @param holder id of this updater
+ * @param services current services of the stack
+ */
 export function planEarlierStack(
   earlier: FoundRecord | null,
   { holder, services }: { holder: string; services: readonly SwarmService[] },
@@ -53,7 +60,10 @@ export function planEarlierStack(
   return started ? succeed : { kind: 'back', state: rollingBack };
 }
 
-/** Of a run that has undone its changes. It may have found services halfway: then only its record has what is wanted. */
+/**
+ * Returns what a run inherits from a run that has undone its changes. If that run found services halfway, only its
+ * record has the specs that the owner wants.
+ */
 export const inheritanceOf = ({ moves }: RecordData): Inheritance =>
   moves.some(({ before, wanted }) => !isSame(before, wanted)) ? 'halfway' : 'nothing';
 

@@ -13,8 +13,9 @@ import { type ChosenStack, shortName, writtenImage } from './choose-stack.ts';
 import { isAlive } from './tasks.ts';
 
 /**
- * Plans the new tag of each service; changes nothing. Refusals: those of planRelease, pin-digest.
- * @param tasks of the updated services: an old one may run beside a spec that is new
+ * Plans the new tag of each service; changes nothing.
+ * @param tasks tasks of the updated services: old tasks may be running although the spec is new
+ * @throws UpdateError pin-digest, pin-unsupported
  */
 export function planMoves(
   { app, workers }: Pick<ChosenStack, 'app' | 'workers'>,
@@ -35,7 +36,7 @@ export function planMoves(
   const services = pins.map((each) => ({
     pin: each,
     pull: true,
-    // A release tag has the version.
+    // A release tag already contains the version.
     trustsLabel: each.tag.kind !== 'release' || request.target?.kind === 'canary',
   }));
   const nextTag = ({ tag }: Pin, to: PlannedTarget | null) =>
@@ -46,10 +47,10 @@ export function planMoves(
   return planRelease({ product, runningVersion, prefix }, pinned, request);
 }
 
-/** The tag of an image, with a digest or without. */
+/** Returns the tag of an image reference with or without a digest. */
 export const tagOf = (image: string): PinTag => parsePinTag(parseReference(image)?.tag ?? '');
 
-/** The image of a service, as the stack file has it. */
+/** Returns the image of a service as written in the stack file. */
 function pinOf(service: SwarmService): Pin {
   const { name, stack } = service;
   const referenceText = writtenImage(service);

@@ -2,23 +2,26 @@ import { type Json, object } from '../../engine/json.ts';
 import type { SwarmNode, SwarmTask } from '../../engine/swarm.ts';
 import { amountsOf, isActive, isDown, isEligible, isSame, type ServiceMove, specOf } from './specs.ts';
 
-/** A service that has nodes pull an image, and runs nothing of it. */
+/** Service that makes nodes pull an image without running its programs. */
 export interface PullService {
   name: string;
   image: string;
   spec: Json;
-  /** The nodes that have to get it. */
+  /** Nodes that must pull the image. */
   nodes: readonly SwarmNode[];
 }
 
 const pullPrefix = 'svc-updater-pull-';
-/** By which it is known whose it is. */
+/** Label of pull services; its value is the name of the stack. */
 export const pullLabel = 'svc-updater.pull';
 
-/** The engine's own: in every image, as it is put there for `init`, whatever the image has. */
+/** Command that the engine provides: with `init`, it is available in every container, whatever the image contains. */
 const probe = ['/sbin/docker-init', '--version'];
 
-/** One for each image and each choice of nodes (docs/contract.md 11.3). @param moves those that are to have new images */
+/**
+ * Plans one service for each combination of image and placement (docs/contract.md 11.3).
+ * @param moves services that get new images
+ */
 export function pullServices(
   run: string,
   stack: string,
@@ -34,7 +37,7 @@ export function pullServices(
       specs.findIndex((each) => each.image === image && isSame(each.placement, placement)) === at,
   );
   return unlike.map(({ image, placement, after }, at) => {
-    // Two stacks may be updated in one second.
+    // Two stacks may be updated in the same second.
     const name = `${pullPrefix}${run.toLowerCase()}-${stack.slice(0, 24).replace(/[^A-Za-z0-9]+$/, '')}${at === 0 ? '' : `-${at + 1}`}`;
     const spec: Json = {
       Name: name,
@@ -55,22 +58,25 @@ function placementOf(spec: Json): Json {
   return { ...(Constraints !== undefined && { Constraints }), ...(Platforms !== undefined && { Platforms }) };
 }
 
-/** The pull progress of the nodes. @param nodes in their current state: nodes that became unavailable are not waited for */
+/**
+ * Returns the pull progress of the nodes.
+ * @param nodes current state of the nodes: nodes that became unavailable are not waited for
+ */
 export function pullState(
   { nodes: wanted }: PullService,
   tasks: readonly SwarmTask[],
   nodes: readonly SwarmNode[],
 ) {
-  /** Names of nodes. */
+  /** Names of nodes that have the image. */
   const done: string[] = [];
-  /** With Swarm's own words. */
+  /** Nodes that failed, with the error message of Swarm. */
   const failed: { node: string; error: string }[] = [];
   const waiting: { node: string; state: string }[] = [];
   for (const { id, name } of wanted) {
     const task = tasks.find(({ node }) => node === id);
     const now = nodes.find((node) => node.id === id);
     if (task && hasPulled(task)) done.push(name);
-    // One that takes no tasks any more needs none.
+    // A node that no longer accepts tasks needs no image.
     else if (now?.state === 'ready' && !isActive(now)) continue;
     else if (task && ['failed', 'rejected', 'orphaned'].includes(task.state))
       failed.push({ node: name, error: task.error || task.state });
@@ -80,6 +86,6 @@ export function pullState(
   return { done, failed, waiting };
 }
 
-/** It ran, or the engine had the image and nothing to start there. */
+/** Checks whether a node has pulled the image: its task ran, or failed only at starting the container. */
 const hasPulled = ({ state, error }: SwarmTask): boolean =>
   state === 'complete' || (state === 'failed' && error.startsWith('starting container failed'));

@@ -20,21 +20,21 @@ import type { FoundRecord } from './record.ts';
 import { imageSideOf, isActive, type ServiceMove } from './specs.ts';
 import { endsWhenDone, isAlive } from './tasks.ts';
 
-/** All that is decided before anything is changed. */
+/** All decisions made before the first change. */
 export interface PlannedStack extends ReleasePlan {
-  /** Stop all old app tasks before starting new ones: as requested, or because the old app crashes. */
+  /** Whether all old app tasks are stopped before new tasks start: as requested, or because the old app crashes. */
   stopFirst: boolean;
   moves: readonly ServiceMove[];
   published: readonly PublishedImage[];
-  /** Null where no directory is mounted. */
+  /** Null if no directory is mounted. */
   files: (StackFiles & { draft: ProjectDraft }) | null;
   /** Null without a channel file. */
   recalls: Recalls | null;
 }
 
 /**
- * The phase `plan`; asks registries, reads files, touches nothing.
- * @param earlier the record of the run before, and what this run takes from it
+ * Runs the phase `plan`: queries registries and reads files, changes nothing.
+ * @param earlier record of the previous run
  */
 export async function planStack(
   { context, chosen, tasks, nodes, directory }: Omit<FoundStack, 'place' | 'own' | 'paths' | 'who'>,
@@ -71,7 +71,8 @@ export async function planStack(
   });
   const digests = new Map([...published].map(([to, { digest }]) => [to, digest] as const));
   const files = read && { ...read, draft: await draftStackFiles(context, read, { chosen, plan, digests }) };
-  // A task that waits to be started once more starts beside the new ones: of an app that crashes none is left.
+  // An app task that waits for its restart may start beside the new tasks. With stop-first, a crashing app has no task
+  // left.
   const isIll = tasks.some(
     (task) => task.service === chosen.app.id && isAlive(task) && task.state !== 'running',
   );
@@ -97,13 +98,13 @@ export async function planStack(
   return { ...plan, stopFirst, moves, published: [...published.values()], files, recalls, warnings };
 }
 
-/** Refuses an old version that was started after a newer one and may have changed migrated data. */
+/** Rejects an old version that was started after a newer version and may have changed migrated data. */
 function refuseOlder(
   { installation: { runningVersion: running }, from }: ReleasePlan,
   earlier: FoundRecord | null,
   { name: stack, app }: ChosenStack,
 ): void {
-  // Not for a stack that was removed and deployed again.
+  // Does not apply to a stack that was removed and deployed again.
   if (earlier?.data.moves[0]?.id !== app.id) return;
   const { labels, data } = earlier;
   if (!running || (endingOfState(labels.state)?.outcome !== 'updated' && !labels.started)) return;
@@ -114,7 +115,7 @@ function refuseOlder(
   throw new UpdateError('downgrade', message, { advice });
 }
 
-/** The line of `plan` for a service. */
+/** Returns the output line of `plan` for a service. */
 export const describeMove = (stack: string, { name, role, wanted, label, image }: ServiceMove): string => {
   const replicas = replicasOf(wanted);
   const many =

@@ -28,7 +28,7 @@ import type { RecordData } from './record.ts';
 
 const lookMs = 500;
 
-/** All images of an update, on all nodes; nothing else is touched. @throws UpdateError pull-…, and those of checkImages */
+/** Pulls all images of an update on all nodes; changes nothing else. @throws UpdateError pull-… */
 export async function pullStack(
   context: RunContext,
   planned: PlannedStack,
@@ -43,7 +43,7 @@ export async function pullStack(
   await pullEverywhere(context, data, published, deadline);
 }
 
-/** Checks the release in the pulled images. Returns warnings. Refusals: downgrade, and those of checkPulled. */
+/** Checks the release in the pulled images and returns warnings. @throws UpdateError downgrade */
 export async function checkImages(
   { engine }: Pick<RunContext, 'engine'>,
   planned: ReleasePlan & Pick<PlannedStack, 'recalls'>,
@@ -69,7 +69,10 @@ export async function checkImages(
   });
 }
 
-/** This node pulls, so that percent can be told, and what only an image tells be read. @throws UpdateError pull-… */
+/**
+ * Pulls an image on this node, to log the progress in percent and to read the image's labels. @throws UpdateError
+ * pull-…
+ */
 async function pullHere(
   { engine, log, cancellation }: RunContext,
   { reference, digest, login }: PublishedImage,
@@ -102,13 +105,13 @@ async function pullHere(
   return image;
 }
 
-/** The login that an image's registry has just taken, for Swarm's requests. */
+/** Returns headers for Swarm requests, with the credentials that the registry of an image has just accepted. */
 export const swarmLoginFor = (published: readonly PublishedImage[], image: string): Record<string, string> =>
   loginHeaders(published.find(({ digest }) => image.endsWith(digest))?.login ?? null);
 
 /**
- * Has every node that may need them pull the images, before anything is touched (docs/contract.md 11.3).
- * @throws UpdateError pull-failed, which names the nodes that have not got one
+ * Makes every node that may need the images pull them before any change (docs/contract.md 11.3).
+ * @throws UpdateError pull-failed, which lists the nodes that lack an image
  */
 async function pullEverywhere(
   context: RunContext,
@@ -173,7 +176,7 @@ async function awaitPulls(
   await waitUntil(observe, evaluate, { pause: lookMs, signal: engine.aborted });
 }
 
-/** Also removes those of a killed run. */
+/** Removes the pull services of a stack, including those of a killed run. */
 export async function removePulls(engine: Engine, stack: string): Promise<void> {
   const left = await listServices(engine, { label: [`${pullLabel}=${stack}`] });
   for (const { id } of left) await removeService(engine, id);

@@ -14,7 +14,7 @@ export const maskRulesOfServices = (services: readonly SwarmService[]): MaskRule
   ]),
 });
 
-/** Of a record, which has the specs of before. */
+/** Returns the mask rules for a record, which contains the specs before the update. */
 export const maskRulesOfMoves = (moves: readonly ServiceMove[]): MaskRules => ({
   secrets: moves.flatMap(({ before, wanted }) => [before, wanted]).flatMap(secretsOfSpec),
   shown: moves.flatMap(({ id, name, image, label }) => [id, name, image, ...imageNames(label)]),

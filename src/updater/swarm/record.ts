@@ -20,21 +20,21 @@ import { stored } from '../run/state/stored-fields.ts';
 import { storedMove, swarmId } from './specs.ts';
 
 /**
- * What a run of a stack is about, written once: what a later run, on whatever manager, goes on with. Holds values. A field
- * that is added must be optional, as the records of earlier versions lack it.
+ * Constant data of a stack update, from which a later run can resume on any manager. Contains environment values of the
+ * services. New fields must be optional, because the records of earlier versions lack them.
  */
 const recordDataSchema = z.strictObject({
   format: z.literal(2),
   run: stored.run,
   stack: stored.name,
-  /** What was asked for; null where floating tags were pulled again. */
+  /** Requested target; null if floating tags were pulled again. */
   target: z.nullable(z.string()),
-  /** `v1.4.2`, `v1.5.0` */
+  /** Installed version, such as `v1.4.2`; `to` is the target version, such as `v1.5.0`. */
   from: z.string(),
   to: z.string(),
   stopFirst: z.boolean(),
   moves: stored.list(storedMove),
-  /** Ids of the tasks that there were. */
+  /** Ids of the tasks that existed before the update. */
   tasks: stored.list(swarmId),
   files: stored.list(z.strictObject({ path: stored.path, before: stored.hash, after: stored.hash })),
 });
@@ -42,15 +42,15 @@ export interface RecordData extends z.infer<typeof recordDataSchema> {}
 
 const labelNumber = z.pipe(stored.like(/^\d+$/), z.transform(Number));
 
-/** What changes of a record. */
+/** Data of a record that changes during the run. */
 const recordLabelsSchema = z.strictObject({
   run: stored.run,
-  /** The updater that has it: the id of its service, or of its container. */
+  /** Id of the updater's service, or of its container. */
   holder: swarmId,
-  /** Of the container, and its node: who looks from there can tell whether it still runs. */
+  /** Container of the updater, and its node: an updater on the same node can check whether the container is running. */
   container: swarmId,
   node: z.string(),
-  /** A new task has started. */
+  /** Whether a new task has started. */
   started: z.pipe(
     z.enum(['0', '1']),
     z.transform((word) => word === '1'),
@@ -62,12 +62,12 @@ interface RecordLabels extends z.infer<typeof recordLabelsSchema> {}
 
 const prefix = 'svc-updater.';
 const beatMs = 10_000;
-/** A record that was not updated for this long has no active run. */
+/** Time in ms without a write after which the run of a record counts as dead. */
 const deadMs = 45_000;
-/** A holder that has not written for so long asks before it writes anything else. */
+/** Time in ms since its last write after which the holder must confirm the record before any other write. */
 const staleMs = 30_000;
 const lookMs = 1_000;
-/** A Swarm takes 1,024,000 bytes. */
+/** Limit in bytes, below the maximum of Swarm, which is 1,024,000 bytes. */
 const maxBytes = 1_000_000;
 const longestName = 64;
 
@@ -87,17 +87,19 @@ function readLabels(labels: SwarmConfig['labels']) {
   return recordLabelsSchema.safeParse(texts);
 }
 
-/** A record as it was read. */
+/** Record that was read from a config. */
 export interface FoundRecord {
   config: SwarmConfig;
   labels: RecordLabels;
   data: RecordData;
 }
 
-/** `mistake`: why it cannot be read, as another version wrote it or somebody has changed it: `moves.0.role is not valid`. */
+/**
+ * Result of reading a record. `mistake` is the reason why the record cannot be read, such as `moves.0.role is not
+ * valid`: another version wrote the record, or a user changed it.
+ */
 type Look = FoundRecord | { config: SwarmConfig; mistake: string } | null;
 
-/** @throws UpdateError engine-unavailable */
 async function lookForRecord(engine: Engine, stack: string): Promise<Look> {
   const config = await findConfig(engine, recordName(stack));
   if (config === null) return null;
@@ -109,7 +111,7 @@ async function lookForRecord(engine: Engine, stack: string): Promise<Look> {
   return data.stack === stack ? { config, labels, data } : { config, mistake: `stack is not ${stack}` };
 }
 
-/** @throws UpdateError engine-unavailable; stack-busy where it cannot be read */
+/** Reads the record of a stack; null if there is none. @throws UpdateError stack-busy if the record cannot be read */
 export async function readRecord(engine: Engine, stack: string): Promise<FoundRecord | null> {
   const found = await lookForRecord(engine, stack);
   if (found === null || 'labels' in found) return found;
@@ -119,23 +121,23 @@ export async function readRecord(engine: Engine, stack: string): Promise<FoundRe
   throw new UpdateError('stack-busy', message, { advice });
 }
 
-/** A later run completes it, and starts over. */
+/** State of a rollback, which a later run completes before it starts again. */
 export const rollingBack: OpenState = { at: 'rolling-back', from: 'replacing', ending: null };
 
-/** How far a run has come, for the log: `pull`, `recreate`, `back`. */
+/** Returns the phase of a run for the log: `pull`, `recreate`, `back`. */
 export const phaseOf = ({ state }: Pick<RecordLabels, 'state'>): string =>
   openOf(state)?.at === 'rolling-back' ? 'back' : phaseWord(state);
 
-/** Who a run is. */
+/** Identity of the updater of a run. */
 export type RecordHolder = Pick<RecordLabels, 'holder' | 'container' | 'node'>;
 
-/** The lock of a stack and the journal of its run. It beats until it is released. */
+/** Lock of a stack and journal of its run. Renewed periodically until it is released. */
 export class StackRecord {
   readonly data: RecordData;
   #config: SwarmConfig;
   #labels: RecordLabels;
   readonly #engine: Engine;
-  /** Writes come one after the other. */
+  /** Queue that serializes writes. */
   #queue: Promise<unknown> = Promise.resolve();
   #writtenAt = performance.now();
   #lost: UpdateError | null = null;
@@ -159,8 +161,8 @@ export class StackRecord {
   }
 
   /**
-   * Makes it, in place of one that has ended.
-   * @throws UpdateError update-running where another run was faster; stack-unsupported where it is too large
+   * Creates the record in place of the record of a run that has ended.
+   * @throws UpdateError update-running if another run was faster; stack-unsupported if the record is too large
    */
   static async make(
     engine: Engine,
@@ -182,14 +184,14 @@ export class StackRecord {
     if (ended !== null) await removeConfig(engine, ended.config);
     const made = await createConfig(engine, { name, labels: writeLabels(labels), data: text });
     const found = await lookForRecord(engine, data.stack);
-    // Where an election swallowed the answer, it is there all the same.
+    // If a leader election lost the response, the config exists anyway.
     if (!isOf(found, labels)) throw isHeld(found, made === 'taken');
     return new StackRecord(engine, found.config, data, labels);
   }
 
   /**
-   * Takes over what another run has left, and goes on from a state of it.
-   * @throws UpdateError update-running where it is not dead, or somebody was faster
+   * Takes over the record of another run and continues from the given state.
+   * @throws UpdateError update-running if the other run is active, or a third run was faster
    */
   static async takeOver(
     engine: Engine,
@@ -206,14 +208,17 @@ export class StackRecord {
     return record;
   }
 
-  /** Writes what has changed; it is a beat as well. @throws UpdateError update-running where another run has taken it over */
+  /**
+   * Writes the changes, and renews the record. @throws UpdateError update-running if another run has taken over the
+   * record
+   */
   note(change: Partial<Pick<RecordLabels, 'state' | 'started'>> = {}): Promise<void> {
     const next = this.#queue.then(() => this.#write(change));
     this.#queue = next.catch(() => {});
     return next;
   }
 
-  /** How its run has ended, and what that has left. */
+  /** Records the outcome of the run. */
   end(ending: Ending): Promise<void> {
     return this.note({ state: endedState(this.state, ending) });
   }
@@ -241,8 +246,8 @@ export class StackRecord {
   }
 
   /**
-   * Right before a write to a service: whether the record is this run's still. A run that was stopped for a while finds
-   * out here. @throws UpdateError update-running
+   * Checks right before a write to a service whether this run still owns the record. A run that was suspended for a
+   * while detects a takeover here. @throws UpdateError update-running
    */
   async confirm(): Promise<void> {
     this.check();
@@ -251,12 +256,12 @@ export class StackRecord {
       const askedAt = performance.now();
       const found = await lookForRecord(this.#engine, this.data.stack);
       if (!isOf(found, this.#labels, this.#config)) throw this.#lose(found);
-      // An answer that comes late says what was.
+      // A late response may be outdated.
       if (performance.now() - askedAt < beatMs) return;
     }
   }
 
-  /** @throws UpdateError update-running where it was found out that another run has it */
+  /** Fails if this run has lost the record. @throws UpdateError update-running */
   check(): void {
     if (this.#lost !== null) throw this.#lost;
   }
@@ -266,7 +271,7 @@ export class StackRecord {
   }
 }
 
-/** Whether a record is that of a run and of the container that leads it; and that very config, where one is given. */
+/** Checks whether a record belongs to a run and its container, and is the given config, if any. */
 const isOf = (
   found: Look,
   { run, container }: Pick<RecordLabels, 'run' | 'container'>,
@@ -290,8 +295,9 @@ const isHeld = (found: Look, isOthers: boolean): UpdateError =>
 const stepsAside = 'this run will make no further changes';
 
 /**
- * Waits until the record's holder has shown that it lives, or has been silent for long enough; gives it as it is then,
- * null where it is gone. @throws UpdateError update-running where it lives; stack-busy where another cannot be read
+ * Waits until the holder of the record has proved to be active, or has been silent for 45 s. Returns the current
+ * record; null if it was removed. @throws UpdateError update-running if the holder is active; stack-busy if the record
+ * cannot be read
  */
 export async function awaitDeath(engine: Engine, found: FoundRecord): Promise<FoundRecord | null> {
   const { stack } = found.data;

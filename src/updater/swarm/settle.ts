@@ -13,20 +13,20 @@ import { awaitDeath, type FoundRecord, phaseOf, readRecord, StackRecord } from '
 import { StackRun } from './stack-run.ts';
 import { restoreStackFiles } from './write.ts';
 
-/** What a run has found and taken so far, for its last line and its clean-up. */
+/** State of a run so far, for its last log line and its cleanup. */
 export interface StackSoFar {
   found: FoundStack | null;
   facts: EndingFacts;
-  /** This run's; before it is made, the one that was taken over from the run before. */
+  /** Record of this run; before it is created, the record taken over from the previous run. */
   record: StackRecord | null;
-  /** What it has changed is not undone. */
+  /** Run whose changes have not been rolled back. */
   run: StackRun | null;
 }
 
-/** From where an update begins. */
+/** Starting point of an update. */
 export interface StackStart {
   found: FoundStack;
-  /** The record of the run before, which this one's takes the place of. */
+  /** Record of the previous run, which the record of this run replaces. */
   ended: FoundRecord | null;
   inherits: Inheritance;
 }
@@ -84,7 +84,8 @@ export async function settleStack(
       if (step.kind === 'go-on') return { kind: 'resume', run };
       await drive(run, 'rollback', log);
       soFar.run = null;
-      // Its record stays until this run's own takes its place: killed in between, the next run sees that all is back.
+      // The record stays until this run replaces it. If this run is killed before that, the next run sees that the
+      // rollback is complete.
       return settled({
         found: { ...found, ...(await lookAtStack(context)) },
         ended: await readRecord(engine, data.stack),
@@ -103,7 +104,10 @@ function storyOf({ data, labels }: FoundRecord): string {
     : `${name} was interrupted${during}`;
 }
 
-/** The record of the run before, once that has ended or is dead. @throws UpdateError update-running, stack-busy */
+/**
+ * Returns the record of the previous run, once that run has ended or is dead. @throws UpdateError update-running,
+ * stack-busy
+ */
 async function endedOrDead(
   { engine, log }: RunContext,
   { who }: FoundStack,
@@ -112,7 +116,7 @@ async function endedOrDead(
   if (found === null) return found;
   const { state, run, holder, container, node } = found.labels;
   if (state.at === 'ended' || holder === who.holder || container === who.container) return found;
-  // An updater on the same node can check whether the other one is running.
+  // An updater on the same node can check whether the other updater is running.
   if (node === who.node) {
     const [other] = await engine.inspectContainers([container]);
     if (!other || !isUp(other)) return found;

@@ -11,7 +11,10 @@ import { planMoves } from './plan-moves.ts';
 import { phaseOf, readRecord } from './record.ts';
 import { isActive, isSideBySide, putAside } from './specs.ts';
 
-/** Shows what `update` would do to a stack; changes nothing, pulls nothing, takes no lock. Gives the exit code. */
+/**
+ * Shows the changes that `update` would make to a stack; changes nothing, pulls nothing, takes no lock. Returns the
+ * exit code.
+ */
 export async function showStackPlan(given: FirstContext): Promise<number> {
   const found = await inspectStack(given);
   const { context, chosen, nodes } = found;

@@ -5,46 +5,49 @@ import { readPlatform } from '../../engine/platform.ts';
 import { constraintsOf, imageOf, labelsOf, replicasOf, type SwarmNode } from '../../engine/swarm.ts';
 import { stored } from '../run/state/stored-fields.ts';
 
-/** What a run may make of a service's spec; `before` is what it found. */
+/** Variants of a service spec that a run may write; `before` is the original spec. */
 export type SpecForm = 'before' | 'after' | 'moving' | 'nudged' | 'stopped' | 'held';
 
-/** The engine's own: part of a request's path. */
+/** Id assigned by the engine; used in request paths. */
 export const swarmId = stored.like(/^\w[\w-]*$/);
 
-/** One service that moves, as the record of a run has it. */
+/** Updated service in the record of a run. */
 export const storedMove = z.strictObject({
   id: swarmId,
-  /** `svc_app` */
+  /** Full name, such as `svc_app`. */
   name: stored.name,
-  /** `once`: a migration or the like, which ends when it is done. */
+  /** `once`: a service that exits when it is done, such as a migration. */
   role: z.enum(['app', 'worker', 'once']),
-  /** As it was found. */
+  /** Spec before this run. */
   before: stored.object,
-  /** As its owner wants it, but for the image: what was found, or what a run before this one has found that did not end well. */
+  /**
+   * Spec that the owner wants, except for the image: the spec before this run, or before an earlier run that did not
+   * succeed.
+   */
   wanted: stored.object,
-  /** `repository:tag@digest` */
+  /** Image as `repository:tag@digest`. */
   image: stored.reference,
-  /** The same as a stack file names it. */
+  /** Image as written in a stack file. */
   label: stored.reference,
-  /** As the registry tells them; none where it does not. */
+  /** Platforms of the image that the registry reports; empty if it reports none. */
   platforms: stored.list(stored.object),
 });
 export interface ServiceMove extends z.infer<typeof storedMove> {}
 
-/** The constraint that keeps a global service off all nodes. */
+/** Constraint that keeps a global service off all nodes. */
 const nobody = 'node.id==nobody';
-/** A label that makes a spec differ: during an update Swarm ignores an equal one. */
+/** Label that makes a spec differ: during an update, Swarm ignores an identical spec. */
 const nudge = 'svc-updater.nudge';
 
-/** How the service is stopped, how much of it is held, and what somebody else has decided meanwhile. */
+/** Values that may change during a run: replicas, forced updates, and the old tasks to retain in a rollback. */
 export interface Amounts {
-  /** Replicas that its owner wants now; null for a global service. */
+  /** Number of replicas that the owner wants now; null for a global service. */
   replicas: number | null;
-  /** Incremented by each forced update. */
+  /** Counter that each forced update increments. */
   forced: number;
-  /** Old tasks that may stay while new ones are taken away. */
+  /** Number of old tasks to retain while Swarm removes new tasks. */
   held: number;
-  /** Of a global service: the nodes without an old task that runs. */
+  /** Ids of nodes that run no old task of a global service. */
   nodesWithout: readonly string[];
 }
 
@@ -55,12 +58,15 @@ export const amountsOf = (spec: Json): Amounts => ({
   nodesWithout: [],
 });
 
-/** The spec of a service in a form, whole (docs/contract.md 11.2): nothing differs but what the form is for. */
+/**
+ * Returns the complete spec of a service in a form (docs/contract.md 11.2). Changes only the fields that the form
+ * requires.
+ */
 export function specOf(move: ServiceMove, form: SpecForm, amounts: Amounts): Json {
   const { before } = move;
   switch (form) {
     case 'before': {
-      // What a run before this one has stopped stays so: its number is not what its owner wants.
+      // A service that a previous run stopped stays stopped, although its owner wants another number of replicas.
       const isAsWanted = replicasOf(before) === replicasOf(move.wanted);
       return withAmounts(before, isAsWanted ? amounts : { ...amounts, replicas: replicasOf(before) });
     }
@@ -87,8 +93,8 @@ export function specOf(move: ServiceMove, form: SpecForm, amounts: Amounts): Jso
 }
 
 /**
- * Which of the two images a spec is of, where all else of it is the owner's; null where somebody has changed more, which
- * is not this run's to write over.
+ * Returns whether a spec has the old or the new image. Null if another process has changed more of the spec: this run
+ * must not overwrite that.
  */
 export function imageSideOf(move: ServiceMove, spec: Json): 'old' | 'new' | null {
   const image = imageOf(spec);
@@ -96,21 +102,21 @@ export function imageSideOf(move: ServiceMove, spec: Json): 'old' | 'new' | null
   return [move.wanted, move.before].some((each) => isSame(common(each), common(spec))) ? side : null;
 }
 
-/** Whether it had the new image before, from a manual change or an interrupted run. */
+/** Checks whether the service already had the new image, from a manual change or an interrupted run. */
 export const keepsImage = ({ before, image }: ServiceMove): boolean => imageOf(before) === image;
 
-/** Whether no task of it is to run, whatever its owner wants. */
+/** Checks whether the spec allows no tasks, whatever its owner wants. */
 export const isStopped = (spec: Json): boolean =>
   replicasOf(spec) === 0 || constraintsOf(spec).includes(nobody);
 
-/** A node that has no room for a second task beside the one that runs: a port of its own, or a limit. */
+/** Checks whether a node can run only one task of the service, because of a host port or a limit per node. */
 export function takesOneTask(spec: Json): boolean {
   const ports = list<Json>(object(spec.EndpointSpec).Ports);
   const { MaxReplicas } = object(object(object(spec.TaskTemplate).Placement));
   return ports.some(({ PublishMode }) => PublishMode === 'host') || Number(MaxReplicas ?? 0) > 0;
 }
 
-/** The `update_config` settings that are overridden during the update, for messages. */
+/** Returns messages about the `update_config` settings that are overridden during the update. */
 export function putAside(spec: Json): string[] {
   const { FailureAction, Order } = object(spec.UpdateConfig);
   return [
@@ -121,12 +127,15 @@ export function putAside(spec: Json): string[] {
   ];
 }
 
-/** Whether old and new tasks run side by side while it moves: an old one that takes long to end does beside another's successor, too. */
+/**
+ * Checks whether old and new tasks run at the same time during the update. With several replicas, an old task that
+ * stops slowly runs beside the new task of another replica.
+ */
 export const isSideBySide = (spec: Json): boolean =>
   (replicasOf(spec) ?? 2) > 1 ||
   (object(spec.UpdateConfig).Order === 'start-first' && replicasOf(spec) === 1 && !takesOneTask(spec));
 
-/** By value, whatever the order of keys. */
+/** Compares two values deeply, ignoring the order of keys. */
 export const isSame = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);
 
 function withImage({ wanted, image, label, platforms }: ServiceMove): Json {
@@ -145,7 +154,7 @@ function withImage({ wanted, image, label, platforms }: ServiceMove): Json {
   };
 }
 
-/** The owner's `rollback` would automatically start the old version on migrated data. */
+/** Replaces the failure action `rollback`, which would automatically start the old version on migrated data. */
 function paused(spec: Json, { stopFirst = false }: { stopFirst?: boolean } = {}): Json {
   const config = object(spec.UpdateConfig);
   const changed = {
@@ -176,7 +185,10 @@ function withConstraints(spec: Json, more: readonly string[]): Json {
   return { ...spec, TaskTemplate: { ...template, Placement: { ...placement, Constraints } } };
 }
 
-/** What no write of a run differs in, nor what its owner may change meanwhile: how many, and how often. */
+/**
+ * Returns the spec without the fields that a run writes or that the owner may change during an update: replicas and
+ * forced updates.
+ */
 function common(spec: Json): Json {
   const template = object(spec.TaskTemplate);
   const { Platforms, Constraints, ...placement } = object(template.Placement);
@@ -199,7 +211,7 @@ function common(spec: Json): Json {
   };
 }
 
-/** What is absent and what is empty is the same to the engine. */
+/** Serializes a value for comparison. The engine treats absent and empty fields alike. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) => {
     if (typeof each !== 'object' || each === null || Array.isArray(each)) return each;
@@ -211,7 +223,7 @@ function canonical(value: unknown): string {
 const isEmptyObject = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 
-/** Whether a node is one that a service may use, by its constraints and platforms. */
+/** Checks whether the constraints and platforms of a service allow a node. */
 export function isEligible(spec: Json, node: SwarmNode): boolean {
   const placement = object(object(spec.TaskTemplate).Placement);
   const platforms = list<Json>(placement.Platforms);
@@ -219,20 +231,20 @@ export function isEligible(spec: Json, node: SwarmNode): boolean {
     (!OS || OS === node.os) &&
     (!Architecture || readPlatform(String(Architecture)) === readPlatform(node.arch));
   return (
-    // A service that a run has stopped may use what it may use.
+    // Ignore the constraint with which a run stops a service.
     constraintsOf(spec).every((each) => each === nobody || fulfils(each, node)) &&
     (platforms.length === 0 || platforms.some(fits))
   );
 }
 
-/** Those that Swarm gives tasks to. */
+/** Checks whether Swarm assigns tasks to the node. */
 export const isActive = ({ state, availability }: SwarmNode): boolean =>
   state === 'ready' && availability === 'active';
 
-/** The node is unreachable; its tasks may still be running. */
+/** Checks whether the node is unreachable; its tasks may still be running. */
 export const isDown = ({ state }: SwarmNode): boolean => state === 'down' || state === 'disconnected';
 
-/** One of Swarm's constraints, `node.labels.disk == ssd`; one that is not understood is taken for fulfilled. */
+/** Checks a placement constraint such as `node.labels.disk == ssd`. An unsupported constraint counts as fulfilled. */
 function fulfils(constraint: string, node: SwarmNode): boolean {
   const [, key = '', operator = '', wanted = ''] =
     /^\s*([\w.-]+)\s*(==|!=)\s*(.*?)\s*$/.exec(constraint) ?? [];

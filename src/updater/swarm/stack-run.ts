@@ -27,14 +27,14 @@ import { endUpdatedStack } from './updated.ts';
 import { StackWatch } from './watch.ts';
 import { restoreStackFiles, writeFiles } from './write.ts';
 
-/** Ten looks a second: a new task that starts and ends at once must be seen. */
+/** Polls every 100 ms, to see even a new task that starts and exits at once. */
 const lookMs = 100;
 /** If another user keeps changing a service, the run gives up after this many writes. */
 const maxRewrites = 5;
 
 type StackToUpdate = Pick<FoundStack, 'context' | 'place' | 'paths' | 'directory'>;
 
-/** Until services are replaced, the run goes by how far it has come: nothing is looked at. */
+/** View of a run that has not changed any service yet: only the run state, because the engine is not polled yet. */
 interface Prepared {
   at: 'pulling' | 'writing';
   planned: PlannedStack;
@@ -47,10 +47,10 @@ type StackRunStep =
   | { kind: 'restore-files' };
 type Executors = { [K in StackRunStep['kind']]: (step: Extract<StackRunStep, { kind: K }>) => Promise<void> };
 
-/** An update of a stack. Each write to a service follows a look that asks for it. */
+/** Update of a stack. Every write to a service is decided on the latest poll of the stack. */
 export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   readonly record: StackRecord;
-  /** Services may have been changed. */
+  /** Whether services may have been changed. */
   isReplacing: boolean;
   readonly #stack: StackToUpdate;
   readonly #engine: Engine;
@@ -59,13 +59,13 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   readonly #watch: StackWatch;
   readonly #writes = new Map<Write, number>();
   #lookedAt = Number.NEGATIVE_INFINITY;
-  /** What is waited for, and since when. */
+  /** Current wait condition, and the time at which the wait began (ms). */
   #wait = { key: '', since: 0 };
   #areFilesBack = false;
 
   /**
-   * @param earlier the state in which a run was killed that this one goes on with; null for a run that begins
-   * @param planned null for a run that goes on: what it needs is in the record
+   * @param earlier state in which the resumed run was killed; null for a new run
+   * @param planned null for a resumed run, whose record contains everything it needs
    */
   constructor(
     stack: StackToUpdate,
@@ -162,19 +162,19 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
       this.#wait.since = performance.now();
     };
     const view = await waitUntil(observe, evaluate, { pause: 0, signal });
-    // In the record before any decision depends on it: a later run must not roll back.
+    // Record the start before any decision depends on it: a later run must not roll back.
     if (this.#watch.hasStarted !== record.hasStarted) await record.note({ started: this.#watch.hasStarted });
     this.#enterVerify(view);
     return view;
   }
 
-  /** All services have their new definition. */
+  /** Enters the phase `verify` once all services have their new definition. */
   #enterVerify({ app, workers }: StackView): void {
     const isTold = ({ side, isStopped, isOff }: ServiceView) => side === 'new' && (!isStopped || isOff);
     if (!this.#watch.isBack && [app, ...workers].every(isTold)) this.#log.enter('verify');
   }
 
-  /** Where undoing fails, the files are restored all the same; but not once a new task has started. */
+  /** Restores the files even if the rollback of the services fails, unless a new task has started. */
   async #orRestore<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -183,7 +183,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
       const { hasStarted } = this.#watch;
       if (!hasStarted) await this.#restoreFiles();
       if (!(cause instanceof UpdateError)) throw cause;
-      // The record keeps what is left for the next run.
+      // The record retains the remaining work for the next run.
       if (cause.code === 'engine-unavailable') throw swarmLost(cause);
       throw hasStarted ? stayedNew(this.record.data, cause, []) : cause;
     }
@@ -206,7 +206,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
 
   async #beginReplacing(): Promise<void> {
     const { engine, cancellation } = this.#stack.context;
-    // The last moment at which a signal cancels the run.
+    // Last moment at which a signal can cancel the run.
     if (cancellation.signal.aborted) {
       await this.#restoreFiles();
       throw engine.abortion;
@@ -237,7 +237,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     const headers = isMoved ? swarmLoginFor(this.#planned?.published ?? [], image) : {};
     const done = await updateService(this.#engine, { id, name, version: each.version }, spec, headers);
     this.#wait.since = performance.now();
-    // Another write came first, or the answer was lost in an election. The next look shows which.
+    // Another write came first, or a leader election lost the response. The next poll shows which.
     if (done === 'moved') return;
     this.#log.info(writeSentences[write](service), { write, service: name });
     each.known = spec;
@@ -255,7 +255,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     if (failure) throw failure;
   }
 
-  /** It is too late to roll back: the app keeps the new version and the worker stays stopped. */
+  /** Sets the app to the new version and fails, because it is too late to roll back. The worker stays stopped. */
   async #stayNew(): Promise<void> {
     const [app] = this.#watch.views;
     if (app?.side === 'old') await this.#write({ kind: 'write', write: 'move-app', service: app });

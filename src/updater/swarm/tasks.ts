@@ -2,23 +2,32 @@ import { type Json, object } from '../../engine/json.ts';
 import { replicasOf, type SwarmNode, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
 import { isActive, isDown, isEligible, keepsImage, type ServiceMove } from './specs.ts';
 
-/** What has been seen of a service's new tasks so far: Swarm forgets tasks, and a look in between tells only the present. */
+/**
+ * Observations of a service's new tasks, collected over all polls: Swarm deletes old tasks, and a single poll shows
+ * only the current state.
+ */
 export interface Seen {
-  /** Tasks that were there before the app was told to move: none of them is of this run. */
+  /** Tasks that existed before the app was updated: none of them was created by this run. */
   readonly earlier: ReadonlySet<string>;
-  /** The last state of each new task. */
+  /** Last state of each new task. */
   readonly states: Map<string, { state: string; node: string; at: number }>;
-  /** New tasks that have failed, were rejected, or have ended of themselves. */
+  /** New tasks that failed, were rejected, or exited on their own. */
   readonly failed: Map<string, SwarmTask>;
-  /** New tasks that have started, or whose end between two looks nobody saw: with any there is no way back (docs/contract.md 11.5). */
+  /**
+   * New tasks that have started, or that ended unseen between two polls. A single entry rules out a rollback
+   * (docs/contract.md 11.5).
+   */
   readonly started: Set<string>;
-  /** New tasks that the engine is about to start, or has started: their end tells. */
+  /**
+   * New tasks in the state `starting`: the engine is about to start them or has started them. Their final state shows
+   * which.
+   */
   readonly starting: Set<string>;
-  /** New tasks that cannot start while a node is down: Swarm was told not to wait for them. */
+  /** New tasks that cannot start while a node is down, and that Swarm no longer waits for after a write of this run. */
   readonly passed: Set<string>;
-  /** Slots, or nodes of a global service, whose new task has succeeded. */
+  /** Slots (nodes, for a global service) whose new task has succeeded. */
   readonly done: Set<string>;
-  /** The new tasks that run, and since when the same ones do. */
+  /** Running tasks, and the time in ms since when this set has not changed. */
   steady: { ids: string; since: number } | null;
 }
 
@@ -26,7 +35,7 @@ export const nothingSeen = (earlier: Iterable<string>, started = false): Seen =>
   earlier: new Set(earlier),
   states: new Map(),
   failed: new Map(),
-  // A run that was killed has seen one.
+  // The killed run has recorded the start of a new task.
   started: new Set(started ? ['before'] : []),
   starting: new Set(),
   passed: new Set(),
@@ -34,28 +43,31 @@ export const nothingSeen = (earlier: Iterable<string>, started = false): Seen =>
   steady: null,
 });
 
-/** The tasks of a service at one look. */
+/** Tasks of a service in one poll. */
 export interface TaskSummary {
   started: boolean;
-  /** None has started for certain, and one may be about to. */
+  /** Whether no task is known to have started, but at least one is `starting`. */
   isUnsure: boolean;
-  /** That have not ended, by node. */
+  /** Old tasks that have not ended, without the lost tasks. */
   oldAlive: readonly SwarmTask[];
   newAlive: readonly SwarmTask[];
-  /** Of those, the ones that run and are to. */
+  /** Old tasks whose state and desired state are `running`. */
   oldRunning: readonly SwarmTask[];
   newRunning: readonly SwarmTask[];
-  /** The number of replicas during a rollback, chosen so that Swarm removes only new tasks. */
+  /** Number of replicas during a rollback, chosen so that Swarm removes only new tasks. */
   held: number;
-  /** How many it is to have. */
+  /** Number of tasks that must run. */
   needs: number;
-  /** For how long the same ones have run. */
+  /** Time in ms for which the set of running tasks has not changed. */
   steadyMs: number;
-  /** How many of the new ones have failed so far. */
+  /** Number of new tasks that have failed so far. */
   failures: number;
-  /** The same new ones have run for long enough, as many as there are to be, and no old one is alive. */
+  /**
+   * Whether the required number of new tasks has run unchanged for long enough and no old task is alive, except lost
+   * tasks.
+   */
   isWell: boolean;
-  /** The same of the old ones. */
+  /** Whether the old tasks have run unchanged for long enough and no new task is left. */
   isBack: boolean;
   /** Old tasks on nodes that went down after the app's first new task. They cannot be stopped. */
   lost: readonly SwarmTask[];
@@ -63,15 +75,18 @@ export interface TaskSummary {
   lostNew: readonly SwarmTask[];
   /** New tasks that cannot start while a node is down. Swarm waits for them before it updates the other tasks. */
   stuck: readonly SwarmTask[];
-  /** Swarm was not yet told to continue without one of them. */
+  /** Whether Swarm still waits for a stuck task, because no write has made it continue yet. */
   isStuck: boolean;
-  /** How many new tasks no other node takes: they start when a node returns. */
+  /** Number of new tasks that no other node can run: they start when a node returns. */
   waiting: number;
 }
 
-/** So long the same tasks have to run. */
+/** Time in ms for which the same tasks must run to count as healthy. */
 const steadyMs = 5_000;
-/** A task that was seen before it started, and the next time stopped, has not started in between, if the looks lie no further apart. */
+/**
+ * Maximum gap between two polls in ms. A task that was not started in the first poll and is shut down in the second
+ * counts as started if the gap is longer.
+ */
 const betweenLooksMs = 400;
 
 const ended = ['complete', 'failed', 'rejected', 'shutdown', 'orphaned', 'remove'];
@@ -79,13 +94,13 @@ const before = ['new', 'pending', 'assigned', 'accepted', 'preparing', 'ready'];
 
 export const isAlive = ({ state }: SwarmTask): boolean => !ended.includes(state);
 const runs = ({ state, wanted }: SwarmTask): boolean => state === 'running' && wanted === 'running';
-/** The container could not even be started: nothing of the image has run. */
+/** Checks whether the container could not be started: no process of the image has run. */
 const couldNotStart = ({ state, error }: SwarmTask): boolean =>
   state === 'rejected' || (state === 'failed' && error.startsWith('starting container failed'));
 
 /**
- * Notes what a look tells.
- * @param at its moment, by a clock that nobody sets
+ * Records the observations of one poll.
+ * @param at time of the poll in ms, from a monotonic clock
  */
 export function note(
   seen: Seen,
@@ -103,16 +118,16 @@ export function note(
     if (hasStarted(task, last, at) || (down.has(node) && isAlive(task))) seen.started.add(id);
     if (state === 'starting') seen.starting.add(id);
     else seen.starting.delete(id);
-    // One that is unhealthy is stopped, and may end well; one that is taken away may end badly.
+    // An unhealthy task is stopped and may exit with 0. A task that Swarm removes may exit with an error.
     const isEnd = ['failed', 'rejected', 'complete'].includes(state);
     if (isEnd && task.wanted !== 'remove') seen.failed.set(id, task);
-    // The state in an answer may be as old as the request.
+    // The state in a response may be as old as the request.
     seen.states.set(id, { state, node, at: askedAt });
   }
   const there = new Set(own.map(({ id }) => id));
   for (const [id, { state, node, at: lastAt }] of seen.states) {
     if (there.has(id)) continue;
-    // It is forgotten, and its end was not seen: on a node anything may have been.
+    // Swarm has deleted the task and its end was not seen: if it was assigned to a node, it may have started.
     const isLate = node !== '' && at - lastAt > betweenLooksMs;
     if (state === 'starting' || (before.includes(state) && isLate)) seen.started.add(id);
     seen.starting.delete(id);
@@ -120,17 +135,23 @@ export function note(
   }
 }
 
-/** The engine says `starting` before it tries, and until the container is healthy: that alone decides nothing. */
+/**
+ * Checks whether a task has started. The state `starting` is not enough: the engine reports it before it starts the
+ * container, and until the container is healthy.
+ */
 function hasStarted(task: SwarmTask, last: { state: string; at: number } | undefined, at: number): boolean {
   const { state, node } = task;
   if (before.includes(state) || state === 'starting' || couldNotStart(task) || node === '') return false;
   if (state !== 'shutdown' && state !== 'remove') return true;
-  // Its end was judged when it was first seen.
+  // The end of the task was evaluated when it was first seen.
   if (last !== undefined && ended.includes(last.state)) return false;
   return last === undefined || !before.includes(last.state) || at - last.at > betweenLooksMs;
 }
 
-/** Of a global service Swarm has a task for each node, whatever its platform: on one of another it stays pending. */
+/**
+ * Returns a function that detects tasks that stay pending: Swarm creates a task of a global service for each node, even
+ * if the platform does not match.
+ */
 const idleOf =
   (spec: Json, nodes: readonly SwarmNode[]) =>
   ({ state, node }: SwarmTask): boolean =>
@@ -138,7 +159,10 @@ const idleOf =
     state === 'pending' &&
     nodes.some((each) => each.id === node && !isEligible(spec, each));
 
-/** What a look comes to, once it is noted. @param spec the service's present one */
+/**
+ * Summarizes a poll after its observations are recorded.
+ * @param spec spec that the service must have when the run is complete
+ */
 export function summarise(
   seen: Seen,
   move: ServiceMove,
@@ -163,7 +187,7 @@ export function summarise(
   const isOnce = move.role === 'once';
   const done = tasks.filter((task) => isNew(task) && task.state === 'complete');
   for (const { slot, node } of done) seen.done.add(slot > 0 ? String(slot) : node);
-  // A global service without nodes is not healthy, although no task is missing.
+  // A global service without active nodes is not healthy, although no task is missing.
   const isNowhere = replicas === null && needs === 0 && eligible.length > 0;
   const hasStartedOne = seen.started.size > 0;
   const lost = hasStartedOne ? old.filter(isLost) : [];
@@ -189,7 +213,7 @@ export function summarise(
       (isOnce
         ? fresh.length === 0 && seen.done.size >= needs
         : isSteady && fresh.length === newRunning.length && newRunning.length === needs),
-    // Of a node that is down nothing comes back.
+    // Tasks on a node that is down cannot be restored.
     isBack: isOnce
       ? fresh.length === 0
       : isSteady &&
@@ -204,9 +228,10 @@ export function summarise(
 }
 
 /**
- * Of slots that are too many Swarm keeps those that are the first of their node, then the second ones …; on one node, those that
- * run. So it keeps all old ones, or 0, where it would end an old one and make a new one's slot old: there it might boot
- * after the new one had, unseen, migrated.
+ * Returns the number of replicas with which Swarm retains all old tasks, or 0 if it would end an old task. When scaling
+ * down, Swarm retains the first slot of each node, then the second, and so on; on one node, running slots first.
+ * Otherwise, Swarm could end an old task and start another in the slot of a new task, on data that the new task has
+ * migrated unseen.
  */
 function heldOf(alive: readonly SwarmTask[], isNew: (task: SwarmTask) => boolean): number {
   const wanted = alive.filter((task) => task.wanted === 'running');
@@ -222,13 +247,13 @@ function heldOf(alive: readonly SwarmTask[], isNew: (task: SwarmTask) => boolean
     ranks[isOld ? 'old' : 'other'].push(isCounted ? count : Number.POSITIVE_INFINITY);
   }
   const [last, first] = [Math.max(...ranks.old), Math.min(...ranks.other)];
-  // Equal ones keep their order, the running ones first, where they are few: its sort is by insertion then.
+  // Swarm sorts up to 12 slots by insertion, so slots of equal rank stay in order, running ones first.
   return last < first || (last === first && slots.length <= 12) ? ranks.old.length - 1 : 0;
 }
 
 /**
- * Whether tasks may have come and gone while nobody looked: Swarm has as many ended ones of a slot as it remembers.
- * @param history how many it remembers
+ * Checks whether tasks may have come and gone unseen, because Swarm has as many ended tasks of a slot as it retains.
+ * @param history number of ended tasks that Swarm retains per slot
  */
 export function mayHaveForgotten(
   seen: Seen,
@@ -243,7 +268,10 @@ export function mayHaveForgotten(
   return history === 0 || [...slots.values()].some((each) => each.length >= history);
 }
 
-/** Whether a service ends when it is done, as a migration does: Swarm does not start it again, and it did not take longer. */
+/**
+ * Checks whether a service exits when it is done, as a migration does: Swarm does not restart it, and a task has
+ * succeeded within the time limit.
+ */
 export function endsWhenDone(
   { id, spec }: SwarmService,
   tasks: readonly SwarmTask[],
@@ -255,7 +283,7 @@ export function endsWhenDone(
   return ['none', 'on-failure'].includes(String(Condition)) && isDone && !own.some(isAlive);
 }
 
-/** Whether all tasks of a service that has the new image run, or have succeeded, by one look. */
+/** Checks whether all tasks of a service with the new image are running or have succeeded, in a single poll. */
 export function isWell(move: ServiceMove, tasks: readonly SwarmTask[], nodes: readonly SwarmNode[]): boolean {
   const isIdle = idleOf(move.before, nodes);
   const own = tasks.filter((task) => task.service === move.id && isAlive(task) && !isIdle(task));

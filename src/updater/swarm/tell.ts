@@ -5,7 +5,7 @@ import type { ServiceView, WaitStep, Write } from './next-write.ts';
 import { isActive } from './specs.ts';
 import type { StackWatch } from './watch.ts';
 
-// What the log says of services and their tasks.
+// Log messages for the writes to services.
 
 export const writeSentences: Record<Write, (service: ServiceView) => string> = {
   'stop-worker': ({ move }) => `stopping ${move.name}`,
@@ -44,7 +44,7 @@ export function tellWaiting(
   );
 }
 
-/** Lists what is unknown at the end, and what starts later. */
+/** Logs tasks whose state is unknown at the end of the run, and tasks that will start later. */
 export function tellOpen(log: Log, watch: StackWatch): void {
   for (const { move, tasks } of watch.views) {
     for (const task of [...tasks.lost, ...tasks.lostNew])

@@ -10,7 +10,10 @@ import { isAlive, isWell } from './tasks.ts';
 
 const lookMs = 250;
 
-/** Whether there is nothing to do. @throws UpdateError unhealthy where all is done, and does not run */
+/**
+ * Checks whether there is nothing to do. @throws UpdateError unhealthy if the services are up to date but not all
+ * running
+ */
 export async function isWellNow(
   found: SwarmFacts & Pick<FoundStack, 'context'>,
   { moves, files }: Pick<PlannedStack, 'moves' | 'files'>,
@@ -26,7 +29,7 @@ export async function isWellNow(
   const isMoved = ({ service }: SwarmTask) => ids.includes(service);
   const running = new Set(found.tasks.flatMap((task) => (isAlive(task) ? [task.id] : [])));
   const hasCrashed = found.tasks.some((task) => isMoved(task) && hasEnded(task));
-  // Swarm starts a crashed task again after 5 s.
+  // Swarm restarts a crashed task after 5 s.
   const deadlineMs = hasCrashed ? 20_000 : 5_000;
   const observe = async () => ({
     tasks: await listTasks(engine, ids),
@@ -48,5 +51,5 @@ export async function isWellNow(
   return waitUntil(observe, evaluate, { pause: lookMs, deadlineMs, signal: engine.aborted });
 }
 
-/** Not by an owner who scales or drains: those tasks end as `shutdown`. */
+/** Checks whether a task ended on its own: tasks end as `shutdown` if the owner scales a service or drains a node. */
 const hasEnded = ({ state }: SwarmTask): boolean => ['failed', 'complete', 'rejected'].includes(state);

@@ -8,7 +8,7 @@ import { deployCommand, textToChange } from './files.ts';
 import type { PlannedStack } from './plan.ts';
 import type { RecordData } from './record.ts';
 
-/** Logs the last line of an update. @param planned null for a run that has gone on with another */
+/** Logs the last line of an update. @param planned null if the run has resumed a previous run */
 export function endUpdatedStack(
   context: RunContext,
   data: Pick<RecordData, 'stack' | 'from' | 'to' | 'moves' | 'files'>,
@@ -27,7 +27,7 @@ export function endUpdatedStack(
   return logUpdated(context, { from, to, images }, { reached: to, next: `: ${runs}; ${next}` });
 }
 
-/** The version that each service runs. A service with 0 replicas is omitted. */
+/** Returns the version that each service runs. Omits services with 0 replicas. */
 export function versionsSentence({ stack, to, moves }: Pick<RecordData, 'stack' | 'to' | 'moves'>): string {
   const lasting = moves.filter(({ role }) => role !== 'once');
   const on = lasting.filter(({ wanted }) => replicasOf(wanted) !== 0);

@@ -24,34 +24,34 @@ import { isAlive, mayHaveForgotten, note, nothingSeen, type Seen, summarise } fr
 const nodesEveryMs = 1_000;
 const forms: readonly SpecForm[] = ['before', 'after', 'moving', 'nudged', 'stopped', 'held'];
 
-/** A service that moves, and what has been seen of it so far. */
+/** Updated service, with the observations so far. */
 interface Followed {
   move: ServiceMove;
   seen: Seen;
   amounts: Amounts;
-  /** How often its old tasks were made again: another number would have Swarm make them once more. */
+  /** Counter of forced updates in the old spec: another number would make Swarm replace the old tasks again. */
   forcedOld: number;
-  /** Null before its first look. Swarm's own writes move it, too. */
+  /** Version index; null before the first poll. Writes by Swarm itself change the version, too. */
   version: number | null;
-  /** The spec as this run knows it: as it has written it, or has found what somebody else wrote. */
+  /** Last known spec: written by this run, or found after a change by another user. */
   known: Json | null;
-  /** What this run has last tried to write: an election may have swallowed the answer. */
+  /** Spec that this run last tried to write: a leader election may have lost the response. */
   tried: Json | null;
 }
 
 interface WatchedStack {
   context: EngineContext;
-  /** How many ended tasks Swarm remembers of a slot. */
+  /** Number of ended tasks that Swarm retains per slot. */
   place: Pick<SwarmPlace, 'history'>;
 }
 
-/** Looks at the services that move, at their tasks and at the nodes. */
+/** Polls the updated services, their tasks and the nodes. */
 export class StackWatch {
   readonly followed: readonly Followed[];
   nodes: readonly SwarmNode[] = [];
-  /** Of the last look. */
+  /** Result of the last poll. */
   views: readonly ServiceView[] = [];
-  /** The last new task that failed. Its log contains the reason. */
+  /** Last new task that failed. Its log contains the reason. */
   failure: SwarmTask | null = null;
   readonly #stack: WatchedStack;
   readonly #record: StackRecord;
@@ -61,7 +61,7 @@ export class StackWatch {
   #isFirstLook = true;
   #hasBeenWell = false;
 
-  /** @param earlier what the run before has left: what became of its tasks is known as far as Swarm remembers it */
+  /** @param earlier state of the previous run, whose tasks are known only as far as Swarm retains them */
   constructor(stack: WatchedStack, record: StackRecord, earlier: JournalState | null) {
     this.#stack = stack;
     this.#record = record;
@@ -82,7 +82,9 @@ export class StackWatch {
     return this.followed.some(({ seen }) => seen.started.size > 0);
   }
 
-  /** From here on, tasks that are about to start count as started. Gives whether the first one does. */
+  /**
+   * Counts tasks that are about to start as started from now on. Returns whether the first started task is among them.
+   */
   countStarting(): boolean {
     const had = this.hasStarted;
     for (const { seen } of this.followed) for (const id of seen.starting) seen.started.add(id);
@@ -93,7 +95,7 @@ export class StackWatch {
     return wayBackOf(this.#record.state) !== null;
   }
 
-  /** Right after an election, the reported state of nodes and tasks is outdated. */
+  /** Whether the reported state of nodes and tasks is outdated, which is the case right after a leader election. */
   get isOutdated(): boolean {
     return this.nodes.some(({ state }) => state === 'unknown');
   }
@@ -102,7 +104,7 @@ export class StackWatch {
     return this.nodes.find((node) => node.id === id)?.name ?? id;
   }
 
-  /** Whether something was not told yet, or is not as it was told. */
+  /** Checks whether a text differs from the last text logged about its subject. */
   isNews(of: string, what: string): boolean {
     const isNews = this.#told.get(of) !== what;
     this.#told.set(of, what);
@@ -114,7 +116,7 @@ export class StackWatch {
     return specOf(move, form, isNew ? amounts : { ...amounts, forced: forcedOld });
   }
 
-  /** @throws UpdateError containers-changed where a service is gone */
+  /** Polls the stack once. @throws UpdateError containers-changed if a service was removed */
   async look(): Promise<StackView> {
     const engine = this.#stack.context.engine.uncancellable();
     const ids = this.followed.map(({ move }) => move.id);
@@ -139,7 +141,7 @@ export class StackWatch {
     });
     this.views = views;
     const [app, ...workers] = views as [ServiceView, ...ServiceView[]];
-    // A run that was killed has moved a worker only once the app was well.
+    // The killed run updated a worker only after the app was healthy.
     const wasWell =
       this.#isFirstLook &&
       this.#earlier !== null &&
@@ -151,7 +153,7 @@ export class StackWatch {
     return { app, workers, stopFirst, hasBeenWell: this.#hasBeenWell };
   }
 
-  /** Says nothing of what was there at the first look. */
+  /** Logs changed states of tasks. The first poll logs nothing. */
   #tellTasks(tasks: readonly SwarmTask[]): void {
     for (const task of tasks) {
       const move = this.followed.find((each) => each.move.id === task.service)?.move;
@@ -181,12 +183,13 @@ export class StackWatch {
     const isSettled = service.previous !== null && imageSideOf(move, service.previous) === 'new';
     if (this.#isFirstLook && this.#earlier !== null) {
       if (mayHaveForgotten(seen, move, tasks, this.#stack.place.history)) seen.started.add('forgotten');
-      // Held by a run that was killed then: a task that was about to start may have, and Swarm forgets what it takes away.
+      // The run was killed during its rollback: a task that was about to start may have started, and Swarm deletes the
+      // tasks that it removes.
       const wasHolding = openOf(this.#earlier)?.at === 'rolling-back';
       if (wasHolding && side === 'old' && isSettled) seen.started.add('missed');
     }
     if (side !== null && service.version !== each.version) this.#adopt(each, service, side);
-    // What is to be there in the end.
+    // Spec that the service must have when the run is complete.
     const wanted = this.specOf(each, this.isBack ? 'before' : 'after');
     const summary = summarise(seen, move, { spec: wanted, tasks, nodes }, at);
     const withOld = new Set(summary.oldRunning.map(({ node }) => node));
@@ -219,11 +222,12 @@ export class StackWatch {
     const { log } = this.#stack.context;
     const { replicas, forced } = amountsOf(spec);
     if (!isFirst) log.warn(`${each.move.name} was changed by another user or process during the update`);
-    // What a run that was killed has stopped, or held, has its own number.
+    // The number of replicas of a service that a killed run stopped or held was set by that run.
     const wasBack = this.#earlier !== null && wayBackOf(this.#earlier) !== null;
     const isOurs = isFirst && (isStopped(spec) || this.isBack || wasBack);
     const isScaled = replicas !== null && replicas !== each.amounts.replicas && !isOurs;
-    // What is stopped is of the old image, or was new before.
+    // A service with 0 replicas was stopped by this updater, not by its owner, if its spec has the old image or already
+    // had the new one.
     if (isScaled && (replicas > 0 || (side === 'new' && !keepsImage(each.move)))) {
       log.warn(`${each.move.name} was scaled to ${replicas} replicas; keeping this number`);
       each.amounts = { ...each.amounts, replicas };
@@ -235,7 +239,7 @@ export class StackWatch {
 
 const endedInOrder = ['shutdown', 'complete', 'orphaned', 'remove'];
 
-/** One line for what becomes of a task: its node, its state, and Swarm's own words where it failed. */
+/** Logs a line about the state of a task: its node, its state, and the error message of Swarm if it failed. */
 function tellTask(log: Log, task: SwarmTask, { name, image }: ServiceMove, where: string): void {
   const isNew = task.image === image;
   const slot = task.slot > 0 ? `.${task.slot}` : '';

@@ -20,7 +20,7 @@ export const hashesOf = ({ changes }: ProjectDraft): RecordData['files'] =>
     after: hash('sha256', after),
   }));
 
-/** The phase `write`: all files, or none. @throws UpdateError file-changed, write-failed, rights-lost */
+/** Runs the phase `write`: writes all files or none. @throws UpdateError file-changed, write-failed, rights-lost */
 export async function writeFiles(
   { log }: Pick<RunContext, 'log'>,
   { project, directory, draft: { changes } }: NonNullable<PlannedStack['files']>,
@@ -47,8 +47,8 @@ export async function writeFiles(
 }
 
 /**
- * Puts back what a run has written, from its backups. What somebody has saved meanwhile is left alone, and told. A run that
- * goes on where the files are not mounted leaves them as they are. @throws UpdateError files-not-restored, unexpected-file
+ * Restores the files that a run has written, from its backups. Logs a warning and skips files that were edited in the
+ * meantime, and all files if they are not mounted. @throws UpdateError files-not-restored, unexpected-file
  */
 export async function restoreStackFiles(
   { log }: Pick<RunContext, 'log'>,

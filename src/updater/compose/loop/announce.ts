@@ -1,7 +1,7 @@
 import { and } from '../../run/log/wording.ts';
 import type { Replacement } from '../replace/replacement.ts';
 
-/** Says what is about to be replaced, where the run has not come to `verify` before it was killed. */
+/** Logs the services that are about to be replaced, unless a killed run had already reached `verify`. */
 export function announce({ log, journal, changeover: { moved } }: Replacement): void {
   if (journal.data.state.at === 'verifying') {
     log.enter('verify');
@@ -15,7 +15,7 @@ export function announce({ log, journal, changeover: { moved } }: Replacement): 
   const workers = lasting.filter(({ isApp }) => !isApp).map(({ name }) => name);
   const migrations = moved.flatMap(({ name, runsOnce }) => (runsOnce ? [name] : []));
   const followers = moved.filter(({ follows }) => follows).map(({ name }) => name);
-  // A restore point was made of what had been stopped.
+  // Workers were already stopped for the restore point.
   const stopping = workers.length > 0 && !journal.data.point ? `stopping ${and(workers)}, then ` : '';
   const running = migrations.length > 0 ? `running ${and(migrations)}, then ` : '';
   const starting = added.length > 0 ? `starting ${and(added)}, then ` : '';

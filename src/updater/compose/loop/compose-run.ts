@@ -18,7 +18,7 @@ import {
 import { turnBack } from './turn-back.ts';
 import { endUnchanged } from './unchanged.ts';
 
-/** The run of a journal on a compose project: to the new version, or back. */
+/** Run of a journal on a compose project: the update to the new version, or its rollback. */
 export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
   readonly #work: ComposeWork;
 
@@ -30,7 +30,7 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
     return this.#work.journal;
   }
 
-  /** Another version was started before anything was replaced: the old one is not started again. */
+  /** Whether another version was started before anything was replaced: the old version is then not started again. */
   get isOvertaken(): boolean {
     return this.#work.isOvertaken;
   }
@@ -40,7 +40,10 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
     return { data: this.journal.data, now, known: { ...this.#work.memory, found: this.#work.found } };
   }
 
-  /** An update is not about containers before it replaces them, nor a rollback before data and files are back. */
+  /**
+   * Checks whether the next step depends on containers: not in an update before it replaces them, and not in a rollback
+   * before data and files are restored.
+   */
   #needsContainers(goal: Goal): boolean {
     const { state, changeover } = this.journal.data;
     if (goal === 'update') return isReplacing(state);
@@ -48,7 +51,7 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
     return changeover !== null && (done.has('restore-files') || without.has('restore-files'));
   }
 
-  /** On the way back, an engine that does not answer leaves containers down. */
+  /** Lists the containers. In a rollback, an engine that does not respond means that containers are not restored. */
   #containers(goal: Goal): Promise<ProjectContainers> {
     return this.#work.containers().catch((error: unknown) => {
       throw goal === 'rollback' ? containersNotRestored(error, this.journal.data) : error;

@@ -24,20 +24,20 @@ import type { Saved } from '../replace/save.ts';
 import type { Knowledge, StepKind } from './next-step.ts';
 import { isUnchanged } from './unchanged.ts';
 
-/** Milliseconds: for so long a look is as good as another one. */
+/** Time in ms for which a list of containers counts as current. */
 const freshMs = 500;
 
-/** What an update has found and made before it replaces anything. A run that goes on after a kill has only the journal. */
+/** Results of an update before it replaces anything. A run that continues after a kill has only the journal. */
 interface UpdatePreparation {
   plan: Plan;
-  /** The model by the files as they will be. */
+  /** Compose model of the files with the planned changes. */
   early: Promise<Model | null>;
-  /** The check of the host, which must succeed before a container is stopped. */
+  /** Check of the host, which must succeed before a container is stopped. */
   checked: Promise<void>;
   earlyPull: EarlyPull;
-  /** The journal of the run before. */
+  /** Journal of the previous run. */
   earlier: JournalData | null;
-  /** What a killed compose call had left when the run began. */
+  /** Containers that a killed compose command had left when the run began. */
   debris: readonly Container[];
   prepared?: PreparedPlan;
   changeover?: Changeover;
@@ -47,38 +47,38 @@ interface UpdatePreparation {
 
 export interface WorkOptions {
   preparation?: UpdatePreparation;
-  /** For the last line of a run that ends before it replaces anything. */
+  /** Returns facts for the last line of a run that ends before it replaces anything. */
   facts?: () => EndingFacts;
-  /** The run before was killed. */
+  /** Whether the previous run was killed. */
   wasKilled?: boolean;
   /** Steps that this run does not need. */
   without?: readonly StepKind[];
 }
 
-/** What the steps of a run share: its journal, and what this process has found, made and seen. */
+/** Shared state of the steps of a run: its journal, and the results and observations of this process. */
 export class ComposeWork {
-  /** Signals end what works with it. */
+  /** Context for work that signals interrupt. */
   readonly context: JournaledContext;
-  /** No signal ends what works with it: half of the containers would be of one version, half of the other. */
+  /** Context for work that no signal interrupts, because that would leave containers of both versions. */
   readonly lasting: JournaledContext;
   readonly journal: Journal;
   readonly #preparation: UpdatePreparation | null;
   readonly facts: () => EndingFacts;
-  /** The restore point that this process has made. */
+  /** Restore point that this process has created. */
   record: PointRecord | null = null;
   freed: Promise<Freeable | null> = Promise.resolve(null);
   readonly #upTries = new Map<string, UpTries>();
   readonly #starts = new StartTimes();
-  /** What was started while data was restored. */
+  /** Counter of containers that were started while data was restored. */
   readonly startsWhileRestoring = startsWhileRestoring();
   readonly #wasKilled: boolean;
   #watch: ReturnType<typeof watchStops> | null = null;
   #seen: ContainersSeen | null = null;
-  /** How often the new version was started during a restore. */
+  /** Number of times that the new version was started during a restore. */
   overtakings = 0;
   /** Ids of containers whose rights were checked. */
   readonly #agreed = new Set<string>();
-  /** What `next` decides by. */
+  /** Facts that determine the next step. */
   readonly memory = {
     done: new Set<string>(),
     without: new Set<StepKind>(),
@@ -102,12 +102,12 @@ export class ComposeWork {
     this.memory.without = new Set(without);
   }
 
-  /** Until containers are replaced, signals end what works on the way to the new version. */
+  /** Returns the context for a step. Signals interrupt an update only until it replaces containers. */
   contextFor(goal: Goal): JournaledContext {
     return goal === 'update' && !isReplacing(this.journal.data.state) ? this.context : this.lasting;
   }
 
-  /** The project as it is now, or was a moment ago. */
+  /** Returns the containers of the project, from a list that is at most 500 ms old. */
   async containers(): Promise<ProjectContainers> {
     if (this.#seen !== null && performance.now() - this.#seen.at < freshMs) return this.#seen.found;
     const found = await this.#list(this.#seen?.found.containers ?? []);
@@ -115,7 +115,10 @@ export class ComposeWork {
     return found;
   }
 
-  /** @param earlier containers of an earlier look, of which those of other services are inspected again only if they differ */
+  /**
+   * Lists the containers.
+   * @param earlier containers of a previous list: containers of other services are inspected again only if they differ
+   */
   #list(earlier: readonly Container[]): Promise<ProjectContainers> {
     const { changeover, point, project } = this.journal.data;
     const moved = changeover?.moved.map(({ name }) => name) ?? [];
@@ -123,19 +126,24 @@ export class ComposeWork {
     return listProject(this.lasting.engine, project.name, { containers: earlier, services });
   }
 
-  /** The same after a call of `up`, which may have started containers. @param before the look before the call */
+  /**
+   * Lists the containers after a call of `up`, which may have started containers. @param before list before the call
+   */
   async lookAfterUp(before: ProjectContainers): Promise<void> {
     const found = await this.#list(before.containers);
     await this.saw({ found, at: performance.now() }, performance.now());
   }
 
-  /** @param startedAt when containers were started that were not running at the look before; null if that is not known */
+  /**
+   * Records a list of containers. @param startedAt start time of containers that were not running in the previous list;
+   * null if the time is unknown
+   */
   async saw(seen: ContainersSeen, startedAt: number | null): Promise<void> {
     const { found } = seen;
     this.#seen = seen;
     this.#starts.note(found.containers, startedAt);
     const { state, started, changeover } = this.journal.data;
-    // It is in the journal, because the container may be gone later.
+    // Recorded in the journal, because the container may be removed later.
     const isNews = changeover !== null && !started && newHasStarted(changeover, found.containers);
     if (isNews && isReplacing(state) && wayBackOf(state) === null) await this.journal.note({ started: true });
   }
@@ -147,7 +155,7 @@ export class ComposeWork {
     return plan?.point == null ? 'changes' : 'changes, with data to save';
   }
 
-  /** Another version was started before anything was replaced: the old one is not started again. */
+  /** Whether another version was started before anything was replaced: the old version is then not started again. */
   get isOvertaken(): boolean {
     return this.memory.done.has('leave-new-version');
   }
@@ -160,7 +168,7 @@ export class ComposeWork {
     return present(this.preparation.prepared, 'a prepared plan');
   }
 
-  /** What is about to be in the journal. */
+  /** Returns the rollout that is about to be written to the journal. */
   planned(): Changeover {
     return present(this.preparation.changeover, 'a changeover');
   }
@@ -169,7 +177,7 @@ export class ComposeWork {
     return present(this.journal.data.changeover, 'a changeover');
   }
 
-  /** The old texts of files that this process has overwritten. */
+  /** Returns the old texts of files that this process has overwritten. */
   oldTexts(): OldTexts {
     const { changes = [] } = this.#preparation?.prepared ?? {};
     return new Map(changes.flatMap(({ path, before }) => (before === null ? [] : [[path, before] as const])));
@@ -192,7 +200,7 @@ export class ComposeWork {
     return { ...this.lasting, successors, agreed: this.#agreed, onRebuilt };
   }
 
-  /** The next look is a new one. */
+  /** Makes the next call of `containers` request a new list. */
   forgetLook(): void {
     if (this.#seen !== null) this.#seen = { ...this.#seen, at: Number.NEGATIVE_INFINITY };
   }
@@ -202,24 +210,24 @@ export class ComposeWork {
     this.#watch?.close();
   }
 
-  /** From here on, containers are replaced. */
+  /** Rules out cancellation and begins to watch for stops, because containers are replaced from now on. */
   beginReplacing(): void {
     this.context.cancellation.tooLate();
     const ids = this.changeover().containers.map(({ id }) => id);
     this.#watch ??= watchStops(this.lasting.engine, ids);
   }
 
-  /** What was told to stop, and may end at any moment. */
+  /** Returns the known stops: these containers may exit at any moment. */
   stopsUnderWay(): StopsUnderWay {
     return { wasKilled: this.#wasKilled, stopping: this.#watch?.underWay() ?? [] };
   }
 
-  /** The way back begins with these containers. */
+  /** Records the containers that exist when the rollback begins. */
   beginRestoring({ containers, leftovers }: ProjectContainers): void {
     this.memory.before = new Set([...containers, ...leftovers].map(({ id }) => id));
   }
 
-  /** What brings containers back is done once more, after these steps. */
+  /** Makes the steps that restore containers run again, except for the given steps. */
   restoreAgain(kept: readonly StepKind[]): void {
     const { done, failures, rebuilt } = this.memory;
     for (const name of [...done]) if (!kept.some((kind) => kind === name)) done.delete(name);
@@ -227,7 +235,7 @@ export class ComposeWork {
     rebuilt.clear();
   }
 
-  /** A container was recreated: the steps that were done with the one before no longer count. */
+  /** Records that a container was recreated: steps that were completed for the previous container no longer count. */
   #rebuilt(id: string): void {
     const { done, rebuilt } = this.memory;
     rebuilt.add(id);

@@ -34,7 +34,7 @@ type Executors = {
   [K in RunStepKind]: (step: StepOf<K>, work: ComposeWork, view: ComposeView) => Promise<void>;
 };
 
-/** How often a new version that is started during a restore is removed. */
+/** Number of starts of the new version during a restore after which the rollback fails. */
 const rounds = 3;
 
 const executors: Executors = {
@@ -44,7 +44,7 @@ const executors: Executors = {
       await preparation.earlyPull.end();
       throw error;
     });
-    // A run that may have nothing to do stops nothing.
+    // A run that has nothing to do does not wait for the check of the host, because it stops no container.
     if (isUnchanged(preparation.prepared)) return;
     await preparation.checked;
     context.notifier.start(fromWord(preparation.plan.installation), nameReached(preparation.prepared));
@@ -72,7 +72,7 @@ const executors: Executors = {
     const changeover = work.planned();
     await writeUpdate(context, work.prepared(), { changeover, saved });
     saved?.endWatch();
-    // Without its restore point if another version was started in the meantime.
+    // The restore point was discarded if another version was started in the meantime.
     work.record = journal.data.point ? (saved?.record ?? null) : null;
     if (look && earlier?.started && isThereAlready(changeover, look.found.containers))
       await journal.note({ started: true });
@@ -96,7 +96,8 @@ const executors: Executors = {
   'await-healthy': async ({ service: name, dependent }, work) => {
     const replacement = work.replacement();
     replacement.log.info(`waiting for ${name}, which ${dependent} depends on`);
-    // It is waited for by its service and not by its id: another call may replace the container in the meantime.
+    // Waits for the service and not for a container id, because another command may replace the container in the
+    // meantime.
     const moved = replacement.changeover.moved.filter((each) => each.name === name);
     const changeover = { ...replacement.changeover, moved };
     await awaitServices({ ...replacement, changeover, starts: new StartTimes() }, name);
@@ -108,7 +109,7 @@ const executors: Executors = {
     ),
   verify: async (_, work, { now }) => {
     const { lasting, record } = work;
-    // They are read beside the new version's start, and not while nothing answers.
+    // Hashes are computed while the new version starts, and not during the downtime.
     record?.hash(await dataDoors(lasting));
     // The old image is no longer needed, and the engine has time while the new version starts.
     work.freed = startEarly(freeable(lasting.engine, work.changeover()));
@@ -120,7 +121,7 @@ const executors: Executors = {
   'restore-files': (_, work) => restoreFilesAndTags(work.lasting, work.oldTexts()),
   'restore-again': async (_, work) => {
     const { lasting, journal } = work;
-    // If this run ends here, the next one restores the data again.
+    // If this run ends here, the next run restores the data again.
     await writePointState(journal, { state: 'saved' }).catch(failNotWritten);
     work.restoreAgain([]);
     work.overtakings += 1;
@@ -137,7 +138,8 @@ const executors: Executors = {
     );
   },
   'start-data-services': (_, work) => startDataAgain(work.lasting),
-  // What is being stopped would end after it was found running: a second stop ends with the first one.
+  // A container that is being stopped would exit after it was found running. A second stop request returns when the
+  // first stop is complete.
   'end-stops': async (_, work, { now }) => {
     work.beginRestoring(now);
     const ending = mayBeStopping(work.changeover(), now, work.stopsUnderWay());
@@ -168,10 +170,10 @@ async function upOnce(step: StepOf<'up'>, work: ComposeWork, { now }: ComposeVie
 
 export const stepKinds = [...Object.keys(executors), ...Object.keys(restoreExecutors)] as readonly StepKind[];
 
-/** A step that brings one service back; if it fails, the others still come back. */
+/** Checks whether a step restores containers: if it fails for a service, the other services are still restored. */
 export const isRestoreStep = (step: ComposeStep): step is RestoreStep => step.kind in restoreExecutors;
 
-/** Every kind of step has its executor in one of the two tables. */
+/** Executes a step. One of the two tables has the executor for its kind. */
 export function executeStep(step: ComposeStep, work: ComposeWork, view: ComposeView): Promise<unknown> {
   if (isRestoreStep(step)) {
     const execute = restoreExecutors[step.kind] as (step: RestoreStep, work: unknown) => Promise<unknown>;

@@ -12,36 +12,36 @@ import {
   withOldIds,
 } from '../replace/rollback/restore-steps.ts';
 
-/** On the way to the new version. */
+/** Step of an update to the new version. */
 type UpdateStep =
-  /** Every image is here, and what is to be written is proven. */
+  /** Pulls all images, and verifies the file changes. */
   | { kind: 'pull' }
-  /** The data is copied while everything runs. */
+  /** Copies the data while all services are running. */
   | { kind: 'copy-warm' }
-  /** What is about to be replaced is noted. */
+  /** Records the containers that are about to be replaced. */
   | { kind: 'record-containers' }
-  /** Services are stopped, and what has changed in their data since is copied. */
+  /** Stops services, and copies the changes of their data. */
   | { kind: 'copy-cold' }
-  /** Files are written, and tags are moved. */
+  /** Writes files and moves tags. */
   | { kind: 'write' }
-  /** From here on no signal ends the run. */
+  /** Logs the services to be replaced. From now on, no signal ends the run. */
   | { kind: 'announce' }
   | ReplaceStep
   | { kind: 'verify' };
 
-/** On the way back. */
+/** Step of a rollback. */
 type RollbackStep =
   | { kind: 'restore-data' }
   | { kind: 'restore-files' }
-  /** The new version was started on the restored data: all of it again. */
+  /** Repeats the whole restore, because the new version was started on the restored data. */
   | { kind: 'restore-again' }
   | { kind: 'start-data-services' }
-  /** What the run was stopping has ended. */
+  /** Waits for the stops that the run has begun. */
   | { kind: 'end-stops' }
   | RestoreStep
-  /** Another process has removed old containers: they are recreated. */
+  /** Recreates old containers that another process has removed. */
   | { kind: 'restore-removed'; names: readonly string[]; failure: unknown }
-  /** Another version was started before anything was replaced: the old one is not started on its data. */
+  /** Another version was started before anything was replaced: the old version is not started on its data. */
   | { kind: 'leave-new-version' }
   | { kind: 'end-restore-point' };
 
@@ -49,21 +49,21 @@ export type ComposeStep = UpdateStep | RollbackStep;
 export type StepKind = ComposeStep['kind'];
 export type StepOf<K extends StepKind> = Extract<ComposeStep, { kind: K }>;
 
-/** What this process knows besides what the journal and the engine tell. */
+/** Facts that only this process has, in addition to the journal and the engine. */
 export interface Knowledge {
-  /** Names of the steps that are done. */
+  /** Names of completed steps. */
   done: ReadonlySet<string>;
-  /** Steps that this run does without. */
+  /** Steps that this run skips. */
   without: ReadonlySet<StepKind>;
-  /** What the update has found before it replaces anything. */
+  /** Result of planning the update, before it replaces anything. */
   found: 'nothing' | 'no change' | 'changes' | 'changes, with data to save';
-  /** Ids of old containers that were there when the way back began. */
+  /** Ids of old containers that existed when the rollback began. */
   before: ReadonlySet<string>;
-  /** Containers that were recreated: their ids, by those of the old ones. */
+  /** Ids of recreated containers, by the ids of the old containers. */
   successors: ReadonlyMap<string, string>;
-  /** Ids of the old containers that were recreated since the containers were last brought back from the start. */
+  /** Ids of old containers that were recreated since the restore of containers last began. */
   rebuilt: ReadonlySet<string>;
-  /** Why services do not come back; null for what is about all of them. */
+  /** Errors by service that could not be restored; the key null is for errors of all services. */
   failures: ReadonlyMap<string | null, unknown>;
 }
 
@@ -73,7 +73,7 @@ export interface ComposeView {
   known: Knowledge;
 }
 
-/** The name of a step that is done once. */
+/** Returns the name of a step, by which a completed step is not executed again. */
 export const stepName = (step: ComposeStep): string =>
   [
     step.kind,
@@ -84,7 +84,7 @@ export const stepName = (step: ComposeStep): string =>
       : []),
   ].join(' ');
 
-/** What to do next (docs/design.md has the table). */
+/** Returns the next step (docs/design.md has the table). */
 export const nextStep = (view: ComposeView, goal: Goal): NextStep<ComposeStep> =>
   goal === 'update' ? nextForward(view) : nextBack(view);
 
@@ -131,7 +131,7 @@ function nextBack(view: ComposeView): NextStep<ComposeStep> {
   const { data, now, known } = view;
   const { state, changeover, point, started } = data;
   const isDone = isDoneOf(known);
-  // Changes that another process makes from here on are kept.
+  // Changes that another process makes from now on are not undone.
   if (known.done.has('end-restore-point')) return done;
   const isOfPoint = state.at === 'restoring' && point != null && changeover !== null;
   if (isOfPoint && point.state !== 'restored') return { kind: 'restore-data' };
@@ -149,7 +149,7 @@ function nextBack(view: ComposeView): NextStep<ComposeStep> {
   return isDone({ kind: 'end-restore-point' }) ? done : { kind: 'end-restore-point' };
 }
 
-/** The next step that brings old containers back; null if all are back. */
+/** Returns the next step that restores old containers; null if all are restored. */
 function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep> | null {
   const { changeover, blueprints } = data;
   if (changeover === null) return null;
@@ -162,7 +162,7 @@ function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep>
   );
   for (const step of restoreSteps(changeover, { containers, blueprints }, { rebuilt, started })) {
     const service = 'service' in step ? step.service : null;
-    // A service that cannot come back must not keep the others down.
+    // A service that cannot be restored must not keep the other services stopped.
     if (service === null && failures.size > 0) break;
     if (!failures.has(null) && !failures.has(service) && !known.done.has(stepName(step))) return step;
   }
@@ -174,7 +174,7 @@ function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep>
   return names.length > 0 ? { kind: 'restore-removed', names, failure } : { kind: 'blocked', why: failure };
 }
 
-/** What a run ends with if the old containers do not come back. */
+/** Converts an error to the result of a run that could not restore the old containers. */
 export function containersNotRestored(error: unknown, { from, state }: JournalData): unknown {
   if (!(error instanceof UpdateError)) return error;
   return new UpdateError('containers-not-restored', error.message, {

@@ -14,15 +14,16 @@ import { beginRollback, cannotRollBack, openPoint } from '../replace/rollback/re
 import type { ComposeWork } from './compose-work.ts';
 
 /**
- * Decides how a run goes back after an error, and says so in the journal. Gives what it ends with once all is back.
- * @throws what it ends with if there is no way back
+ * Chooses the rollback of a run after an error, and records it in the journal. Returns a function for the result of the
+ * run after the rollback.
+ * @throws the result of the run if a rollback is not possible
  */
 export function turnBack(work: ComposeWork, error: unknown): Promise<() => unknown> {
   if (error instanceof Interrupted) throw error;
   return isReplacing(work.journal.data.state) ? afterReplacing(work, error) : beforeReplacing(work, error);
 }
 
-/** Nothing of the new version was meant to run yet. */
+/** Rolls back before containers are replaced: no container of the new version should be running yet. */
 async function beforeReplacing(work: ComposeWork, cause: unknown): Promise<() => unknown> {
   const { lasting } = work;
   const { engine, log, options, cancellation } = lasting;
@@ -32,9 +33,10 @@ async function beforeReplacing(work: ComposeWork, cause: unknown): Promise<() =>
   const failure = isThere && !options.noRollback ? unlessCancelled(error) : null;
   if (failure instanceof UpdateError && (await isOverSaved(lasting)))
     return withData(lasting, { error: failure, record: null });
-  // An engine that has sent a signal and no longer answers is shutting down; it starts this container again afterwards.
+  // An engine that has sent a signal and no longer responds is shutting down; it starts this container again
+  // afterwards.
   if (error instanceof Cancelled && !isThere) throw new Interrupted();
-  // If the engine does not answer, the journal gets no ending, so a restarted container starts the update over.
+  // If the engine does not respond, the journal gets no outcome, so that a restarted container begins the update again.
   if (isThere) {
     const facts = { ...work.facts(), product: options.product };
     await markRollback(lasting, endingOf(error, facts, log, cancellation.signalNumber));
@@ -43,7 +45,7 @@ async function beforeReplacing(work: ComposeWork, cause: unknown): Promise<() =>
   return () => (work.isOvertaken ? new UpdateError('containers-changed', message, { cause: error }) : error);
 }
 
-/** Containers may have been replaced. */
+/** Rolls back when containers may have been replaced. */
 async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => unknown> {
   const { lasting, journal, record } = work;
   const { engine, log, options } = lasting;
@@ -76,7 +78,10 @@ async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => 
       : failure;
 }
 
-/** Something of the new version has started, and the run cannot end `updated`: version, files and data go back. */
+/**
+ * Rolls back version, files and data, because a part of the new version has started and the run cannot end as
+ * `updated`.
+ */
 async function withData(
   context: JournaledContext,
   { error, record }: { error: UpdateError; record: PointRecord | null },
@@ -95,12 +100,12 @@ async function withData(
   const rolledBack = rolledBackTo(point, error.message, { isLogged: true, cause: error });
   const target = { record: found, back: journal.data };
   await beginRollback(context, target, endingOf(rolledBack, facts, log));
-  // Hashes that this run is computing are not computed once more.
+  // Wait for hashes that this run is already computing, so that they are not computed again.
   await record?.hashed(await dataDoors(context)).catch(() => {});
   return () => rolledBack;
 }
 
-/** The end of a run that restores a restore point. */
+/** Builds the error for a run that restores a restore point. */
 export const rolledBackTo = (
   { version, at }: Point,
   message: string,
@@ -112,26 +117,31 @@ export const rolledBackTo = (
     fields: { rolledBack: { version, at } },
   });
 
-/** A data service did not start after its data was saved. The second try, on the way out, decides whether it is down. */
+/**
+ * Converts the error of a data service that did not start after its data was saved. The second attempt, during the
+ * rollback, decides whether the service is down.
+ */
 const unlessStarted = (error: unknown): unknown =>
   error instanceof UpdateError && error.code === 'containers-not-restored'
     ? error.withCode('save-failed')
     : error;
 
-/** A run that is cancelled does not leave another version on data that is saved. */
+/** Converts a cancellation to a failure, because a cancelled run must not leave another version on saved data. */
 const unlessCancelled = (error: unknown): unknown =>
   error instanceof Cancelled
     ? new UpdateError('containers-changed', 'the update was cancelled after another version was started')
     : error;
 
-/** The new version was started on data that is saved: by `docker compose up`, from files that were just written. */
+/**
+ * Checks whether the new version was started on saved data: by `docker compose up`, from files that were just written.
+ */
 async function isOverSaved({ engine, journal: { data } }: JournaledContext): Promise<boolean> {
   if (data.changeover === null || data.point?.state !== 'saved') return false;
   const { containers } = await listProject(engine, data.project.name);
   return newHasStarted(data.changeover, containers);
 }
 
-/** Records the way back, and the ending of the run after it; null if an update starts over after it. */
+/** Records the rollback with the outcome of the run after it; null if an update begins again after the rollback. */
 export async function markRollback({ journal, log }: JournaledContext, ending: Ending | null): Promise<void> {
   const open = openOf(journal.data.state);
   if (open === null || open.at === 'rolling-back' || open.at === 'restoring') return;

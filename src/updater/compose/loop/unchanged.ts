@@ -10,7 +10,7 @@ import { versionWarnings, whatRuns } from '../plan/version-sentences.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 import { verifyUnchanged } from '../replace/verify.ts';
 
-/** Whether no file changes, and all required containers are running with exactly these images. */
+/** Checks whether no file changes and all required containers are running with exactly these images. */
 export function isUnchanged({ installation, changes, references, images }: PreparedPlan): boolean {
   return (
     changes.length === 0 &&

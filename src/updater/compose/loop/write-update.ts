@@ -16,7 +16,8 @@ import { prepareRollback } from '../replace/rollback/prepare-rollback.ts';
 import type { Saved } from '../replace/save.ts';
 
 /**
- * The phase `write`: writes the files, moves tags that the pull did not move, and records what a rollback needs.
+ * Runs the phase `write`: writes the files, moves tags that the pull did not move, and records everything required for
+ * a rollback.
  */
 export async function writeUpdate(
   context: JournaledContext,
@@ -28,7 +29,7 @@ export async function writeUpdate(
   await writeFiles(context, plan);
   if (context.options.data.restorePoint) await moveTags(context, images);
   await saved?.hold();
-  // Without a restore point if another version was started in the meantime.
+  // There is no restore point if another version was started in the meantime.
   if (journal.data.point && saved) {
     await saved.record.update({
       back: { ...journal.data, changeover },
@@ -38,14 +39,14 @@ export async function writeUpdate(
   await prepareRollback(context, changeover, installation);
 }
 
-/** A rollback is refused if a compose file has been edited since. */
+/** Returns the hashes of compose files, because a rollback is rejected if a compose file has been edited since. */
 function composeHashes(files: ProjectFiles): Promise<Point['fileHashes']> {
   const envFiles = allEnvFiles(files);
   const own = allFiles(files).filter(({ path }) => !envFiles.some((each) => each.path === path));
   return Promise.all(own.map(async ({ path }) => ({ path, sha256: await hashAt(disk, path) })));
 }
 
-/** Writes all files or none. The journal lists all of them before the first one is changed. */
+/** Writes all files or none. The journal lists all files before the first file is changed. */
 async function writeFiles(
   { log, cancellation, journal }: JournaledContext,
   { installation, changes }: PreparedPlan,

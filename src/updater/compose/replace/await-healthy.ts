@@ -14,9 +14,9 @@ import { HealthChecks } from './health-checks.ts';
 const logLines = 50;
 
 /**
- * Waits until these containers are all well: healthy where they have a health check, else without a restart for 5 s, or
- * 15 s where they are of `app`.
- * @throws UpdateError broken, with the last lines of what the unwell containers printed
+ * Waits until all given containers are healthy: by their health check, otherwise after 5 s without a restart, or 15 s
+ * for containers of `app`.
+ * @throws UpdateError broken, with the last log lines of the unhealthy containers
  */
 export async function awaitHealthy(
   context: RunContext,
@@ -36,15 +36,15 @@ export async function awaitHealthy(
   await awaitWell(context, { about: { container: ids }, look }, rules);
 }
 
-/** What is waited for: which containers events tell of, and a look at what they have come to. */
+/** Condition to wait for: a filter for events of the containers, and a function that inspects the services. */
 interface Watched {
   about: Parameters<typeof listen>[1];
   look: () => Promise<WatchedService[]>;
 }
 
 /**
- * Waits until the services that each look gives are well.
- * @throws UpdateError broken, with the last lines of what the unwell containers printed
+ * Waits until all services of the latest inspection are healthy.
+ * @throws UpdateError broken, with the last log lines of the unhealthy containers
  */
 export async function awaitWell(
   { engine, log }: EngineContext,
@@ -59,7 +59,8 @@ export async function awaitWell(
     const services = await look();
     const now = performance.now();
     const containers = services.flatMap((service) => service.containers);
-    // Before the log of an unwell one is printed: the environment of a new container may hold a new password.
+    // Mask rules are added before the log of an unhealthy container is printed: the environment of a new container may
+    // contain a new password.
     log.addMaskRules(() => maskRulesOfContainers(containers));
     const verdict = watch.look(services.map(shown), now);
     if (verdict.kind === 'waiting') {
@@ -80,7 +81,9 @@ export async function awaitWell(
     if (doubt) log.warn(`${service} could not be verified, because its health check ${doubt}`);
   return verdict.reports;
 
-  /** Only the beginning of a health check's output is shown: cut before it is masked, it would show half a password. */
+  /**
+   * Masks the output of health checks before it is shortened: masking only the beginning could print half a password.
+   */
   function shown({ containers, ...service }: WatchedService): WatchedService {
     return {
       ...service,

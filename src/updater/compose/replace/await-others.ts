@@ -13,13 +13,16 @@ import type { JournalData } from '../../run/state/journal.ts';
 import { wasLeftDown } from '../../run/state/was-interrupted.ts';
 import { lookEveryMs, type OthersRules, OthersWatch, patienceMs } from './others-watch.ts';
 
-/** What the engine has of a project where no compose call is replacing anything. */
+/** Containers of a project in which no docker compose command is replacing containers. */
 interface QuietProject extends ProjectContainers {
-  /** The containers that a killed call has left unfinished, among the others. */
+  /** Containers that a killed command has left unfinished, also included in the other lists. */
   debris: readonly Container[];
 }
 
-/** Waits until nobody else's compose call replaces what is to be updated. @throws UpdateError compose-busy */
+/**
+ * Waits until no concurrent docker compose command is replacing the services to update. @throws UpdateError
+ * compose-busy
+ */
 export const awaitQuiet = (
   context: RunContext,
   project: string,
@@ -31,9 +34,10 @@ export const awaitQuiet = (
   });
 
 /**
- * Waits until nobody else's compose call replaces containers of these services. What such a call has made is its own: who
- * removes it leaves the service without a container once the call has removed the old one.
- * @param first a look of just now, which then counts as the first one
+ * Waits until no concurrent docker compose command is replacing containers of these services. The containers that such
+ * a command has created must not be removed: the service would have no container once the command has removed the old
+ * one.
+ * @param first containers listed just now, used as the first poll
  * @throws UpdateError compose-busy after two minutes
  */
 export async function awaitOthers(

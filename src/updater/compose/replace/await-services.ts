@@ -25,16 +25,18 @@ import type { HealthReport, WatchedService } from './health.ts';
 import { type OthersRules, OthersWatch } from './others-watch.ts';
 import type { Replacement } from './replacement.ts';
 
-/** Somebody who takes a container away may be about to bring another. */
+/**
+ * Time in ms for which containers may be missing: a process that removes a container may be about to create another.
+ */
 const missingMs = 10_000;
-/** How often other calls may replace a container while it is waited for. */
+/** Number of times that other commands may replace a container while this run waits for the container. */
 const tries = 5;
 
 /**
- * Waits until every moved service has its containers, well and under their own names, and no other call replaces them.
- * `found` is the look at all of the project that showed it.
- * @param app the service that has to run for longer before it counts as well
- * @param first a look of just now
+ * Waits until every updated service has its containers, healthy and with their final names, and no other command is
+ * replacing them. `found` is the list of containers that has shown this.
+ * @param app service that must run longer to count as healthy
+ * @param first containers listed just now
  * @throws TryAgain; UpdateError broken
  */
 export async function awaitServices(
@@ -59,7 +61,7 @@ export async function awaitServices(
   const look = async () => {
     if (!isNew) found = await list(found.containers);
     isNew = false;
-    // What a call that came later is at, or was killed at, does not become well by waiting for it.
+    // Waiting does not help if a later command is replacing containers, or was killed while doing so.
     if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet') throw othersAtWork(app);
     return watchedServices(changeover, found.containers);
   };
@@ -69,7 +71,7 @@ export async function awaitServices(
   return { reports, found };
 }
 
-/** Another compose call has come to the services that are waited for. */
+/** Builds the error for another compose command that has begun to replace the awaited services. */
 const othersAtWork = (app: string) =>
   new TryAgain(
     `wait for ${app}`,
@@ -88,9 +90,10 @@ const isMoved = ({ moved }: Changeover, container: Container): boolean =>
   moved.some(({ name }) => name === serviceOf(container));
 
 /**
- * Waits for somebody else's compose call that replaces what was just made, and clears up what a killed one left: the run
- * itself makes nothing any more. What it had stopped, or had made and not started, is started (docs/contract.md 2.18).
- * Gives whether a call is at work still, and the last look; null where something was done after that.
+ * Waits for a concurrent compose command that is replacing new containers, and cleans up after a killed command,
+ * because this run creates no more containers. Starts the containers that such a command had stopped, or had created
+ * and not started (docs/contract.md 2.18). Returns whether a command is still active, and the last list of containers;
+ * null if anything was changed after that list.
  */
 async function endOthers(
   work: Replacement,
@@ -111,7 +114,7 @@ async function endOthers(
   const nameless = own.filter(
     (container) =>
       hasTemporaryName(container) &&
-      // A container that another call is about to name and start belongs to that call.
+      // A container that another command is about to rename and start belongs to that command.
       (!wasToBeStarted(container) || debris.some(({ id }) => id === container.id)),
   );
   await giveNames(work, nameless);
@@ -127,7 +130,7 @@ async function endOthers(
   return { seen: nameless.length + toStart.length > 0 ? null : seen, isBusy: quiet === null };
 }
 
-/** The containers that each moved service must have, and those that it has. */
+/** Returns the number of containers that each updated service must have, and the containers that it has. */
 export function watchedServices(changeover: Changeover, now: readonly Container[]): WatchedService[] {
   const ids = idsToRun(changeover, now);
   const lasting = changeover.moved.filter(({ runsOnce, isRemoved }) => !runsOnce && !isRemoved);

@@ -11,27 +11,35 @@ import type { ReplaceStep } from './replace-steps.ts';
 import type { Replacement } from './replacement.ts';
 import { awaitHooks, hookFailure } from './start-hooks.ts';
 
-/** For all that `up` does but stopping, which takes as long as the containers' own grace periods ask. */
+/**
+ * Time limit in ms for all work of `up` except stopping, which takes as long as the grace periods of the containers.
+ */
 const upDeadlineMs = 900_000;
 
-/** The engine's answer while it is still busy with what a killed compose call, or a killed engine, had begun. */
+/**
+ * Messages of the engine while it is still busy with work that a killed compose command or a killed engine had begun.
+ */
 const stillBusy =
   /is already in use by container|removal of container \S+ is already in progress|No such container|is marked for removal|cannot stop container/i;
 
-/** A killed engine has left a task behind that no start of this container gets past: only a new one does. */
+/** Message about a task that a killed engine has left: this container can no longer start, only a new container can. */
 const stuck = /task \S+ already exists/i;
 
-/** What earlier calls of `up` for a service have said. */
+/** Results of earlier calls of `up` for a service. */
 export interface UpTries {
-  /** Why the first one failed. A later call may only meet what the earlier one has left behind, which hides the cause. */
+  /**
+   * Reason why the first call failed. A later call may only fail because of leftovers of an earlier call, which hides
+   * the cause.
+   */
   cause?: string | undefined;
   isCauseOfBusy?: boolean;
   isStuck?: boolean;
 }
 
 /**
- * Has compose replace a service once.
- * @param before the containers of the project @param look looks at the project after the call
+ * Makes compose replace a service once.
+ * @param before containers of the project
+ * @param look lists the containers of the project after the call
  * @throws TryAgain; UpdateError recreate-failed
  */
 export async function bringUp(
@@ -42,7 +50,7 @@ export async function bringUp(
   const { engine, compose, changeover, journal, log } = work;
   const { service } = step;
   await checkFiles(work, service);
-  // What its commands of the new version do cannot be undone.
+  // Changes made by the commands of the new version's hook cannot be undone.
   if (step.hook && !journal.data.started) await journal.write({ started: true });
   const deadlineMs = deadlineOfUp(service, before);
   if (step.hook) {
@@ -55,7 +63,7 @@ export async function bringUp(
   await look();
   if (result.exitCode === 0) return;
   const messages = composeMessages(result.stderr);
-  // It would fail again, and has perhaps done half of its work: whoever wrote it has to say.
+  // Not tried again: the hook would fail again, and may have done half of its work. Its author must decide.
   const failed = step.hook ? hookFailure(service, messages) : null;
   if (failed) throw failed;
   const isLost = isConnectionLost(result.stderr);
@@ -73,7 +81,7 @@ export async function bringUp(
   const { image = null } = changeover.moved.find(({ name }) => name === service) ?? {};
   if (image !== null && (await pullWhatIsGone(work, compose, service, image)))
     throw new TryAgain(`up ${service}`, failure);
-  // There is no way back once the new version has started, so every failure is worth another try then.
+  // After the new version has started, a rollback is impossible, so every failure is worth another attempt.
   if (!isBusy && !journal.data.started) throw failure;
   const why = isLost
     ? `the connection to the engine was lost while ${service} was being replaced`
@@ -81,7 +89,7 @@ export async function bringUp(
   throw new TryAgain(`up ${service}`, failure, { sentence: `${why}; trying again` });
 }
 
-/** @throws UpdateError recreate-failed where the service would get another image than the run's */
+/** Requires that the files still specify this run's image for the service. @throws UpdateError recreate-failed */
 async function checkFiles({ engine, journal }: Replacement, service: string): Promise<void> {
   const saved = await findSaved(engine, journal.data);
   if (saved === null) return;
@@ -91,7 +99,7 @@ async function checkFiles({ engine, journal }: Replacement, service: string): Pr
   );
 }
 
-/** In milliseconds. Infinity where a container of the service may take as long as it likes to stop. */
+/** Returns the time limit in ms; infinite if a container of the service has an unlimited grace period. */
 export function deadlineOfUp(service: string, containers: readonly Container[]): number {
   return containers
     .filter((container) => serviceOf(container) === service && isUp(container))

@@ -4,7 +4,7 @@ import { engineErrorIn, rejections, unless } from '../../../engine/http/engine-e
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import type { EngineContext } from '../../run/run-context.ts';
 
-/** Stops containers, and says so as long as their grace periods go on. @throws UpdateError engine-unavailable */
+/** Stops containers, and logs at intervals while their grace periods last. @throws UpdateError engine-unavailable */
 export async function stopAll(
   { engine, log }: EngineContext,
   containers: readonly { id: string; name: string }[],
@@ -15,7 +15,7 @@ export async function stopAll(
   await withHeartbeat(log, sentence, engine.stopContainers(ids, graces));
 }
 
-/** Stops and removes containers. Their volumes stay: a new container may share them with an old one. */
+/** Stops and removes containers, but not their volumes: a new container may share volumes with an old container. */
 export async function stopAndRemove(
   doors: EngineContext,
   containers: readonly { id: string; name: string }[],
@@ -24,7 +24,7 @@ export async function stopAndRemove(
   await doors.engine.removeContainers(containers.map(({ id }) => id));
 }
 
-/** Removes containers that would block the next `up` by holding its names. */
+/** Removes containers whose names would block the next `up`. */
 export async function removeLeftovers(
   { engine, log }: EngineContext,
   leftovers: readonly Container[],
@@ -34,7 +34,7 @@ export async function removeLeftovers(
   log.info(`removed leftover containers of an interrupted docker compose command: ${namesOf(leftovers)}`);
 }
 
-/** Gives containers the final names that a compose call did not come to give them. */
+/** Renames containers to their final names, because a compose command was interrupted before it could do so. */
 export async function giveNames(
   { engine, log }: EngineContext,
   containers: readonly Container[],
@@ -50,7 +50,7 @@ export async function giveNames(
   }
 }
 
-/** Starts containers that another compose call was to start. */
+/** Starts containers that a compose command should have started before it was interrupted. */
 export async function startBrokenOff(
   { engine, log }: EngineContext,
   containers: readonly { id: string; name: string }[],

@@ -1,4 +1,5 @@
-// Services that a restore point covers and the update does not replace: stopped while their data is copied, and started again.
+// Data services are covered by a restore point and not replaced by the update: they are stopped while their data is
+// copied, and then started again.
 
 import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import { pause, waitUntil } from '../../../core/progress/wait.ts';
@@ -27,19 +28,20 @@ import { checkRights } from './rollback/check-rights.ts';
 export type JournalPoint = NonNullable<JournalData['point']>;
 
 /**
- * A database may take longer to stop than its container's grace period, and is in the state after a crash if it is killed.
- * A container without mounts has nothing to write, and many ignore the signal: it gets its own.
+ * Minimum grace period in seconds: a database may take longer to stop than its container's grace period, and is in the
+ * state after a crash if it is killed. A container without mounts has nothing to write and often ignores the signal, so
+ * its own grace period applies.
  */
 const leastGraceSeconds = 60;
 const killedCode = 137;
 const startDeadlineMs = 900_000;
 const settleMs = 1_000;
-/** Each look at the ports of a container takes a helper container. */
+/** Pause in ms between two checks of a container's ports, each of which requires a helper container. */
 const portsPauseMs = 1_000;
-/** How often a data service may be replaced while it is starting. */
+/** Number of times that a data service may be replaced while it is starting. */
 const startTries = 5;
 
-/** What saving and restoring works with, for the run of a journal. */
+/** Returns the dependencies for saving and restoring data, for the run of a journal. */
 export async function dataDoors({ engine, log, journal }: JournaledContext): Promise<DataDoors> {
   const { containerId, project } = journal.data;
   const [own] = await engine.inspectContainers([containerId]);
@@ -47,7 +49,7 @@ export async function dataDoors({ engine, log, journal }: JournaledContext): Pro
   return { engine, log, project: project.name, toolsImage: own.imageId, hasLock: true };
 }
 
-/** Running containers that live in a namespace of one of these, of whatever project. */
+/** Returns running containers of any project that share a namespace with one of the given containers. */
 export async function ridersOf(engine: Engine, providers: readonly { id: string }[]): Promise<Container[]> {
   if (providers.length === 0) return [];
   const modes = new Set(providers.map(({ id }) => `container:${id}`));
@@ -56,7 +58,7 @@ export async function ridersOf(engine: Engine, providers: readonly { id: string 
   );
 }
 
-/** The ports that a container of a service listens on, of those that it exposes; none if it has a health check. */
+/** Returns the exposed ports on which a container of a service listens; none if it has a health check. */
 export async function portsOf(
   doors: DataDoors,
   container: Container,
@@ -72,8 +74,8 @@ export async function portsOf(
 }
 
 /**
- * The TCP ports that something listens on in the network of a container. None if they cannot be read: a container that is just
- * restarting has no network to join.
+ * Returns the TCP ports in LISTEN state in the network of a container. Empty if they cannot be read: a container that
+ * is restarting has no network to join.
  */
 const askPorts = (doors: DataDoors, networkOf: string): Promise<number[]> =>
   runTools(doors, {
@@ -84,7 +86,7 @@ const askPorts = (doors: DataDoors, networkOf: string): Promise<number[]> =>
     asked: { mounts: [] },
   }).catch((error) => requireUpdateError(error) && []);
 
-/** The covered containers that are up, in the order in which they are stopped: workers, app, then data services. */
+/** Returns the covered containers that are up, grouped in stop order: workers, app, then data services. */
 export async function runningCovered(
   engine: Engine,
   { project, point, changeover }: JournalData,
@@ -101,7 +103,7 @@ export async function runningCovered(
   return groups.filter((group) => group !== undefined && group.length > 0) as Container[][];
 }
 
-/** Stops containers group by group. Gives the names of those that had to be killed. */
+/** Stops containers group by group. Returns the names of containers that had to be killed. */
 export async function stopInOrder(
   context: EngineContext,
   groups: readonly (readonly Container[])[],
@@ -128,21 +130,21 @@ export function watchData(doors: DataDoors, { data }: Journal, mounts: Point['mo
   return StartWatch.open(doors, { project: data.project, covered: coveredServices(data), mounts });
 }
 
-/** Updated services, and those whose data is saved. */
+/** Returns the updated services and the services whose data is saved. */
 export const coveredServices = ({ changeover, point }: JournalData): string[] => [
   ...(changeover?.moved ?? []).map(({ name }) => name),
   ...(point?.services ?? []),
 ];
 
-/** @throws UpdateError write-failed */
+/** Writes the changed state of the restore point to the journal. @throws UpdateError write-failed */
 export async function writePointState(journal: Journal, changes: Partial<JournalPoint>): Promise<void> {
   const { point } = journal.data;
   if (point) await journal.write({ point: { ...point, ...changes } });
 }
 
 /**
- * Starts the data services that were running before the first stop, in their order, and waits until they are as healthy as
- * then. A container that is gone is created again, unless another one has taken its place. Can be repeated.
+ * Starts the data services that were running before the first stop, in start order, and waits until they are as healthy
+ * as before. Recreates a container that was removed, unless another container has replaced it. Can be repeated.
  * @throws UpdateError containers-not-restored
  */
 export async function startDataServices(work: JournaledContext): Promise<void> {
@@ -197,7 +199,10 @@ async function startOne(engine: Engine, id: string, name: string): Promise<void>
   });
 }
 
-/** As healthy as before; without a health check, listening on the ports it listened on, if it had any. */
+/**
+ * Waits until the containers are as healthy as before. Without a health check, a container must listen on its previous
+ * ports, if any.
+ */
 async function awaitReady(
   work: JournaledContext,
   service: string,
@@ -210,7 +215,7 @@ async function awaitReady(
     for (const { id, record } of well) await awaitPorts(work, doors, { id, name: record.name, ports });
     return;
   }
-  // Nothing else tells that a service without a check and without ports has started.
+  // A service without a health check and without ports shows no other sign that it has started.
   await pause(settleMs, work.engine.aborted);
   const found = await work.engine.inspectContainers(well.map(({ id }) => id));
   const down = well.find(({ id }) => !found.some((each) => each.id === id && isUp(each)));
@@ -250,7 +255,7 @@ async function awaitPorts(
   await waitUntil(observe, evaluate, wait);
 }
 
-/** Creates a container again that was removed, with the networks that went with it. */
+/** Recreates a container that was removed, including its networks. */
 async function rebuildMissing(work: JournaledContext, record: ContainerRecord): Promise<string> {
   const { journal, log } = work;
   const blueprint = journal.data.blueprints.find(({ id }) => id === record.id);
@@ -261,7 +266,7 @@ async function rebuildMissing(work: JournaledContext, record: ContainerRecord): 
     );
   log.warn(`${record.name} was removed in the meantime; recreating it`);
   await ensureNetworks(work, record.service, blueprint);
-  // What an earlier process has noted gives no more power over the host than the files do.
+  // The journal of an earlier process must not grant more rights on the host than the compose files do.
   if (journal.isInherited) {
     const { project, containerId: ownId } = journal.data;
     const known = { project, ownId, siblings: [], successors: new Map() };
@@ -270,7 +275,10 @@ async function rebuildMissing(work: JournaledContext, record: ContainerRecord): 
   return rebuildContainer(work.engine, blueprint, new Map());
 }
 
-/** `docker compose down` removes networks, too: compose creates them again as the files define them. */
+/**
+ * Makes compose recreate missing networks as the files define them, because `docker compose down` also removes
+ * networks.
+ */
 export async function ensureNetworks(
   { engine, journal }: JournaledContext,
   service: string,
@@ -287,7 +295,7 @@ export async function ensureNetworks(
   const before = await ids();
   const scale = new Map([[service, 1]]);
   await new Compose(engine, project).up(scale, { start: false, deadlineMs: startDeadlineMs });
-  // It creates a container, too: as the files describe it, and not as it was.
+  // Compose also creates a container, but as the files describe it, and not in its previous state.
   const created = (await ids()).filter((id) => !before.includes(id));
   await engine.removeContainers(created);
 }

@@ -16,7 +16,7 @@ import { removeOldImages } from './remove-old-images.ts';
 import type { Replacement } from './replacement.ts';
 import { completePoint } from './rollback/restore-data.ts';
 
-/** The phase `done`: remaining manual steps, and the last line. */
+/** Runs the phase `done`: logs the remaining manual steps and the last line. */
 export async function endUpdated(
   replacement: Replacement,
   freeing: Promise<Freeable | null>,
@@ -76,7 +76,7 @@ export async function endUpdated(
   return logUpdated(replacement, { from, to, images }, { reached, next: `; ${next}` });
 }
 
-/** A restore point without hashes is of no use for a rollback. */
+/** Waits for the hashes of the restore point, because a rollback cannot use it without them. */
 async function completeHashes(work: Replacement, record: PointRecord | null): Promise<void> {
   try {
     const hashed: Promise<unknown> = record ? record.hashed(await dataDoors(work)) : completePoint(work);
@@ -86,7 +86,7 @@ async function completeHashes(work: Replacement, record: PointRecord | null): Pr
   }
 }
 
-/** Older restore points are of no use once an update with a restore point has succeeded. */
+/** Removes older restore points, which are of no use after a successful update with a restore point. */
 async function dropOlderPoints(work: Replacement): Promise<void> {
   const { point, project } = work.journal.data;
   if (!point) return;
@@ -94,14 +94,17 @@ async function dropOlderPoints(work: Replacement): Promise<void> {
   await discardPoints(doors, dirname(point.directory), project, { except: [point.directory] });
 }
 
-/** Images that can go, as `docker image rm` takes them. */
+/** Images that can be removed, as references for `docker image rm`. */
 export interface Freeable {
   references: readonly string[];
-  /** Bytes of all; what they share is counted with each. */
+  /** Total size in bytes; bytes shared by several images count for each image. */
   size: number;
 }
 
-/** The old images of the services that moved, the app's first, as far as no container is left of them; null for none. */
+/**
+ * Returns the old images of updated services that no container uses any more, the app's image first; null if there are
+ * none.
+ */
 export async function freeable(engine: Engine, changeover: Changeover): Promise<Freeable | null> {
   const records = changeover.moved.flatMap(({ name }) => recordsOf(changeover, name));
   const old = new Map(records.map(({ imageId, reference }) => [imageId, reference] as const));
@@ -123,6 +126,6 @@ export async function freeable(engine: Engine, changeover: Changeover): Promise<
   };
 }
 
-/** The command that removes unused images, and the space that it frees. */
+/** Returns a sentence with the command that removes unused images, and the space that this frees. */
 export const howToFree = ({ references, size }: Freeable): string =>
   `to free up to ${Math.round(size / 1_000_000)} MB, run docker image rm ${references.join(' ')}`;

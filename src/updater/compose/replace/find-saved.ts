@@ -6,8 +6,8 @@ import type { LeftAlone } from '../../run/log/ending-facts.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 
 /**
- * Written files that somebody has saved since, where the next `up` would start other images by them than the run's; null
- * where it would start the same.
+ * Finds written files that were edited since and that make the next `up` use other images than this run; null if the
+ * images are the same.
  */
 export async function findSaved(engine: Engine, data: JournalData): Promise<LeftAlone | null> {
   const { files, changeover } = data;
@@ -21,7 +21,7 @@ export async function findSaved(engine: Engine, data: JournalData): Promise<Left
   return isSame ? null : leftAlone(paths, next);
 }
 
-/** Files that somebody has saved, with what the next `up` starts by them. */
+/** Returns edited files, with the images that the next `up` will use. */
 export const findLeftAlone = async (
   engine: Engine,
   data: JournalData,
@@ -33,7 +33,9 @@ const leftAlone = (paths: readonly string[], next: ReadonlyMap<string, string> |
   next: next && [...new Set(next.values())],
 });
 
-/** What the next `up` starts with the files as they are now, by service; null where compose rejects them. */
+/**
+ * Returns the images that the next `up` will use with the current files, by service; null if compose rejects the files.
+ */
 async function nextImages(
   engine: Engine,
   { project, services, changeover }: JournalData,

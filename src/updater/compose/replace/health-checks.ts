@@ -3,10 +3,10 @@ import type { Container } from '../../../engine/container.ts';
 import { rejections, unless } from '../../../engine/http/engine-error.ts';
 import { type Json, list, object } from '../../../engine/json.ts';
 
-/** systemd runs the first check as the container starts. */
+/** Time in ms to wait for the first check, which systemd runs as the container starts. */
 const firstMs = 10_000;
 
-/** The newest check of a container, and since when it is that, by `performance.now()`. */
+/** Newest check of a container, and the time since when it is the newest, by `performance.now()`. */
 interface Seen {
   check: string;
   since: number;
@@ -14,8 +14,8 @@ interface Seen {
 }
 
 /**
- * Podman has health checks run by systemd. Where nobody runs those of a container, it would be `starting` for ever, however
- * well it is: then Podman is asked to run them, as often as the container's definition says.
+ * Podman makes systemd run health checks. Without systemd, a container would stay `starting` forever, however healthy
+ * it is: Podman is then requested to run its checks, at the interval in the container's definition.
  */
 export class HealthChecks {
   readonly #engine: Engine;
@@ -25,7 +25,7 @@ export class HealthChecks {
     this.#engine = engine;
   }
 
-  /** Runs those that are due; with another engine than Podman none is. */
+  /** Runs the checks that are due; none with an engine other than Podman. */
   async run(containers: readonly Container[]): Promise<void> {
     if (!this.#engine.isPodman) return;
     const waiting = containers.filter(({ health }) => health !== null && health !== 'healthy');
@@ -45,7 +45,10 @@ export class HealthChecks {
     this.#seen.set(id, { check, since: performance.now(), isOurs: true });
   }
 
-  /** When the newest check was over, and how long it is until the next one; null for a container that does not run. */
+  /**
+   * Returns the end time of the newest check, and the interval until the next check; null if the container is not
+   * running.
+   */
   async #look(id: string): Promise<{ check: string; intervalMs: number } | null> {
     const [raw] = await this.#engine.inspectRaw([id]);
     const state = object(raw?.State);

@@ -2,57 +2,65 @@ import { type Container, hasEndedWell } from '../../../engine/container.ts';
 import { quoted } from '../../../engine/health-check.ts';
 import { counted, seconds } from '../../run/log/wording.ts';
 
-/** Without a health check, this long without a restart counts as well; an app takes longer to find out that it cannot. */
+/**
+ * Time in ms without a restart that counts as healthy without a health check. An app takes longer to find out that it
+ * cannot run.
+ */
 const steadyMs = 5_000;
 const appSteadyMs = 15_000;
-/** For the engine, beyond the time that a health check may take by its definition. */
+/** Additional time in ms for the engine, after the time that a health check may take by its definition. */
 const checkGraceMs = 10_000;
-/** The image defines its health check, so without this limit it could block the app's updates for days. */
+/** Limit in ms: the image defines its health check, and could otherwise block the app's updates for days. */
 const longestCheckMs = 3_600_000;
-/** A container that is down after so many restarts is not waited for any longer. */
+/** Number of restarts after which a container that is down is not waited for any longer. */
 const maxRestarts = 5;
 
-/** A service whose containers must be well. */
+/** Service whose containers must be healthy. */
 export interface WatchedService {
   name: string;
-  /** The containers of the service that must run and that the engine has. */
+  /** Containers of the service that must run and that exist. */
   containers: readonly Container[];
-  /** How many there are, and how many there must be. */
+  /** Number of existing containers; `needs` is the required number. */
   has: number;
   needs: number;
-  /** Its containers run once, and are well when they have ended with code 0. */
+  /** Whether the containers run once: they are healthy when they have exited with code 0. */
   isToEnd?: boolean;
 }
 
 export interface HealthRules {
-  /** The service that has to run for longer before it counts as well. */
+  /** Service that must run longer to count as healthy. */
   app: string;
   timeoutMs: number;
-  /** So long may containers be missing: somebody else's call may be about to make them. */
+  /** Time in ms for which containers may be missing: another command may be about to create them. */
   missingMs: number;
-  /** What was seen to start before the watch began. */
+  /** Starts that were observed before the watch began. */
   starts?: StartTimes;
   /** Whether the health check failed in the same way before the update. */
   failedBefore?: (container: Container) => boolean;
 }
 
-/** How long a service took, for the log: `app healthy after 1.9 s`; `app healthy` where its start was not seen. */
+/**
+ * Time that a service took to become healthy, for the log: `app healthy after 1.9 s`, or `app healthy` if its start was
+ * not observed.
+ */
 export interface HealthReport {
   service: string;
   how: string;
-  /** Why the health check shows nothing about the service; null for one that does, or if there is none. */
+  /**
+   * Reason why the health check shows nothing about the service; null if there is no such reason, or no health check.
+   */
   doubt: string | null;
 }
 
-/** What one look at the containers comes to. */
+/** Result of one inspection of the containers. */
 type HealthVerdict =
   | { kind: 'well'; reports: HealthReport[] }
-  /** `dueMs`: from now until the passing of time alone may change it. */
+  /** `dueMs`: time in ms after which the result may change without an event. */
   | { kind: 'waiting'; sentence: string; dueMs: number }
-  /** A container has ended for good, or is gone, or the time is up. The logs of `worst` tell why. */
+  /** A container has exited for good or was removed, or the time is up. The logs of `worst` show the reason. */
   | { kind: 'unwell'; sentence: string; worst: readonly Container[] };
 
-/** Judges containers by what each look at the engine says of them. */
+/** Evaluates the health of containers from repeated inspections. */
 export class HealthWatch {
   readonly #rules: HealthRules;
   readonly #beganAt: number;
@@ -60,11 +68,16 @@ export class HealthWatch {
   #isFirstLook = true;
   readonly #steady = new Map<string, { startedAt: string; since: number }>();
   readonly #wellAt = new Map<string, { afterMs: number | null; healthy: boolean }>();
-  /** A container that runs has no exit code: between two crashes, the last one seen tells the story. */
+  /**
+   * Last observed exit code by container: while a container is running between two crashes, the engine reports none.
+   */
   readonly #lastCode = new Map<string, number>();
   #completeAt: number;
 
-  /** @param beganAt by `performance.now()`, as all waiting goes by a clock that cannot be set (docs/contract.md 2.17) */
+  /**
+   * @param beganAt time from `performance.now()`, because all waiting uses a clock that cannot be set (docs/contract.md
+   * 2.17)
+   */
   constructor(rules: HealthRules, beganAt: number) {
     this.#rules = rules;
     this.#starts = rules.starts ?? new StartTimes();
@@ -72,7 +85,7 @@ export class HealthWatch {
     this.#completeAt = beganAt;
   }
 
-  /** @param now by the clock of `beganAt` */
+  /** @param now time from the clock of `beganAt` */
   look(services: readonly WatchedService[], now: number): HealthVerdict {
     for (const { containers } of services) this.#starts.note(containers, this.#isFirstLook ? null : now);
     this.#isFirstLook = false;
@@ -119,7 +132,7 @@ export class HealthWatch {
       ...pending.flatMap(({ container, steady }) => this.#steadyAt(container, steady)),
     ];
     const latest = Math.max(base, ...limits);
-    // A restart begins the check again, so the remaining time is the only bound that stays true.
+    // A restart starts the health check again, so the remaining time is the only reliable limit.
     const limit = latest > base ? `; this may take up to ${seconds(latest - now)} more` : '';
     const sentence = `waiting because ${names.join(', ')} (${waited}${limit})`;
     return { kind: 'waiting', sentence, dueMs: Math.ceil(Math.min(...due) - now) };
@@ -130,7 +143,10 @@ export class HealthWatch {
     return known === undefined || status !== 'running' || health !== null ? [] : [known.since + steady];
   }
 
-  /** Until when a container is waited for: until its health check has decided, `starting` says nothing (docs/contract.md 2.13). */
+  /**
+   * Returns the time until which a container is waited for. Until its health check has decided, `starting` is no result
+   * (docs/contract.md 2.13).
+   */
   #limitOf(container: Container): number {
     const { id, status, health, healthCheck, restartCount } = container;
     const base = this.#beganAt + this.#rules.timeoutMs;
@@ -142,7 +158,7 @@ export class HealthWatch {
     return this.#showsNothing(container) === null ? base : Math.max(base, seen + appSteadyMs);
   }
 
-  /** Why the result of a health check shows nothing about the container, or null. */
+  /** Returns the reason why the result of a health check shows nothing about the container; null if there is none. */
   #doubt(container: Container, now: number): string | null {
     const { health, healthCheck, restartCount } = container;
     const isOverdue = restartCount < maxRestarts && now > this.#limitOf(container);
@@ -164,7 +180,7 @@ export class HealthWatch {
     if (isDown(container)) this.#lastCode.set(id, exitCode);
     if (why !== null) this.#wellAt.delete(id);
     else if (!this.#wellAt.has(id)) {
-      // A container that was not seen to start has run without a restart since it was first seen, at least.
+      // A container whose start was not observed has run without a restart at least since the first inspection.
       const steadySince = health === 'healthy' ? undefined : this.#steady.get(id)?.since;
       const since = this.#starts.of(container) ?? steadySince;
       const afterMs = since === undefined ? null : now - since;
@@ -172,7 +188,7 @@ export class HealthWatch {
     }
   }
 
-  /** Why a container does not count as well yet, or null. */
+  /** Returns the reason why a container does not count as healthy yet; null if it does. */
   #whyUnhealthy(container: Container, now: number, steady: number): string | null {
     const { id, status, health, startedAt } = container;
     if (status !== 'running') return stateOf(container);
@@ -185,7 +201,7 @@ export class HealthWatch {
     return known?.startedAt === startedAt && now - since >= steady ? null : 'has just started';
   }
 
-  /** Between two crashes a container may look as if it were just starting. */
+  /** Describes restarts, because between two crashes a container may look as if it were starting for the first time. */
   #restarts(container: Container): string {
     if (container.restartCount === 0) return '';
     const code = isDown(container) ? undefined : this.#lastCode.get(container.id);
@@ -221,27 +237,28 @@ const whyNotEnded = (container: Container): string | null => {
 
 const isDown = ({ status }: Container): boolean => ['restarting', 'exited', 'dead'].includes(status);
 
-/** Ended for good: no restart policy brings it back. */
+/** Checks whether a container has exited for good: no restart policy starts it again. */
 const hasEnded = (container: Container): boolean =>
   ['exited', 'dead'].includes(container.status) &&
   (container.restartPolicy === 'no' ||
     (container.restartPolicy === 'on-failure' && container.exitCode === 0));
 
-/** Between two of many crashes. */
+/** Checks whether a container is down between two of many crashes. */
 const isCrashing = (container: Container): boolean =>
   isDown(container) && container.restartCount >= maxRestarts;
 
 /**
- * When containers were seen to start, by `performance.now()`: the times that the engine tells go by the machine's clock,
- * which may be set at any moment. The start of a container that already ran at the first look is not known.
+ * Observed start times of containers, by `performance.now()`. The times that the engine reports use the machine's
+ * clock, which may be set at any moment. The start of a container that was already running at the first inspection is
+ * unknown.
  */
 export class StartTimes {
-  /** Null for a start that lies before the first look at it. */
+  /** Time by start; null for a start before the first inspection of the container. */
   readonly #starts = new Map<string, number | null>();
 
   /**
-   * Notes the starts that are not known yet.
-   * @param at the moment of the look; null where they may have run for long
+   * Records starts that are not known yet.
+   * @param at time of the inspection; null if the containers may have been running for long
    */
   note(containers: readonly Container[], at: number | null): void {
     for (const container of containers) {
@@ -250,11 +267,11 @@ export class StartTimes {
     }
   }
 
-  /** Null where the start was not seen. */
+  /** Returns the start time; null if the start was not observed. */
   of(container: Container): number | null {
     return this.#starts.get(startOf(container)) ?? null;
   }
 }
 
-/** The engine gives each start of a container its own time. */
+/** Identifies a start of a container, because the engine assigns each start its own time. */
 const startOf = ({ id, startedAt }: Container): string => `${id} ${startedAt}`;

@@ -6,35 +6,38 @@ import {
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { and } from '../../run/log/wording.ts';
 
-/** Between two steps of a compose call, none of which is a stop, no more than this passes. */
+/** Maximum time in ms between two steps of a compose command, except for the time to stop containers. */
 export const stillMs = 30_000;
-/** The longest wait for another docker compose command. */
+/** Maximum wait in ms for another docker compose command. */
 export const patienceMs = 120_000;
-/** How often the engine is asked while waiting. */
+/** Pause in ms between two polls of the engine. */
 export const lookEveryMs = 500;
 
-/** Whether another compose call seems to be replacing containers. */
+/** Whether another docker compose command seems to be replacing containers. */
 type OthersVerdict =
-  /** No call is under way. `debris` are containers that a killed call has left unfinished. */
+  /** No command is active. `debris` are containers that a killed command has left unfinished. */
   | { kind: 'quiet'; debris: readonly Container[] }
   | { kind: 'waiting'; sentence: string }
-  /** It was waited for long enough. */
+  /** The command has not finished within the maximum wait. */
   | { kind: 'busy'; sentence: string; containers: readonly Container[] };
 
-/** What a watch is about. */
+/** Services to watch, and containers to ignore. */
 export interface OthersRules {
   services: ReadonlySet<string>;
-  /** Containers that no call is about to start or name: the updater has left them so, or they are known for debris. */
+  /**
+   * Checks whether no command is about to start or rename a container: the updater has left it in its state, or an
+   * earlier poll has shown that it was abandoned.
+   */
   ignores?: (container: Container) => boolean;
 }
 
-/** Judges by each look at the containers of services what other compose calls are doing to them. */
+/** Evaluates in each poll whether other compose commands are replacing containers of services. */
 export class OthersWatch {
   readonly #rules: OthersRules;
   readonly #beganAt: number;
   readonly #seen = new Map<string, { state: string; since: number }>();
 
-  /** @param beganAt by `performance.now()`, as every other time here */
+  /** @param beganAt time from `performance.now()`, like every other time in this class */
   constructor(rules: OthersRules, beganAt: number) {
     this.#rules = rules;
     this.#beganAt = beganAt;
@@ -45,7 +48,7 @@ export class OthersWatch {
     const own = containers.filter((container) => watched.has(serviceOf(container)));
     const made = [
       ...leftovers.filter((container) => watched.has(serviceOf(container))),
-      // Compose has named it, and may start it once others that it depends on are well.
+      // Compose has named the container, and may start it once its dependencies are healthy.
       ...own.filter(({ status }) => status === 'created'),
     ];
     const underWay = made.filter((each) => !ignores(each) && !this.#isDebris(each, own, now));
@@ -58,7 +61,7 @@ export class OthersWatch {
       : { kind: 'busy', sentence, containers: underWay };
   }
 
-  /** Whoever made it would have come to the next step by now. */
+  /** Checks whether a container was abandoned: the command that created it would have taken its next step by now. */
   #isDebris(container: Container, others: readonly Container[], now: number): boolean {
     const predecessor = others.find((other) => isMadeFor(container, other));
     const { id, status, startedAt } = predecessor ?? container;
@@ -70,7 +73,7 @@ export class OthersWatch {
       return false;
     }
     if (waitsFor.length > 0 && others.some(({ health }) => health === 'starting')) return false;
-    // After the stop of the predecessor, the next step takes compose no time.
+    // After the predecessor has stopped, compose takes the next step at once.
     const graceMs = predecessor !== undefined && isUp(predecessor) ? predecessor.stopTimeout * 1000 : 0;
     return now - seen.since >= graceMs + stillMs;
   }

@@ -8,17 +8,17 @@ import type { JournaledContext } from './replacement.ts';
 
 const keptLines = 20;
 const longestLine = 500;
-/** The engine's own time for the start and the end of a command. */
+/** Additional time in ms for the engine to start and end a command. */
 const spareMs = 10_500;
 const killed = 137;
 const connectionLost = /^(?:error during connect|(?:cannot|failed to) connect to the docker )/i;
-/** As container runtimes report it. */
+/** Error that container runtimes report for a missing `timeout` program. */
 const noTimeout = /exec: "timeout"|executable file [`'"]?timeout/;
 
 /**
- * Runs the release's own check in a container of the app (docs/contract.md 2.27). Only a program in the container can end
- * it: a docker command that is killed leaves it running.
- * @param verifyBy when `--wait-timeout` ends, by `performance.now()`
+ * Runs the ready command of the release in a container of the app (docs/contract.md 2.27). Only a program in the
+ * container can end the command: killing the docker command leaves it running.
+ * @param verifyBy end of `--wait-timeout`, by `performance.now()`
  * @throws UpdateError broken; TryAgain if the container was restarted and must be verified again
  */
 export async function runReady(

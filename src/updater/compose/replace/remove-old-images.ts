@@ -9,10 +9,10 @@ import type { Replacement } from './replacement.ts';
 
 type RemovalContext = Pick<Replacement, 'engine' | 'log' | 'changeover'>;
 
-/** Removes the images that the update has superseded (docs/contract.md 2.28). A failure changes nothing of the outcome. */
+/** Removes the images that the update has superseded (docs/contract.md 2.28). A failure does not change the outcome. */
 export async function removeOldImages({ engine, log, changeover }: RemovalContext): Promise<void> {
   try {
-    // The engine measures each image that it lists, which may take long for all of them.
+    // Only own repositories are listed: the engine measures each listed image, which may take long for all images.
     const reference = [...ownRepositories(changeover)].flatMap((name) => [`${name}:*`, `${name}@*`]);
     const [containers, ...images] = await Promise.all([
       engine.listContainers({}),
@@ -21,7 +21,7 @@ export async function removeOldImages({ engine, log, changeover }: RemovalContex
     ]);
     const used = new Set(containers.map(({ imageId }) => imageId));
     for (const { references, bytes } of oldImages(images.flat(), used, changeover)) {
-      // Without force, the engine refuses if a container has used the image since then.
+      // Without force, the engine rejects the request if a container has used the image since then.
       const removed: unknown[] = [];
       for (const reference of references)
         removed.push(await engine.removeImage(reference).catch(unless(...rejections)));
@@ -33,8 +33,8 @@ export async function removeOldImages({ engine, log, changeover }: RemovalContex
 }
 
 /**
- * The unused images in the repositories of the updated services, and the references to remove. An image without a reference
- * belongs to them if the update has replaced it.
+ * Returns the unused images in the repositories of the updated services, with the references to remove. Includes an
+ * image without a reference if the update has replaced it.
  * @param used ids of images that containers use
  */
 export function oldImages(
@@ -47,7 +47,7 @@ export function oldImages(
   return images.flatMap(({ id, tags, digests, size: bytes }) => {
     const isHeld = tags.some((tag) => tag.startsWith(holdingTag));
     if (used.has(id) || isHeld || moved.some(({ image }) => image?.id === id)) return [];
-    // With the last tag of a repository, the engine also removes the digests.
+    // The engine removes the digests of a repository together with its last tag.
     const named = [tags, digests].map((each) => each.filter((reference) => own.has(repositoryOf(reference))));
     const references = named.find(({ length }) => length > 0);
     if (references) return [{ references, bytes }];
@@ -59,6 +59,6 @@ export function oldImages(
 const ownRepositories = ({ moved }: Pick<Changeover, 'moved'>) =>
   new Set(moved.flatMap(({ image, added }) => (image && !added && repositoryOf(image.reference)) || []));
 
-/** Empty for `<none>`. */
+/** Returns the repository of a reference; empty for `<none>`. */
 const repositoryOf = (reference: string): string =>
   canonicalRepository(parseReference(reference)?.repository ?? '');

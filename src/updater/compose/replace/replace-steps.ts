@@ -11,36 +11,39 @@ import {
   toRun,
 } from '../../run/state/changeover.ts';
 
-/** What replaces the containers. */
+/** Step that replaces containers. */
 export type ReplaceStep =
   | { kind: 'remove-leftovers'; containers: readonly Container[] }
-  /** A killed `up` had removed the old one and not named the new one yet; it holds the anonymous volumes. */
+  /**
+   * A killed `up` had removed the old container, and not renamed the new container yet, which has the anonymous
+   * volumes.
+   */
   | { kind: 'give-name'; containers: readonly Container[] }
   | { kind: 'stop'; service: string; containers: readonly Container[] }
-  /** `hook`: it runs commands of the new image before a container starts. */
+  /** `hook`: compose runs commands of the new image before it starts a container. */
   | { kind: 'up'; service: string; scale: number; start: boolean; force: boolean; hook?: true }
-  /** It runs to its end before anything that comes after it. */
+  /** The service runs to completion before any later step. */
   | { kind: 'run-once'; service: string; scale: number; hook?: true }
   | { kind: 'await-healthy'; service: string; dependent: string }
   /** Containers of a service that the release no longer has. */
   | { kind: 'remove-old'; service: string; containers: readonly Container[] }
-  /** Containers of a service of which some were stopped: `up` starts all. */
+  /** Containers that must stay stopped, although `up` starts all containers of their service. */
   | { kind: 'stop-again'; service: string; containers: readonly Container[] };
 
 /**
- * Seconds. A request that takes longer may be cut off by whatever stands between compose and the engine; compose 5 may
- * then go on as if it had been answered, and remove by force what has not stopped yet. What may take longer is stopped by
- * the run itself, which asks again.
+ * Maximum grace period in seconds for stops by compose. A proxy between compose and the engine may cut off a longer
+ * request; compose 5 may then continue as if the request had succeeded, and forcibly remove a container that is still
+ * running. The run itself stops containers with a longer grace period, because it repeats the request.
  */
 const longestStopOfCompose = 30;
 
 /**
- * What is left to do, from what there is `now`: everything in an ordinary run, the rest after a kill. The order keeps the
- * app away for the shortest time, and leaves nothing of the new version started when the new app cannot even start: the
- * services that the release adds start, the old workers stop while the old app still answers, then migrations run, then the
- * app is replaced, then the workers, then the services in their namespaces. Services that the release no longer has
- * are removed last. Compose stops what it replaces once it has made the new container.
- * @param isReplaced whether this process has replaced all containers of a service already
+ * Plans the remaining steps from the containers that exist `now`: all steps in an ordinary run, the rest after a kill.
+ * The order minimizes the downtime of the app, and leaves nothing of the new version running if the new app cannot even
+ * start: added services start first, old workers stop while the old app still responds, then follow migrations, the
+ * app, the workers, and the services in their namespaces. Services that the release no longer has are removed last.
+ * Compose stops a container only after it has created the new container.
+ * @param isReplaced whether this process has already replaced all containers of a service
  */
 export function replaceSteps(
   changeover: Changeover,
@@ -50,20 +53,20 @@ export function replaceSteps(
   const undone = changeover.moved.filter(
     (moved) => !isReplaced(moved.name) && !isDone(changeover, moved, now.containers),
   );
-  // Where all lasting services are done, a migration whose container somebody has removed since is not run again.
+  // If all lasting services are up to date, a migration is not run again only because its container was removed.
   const pending = undone.some(({ runsOnce }) => !runsOnce) ? undone : [];
   const names = new Set(pending.map(({ name }) => name));
   const own = now.containers.filter((container) => names.has(serviceOf(container)));
   const steps: ReplaceStep[] = [];
-  // `up` starts all containers of a service.
+  // `up` has started all containers of a service.
   for (const { name } of changeover.moved.filter((moved) => !moved.runsOnce && isReplaced(moved.name))) {
     const isExtra = (each: Container) =>
       serviceOf(each) === name && isUp(each) && staysDown(changeover, each);
     const containers = now.containers.filter(isExtra);
     if (containers.length > 0) steps.push({ kind: 'stop-again', service: name, containers });
   }
-  // Leftovers are removed only of services that compose is still to be called for: those of any other service belong to
-  // another compose call, which is about to remove the old container.
+  // Leftovers are removed only from services that compose will still replace. Leftovers of other services belong to
+  // another compose command, which is about to remove the old container.
   const leftovers = now.leftovers.filter((container) => names.has(serviceOf(container)));
   if (leftovers.length > 0) steps.push({ kind: 'remove-leftovers', containers: leftovers });
   const nameless = own.filter(hasTemporaryName);
@@ -97,13 +100,14 @@ export function replaceSteps(
       service: moved.name,
       scale: toRun(changeover, moved),
       start,
-      // Compose would not replace a follower whose own definition stays; one that is new already is only started.
+      // Compose would not replace a service in another service's namespace if its own definition is unchanged. A
+      // service that is already new is only started.
       force: moved.follows && oldOf(moved).length > 0,
       ...(start && moved.hasStartHook && { hook: true }),
     });
   };
   const lasting = pending.filter(({ isRemoved }) => !isRemoved);
-  // Services that the release adds are started and awaited before anything stops, unless they need a migration.
+  // Services that the release adds are started and become healthy before anything stops, unless they need a migration.
   const at = lasting.findIndex(({ added }) => added === undefined);
   const later = at < 0 ? [] : lasting.slice(at);
   const isThere = (service: string) =>

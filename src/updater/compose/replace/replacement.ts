@@ -4,15 +4,15 @@ import type { Changeover } from '../../run/state/changeover.ts';
 import type { Journal } from '../../run/state/journal.ts';
 import type { StartTimes } from './health.ts';
 
-/** What a run with a journal works with. */
+/** Context of a run with a journal. */
 export interface JournaledContext extends RunContext {
   journal: Journal;
 }
 
-/** What replacing and verifying containers works with. No signal ends it. */
+/** Context for replacing and verifying containers, which no signal interrupts. */
 export interface Replacement extends JournaledContext {
   compose: Compose;
   changeover: Changeover;
-  /** When the containers started that the run has seen start. */
+  /** Start times of containers that the run has observed. */
   starts: StartTimes;
 }

@@ -9,10 +9,11 @@ import type { ReplaceStep } from './replace-steps.ts';
 import type { Replacement } from './replacement.ts';
 
 /**
- * Runs a service to its end: the migration that others wait for (docs/contract.md 2.11). One that a killed run has begun is
- * waited for, and counts. None is ever stopped: what it was at would be left half done.
- * @param bringUp starts it
- * @throws UpdateError migration-failed, also where it has not ended in time
+ * Runs a service to completion, such as a migration that other services depend on (docs/contract.md 2.11). Waits for a
+ * service that a killed run has started, and accepts its result. Never stops the service, which would leave its work
+ * half done.
+ * @param bringUp starts the service
+ * @throws UpdateError migration-failed, also if the service has not finished in time
  */
 export async function runOnce(
   { service: name, scale }: Extract<ReplaceStep, { kind: 'run-once' }>,
@@ -55,7 +56,7 @@ export async function runOnce(
   log.info(`${name} finished successfully after ${seconds(performance.now() - beganAt, 1)}`);
 }
 
-/** The states of the other services, such as `app is running v1.5.0`. */
+/** Describes the states of the other services, such as `app is running v1.5.0`. */
 function standing(changeover: Changeover, now: readonly Container[]): string {
   const names = changeover.moved.filter(({ runsOnce }) => !runsOnce).map(({ name }) => name);
   const isUpNow = (name: string) => now.filter((each) => serviceOf(each) === name && isUp(each));

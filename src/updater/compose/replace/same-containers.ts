@@ -8,19 +8,19 @@ import type { JournalData } from '../../run/state/journal.ts';
 import { wasInterrupted, wasLeftDown } from '../../run/state/was-interrupted.ts';
 import { awaitOthers } from './await-others.ts';
 
-/** How long a container may be down while somebody restarts it. */
+/** Time in ms for which a container may be down while another user restarts it. */
 const restartMs = 5_000;
 const restartLookMs = 250;
 
-/** A look at a project, and when it began, by `performance.now()`. */
+/** Containers of a project, and the time at which the request for them began, by `performance.now()`. */
 export interface ContainersSeen {
   found: ProjectContainers;
   at: number;
 }
 
 /**
- * The containers right before the first byte changes.
- * @param moved the services that are about to be replaced, as the run found them; `debris` is what stood still then
+ * Returns the containers right before the first change.
+ * @param moved services to be replaced, as the run found them; `debris` are containers that were already abandoned then
  * @throws UpdateError containers-changed, compose-busy
  */
 export async function sameContainers(
@@ -30,7 +30,7 @@ export async function sameContainers(
   { earlier, debris }: { earlier: JournalData | null; debris: readonly Container[] },
 ): Promise<{ containers: Changeover['containers']; look: ContainersSeen }> {
   const services = new Set(moved.map(({ name }) => name));
-  // What stood still at the beginning is not waited for again.
+  // Containers that were abandoned at the beginning are not waited for again.
   const ignores = (container: Container) =>
     wasLeftDown(earlier)(container) || debris.some(({ id }) => id === container.id);
   const ran = new Set(moved.flatMap((each) => each.containers.filter(isUp).map(({ id }) => id)));
@@ -41,7 +41,7 @@ export async function sameContainers(
   };
   const isBack = ({ containers }: { containers: readonly Container[] }) =>
     !containers.some((container) => ran.has(container.id) && !isUp(container));
-  // A container that somebody's `restart` has stopped comes up again at once, and must not be taken for a stopped one.
+  // A container that another user is restarting comes up again at once, and must not be recorded as stopped.
   const found = await waitUntil(look, (seen, isLate) => (isLate || isBack(seen) ? seen : undefined), {
     pause: restartLookMs,
     deadlineMs: restartMs,

@@ -32,16 +32,16 @@ import {
 import type { JournaledContext } from './replacement.ts';
 import { blueprintsOf } from './rollback/prepare-rollback.ts';
 
-/** How often a container may be started while data is copied. */
+/** Number of times that a container may be started while data is copied. */
 const repeats = 2;
-/** Whatever starts again so soon after a stop will go on doing so. */
+/** Time in ms after a stop: a container that is started again within this time is expected to start repeatedly. */
 const restlessMs = 10_000;
 
-/** What is saved, and what is stopped for it. */
+/** Restore point to create, and the services to stop for it. */
 interface ToSave {
   point: PlannedPoint;
   changeover: Changeover;
-  /** The project as its files describe it. */
+  /** Project as its files describe it. */
   installation: { model: Model; project: { name: string } };
 }
 
@@ -51,17 +51,17 @@ interface SaveWork extends JournaledContext, ToSave {
   record: PointRecord;
 }
 
-/** The data is saved. Until its containers are replaced, the old version must not run on it again. */
+/** Saved data. The old version must not run on the data again before its containers are replaced. */
 export interface Saved {
   record: PointRecord;
-  /** Saves once more if the old version has been started since. @throws UpdateError save-failed */
+  /** Saves the data again if the old version has been started since. @throws UpdateError save-failed */
   hold(): Promise<void>;
-  /** From here on `recreate` replaces the old version. */
+  /** Ends the watch, because `recreate` replaces the old version from now on. */
   endWatch(): void;
 }
 
 /**
- * The first half of the phase `save`: copies the data while everything runs.
+ * Runs the first half of the phase `save`: copies the data while all services are running.
  * @throws UpdateError save-failed, no-space; Cancelled
  */
 export async function saveWarm(context: JournaledContext, planned: PlannedPoint): Promise<void> {
@@ -69,7 +69,7 @@ export async function saveWarm(context: JournaledContext, planned: PlannedPoint)
   log.enter('save');
   const doors = await dataDoors(context);
   const { project } = journal.data;
-  // The data of a point that a rollback has used is the current data.
+  // A restore point that a rollback has used contains the current data, and is no longer needed.
   await discardPoints(doors, planned.directory, project, { onlyUsed: true });
   const place = await makePlace(planned.directory, project, startedAt);
   await journal.write({
@@ -93,8 +93,9 @@ export const emptyPoint = {
 } as const satisfies Partial<JournalData['point']>;
 
 /**
- * The second half: stops the covered services, copies what has changed since, and starts the data services again. Gives null
- * if another version was started meanwhile: then the update continues without a restore point.
+ * Runs the second half of the phase `save`: stops the covered services, copies the changes, and starts the data
+ * services again. Returns null if another version was started in the meantime: the update then continues without a
+ * restore point.
  * @throws UpdateError save-failed, no-space, containers-not-restored; Cancelled
  */
 export async function saveCold(context: JournaledContext, asked: ToSave): Promise<Saved | null> {
@@ -130,7 +131,7 @@ export async function saveCold(context: JournaledContext, asked: ToSave): Promis
 }
 
 /**
- * Saves the data that a rollback is about to replace, for manual recovery. Everything stays stopped.
+ * Saves the data that a rollback is about to replace, for manual recovery. All covered services stay stopped.
  * @throws UpdateError save-failed, no-space; Cancelled
  */
 export async function saveCurrent(context: JournaledContext, asked: ToSave): Promise<void> {
@@ -151,7 +152,10 @@ export async function saveCurrent(context: JournaledContext, asked: ToSave): Pro
   }
 }
 
-/** The record of the restore point, and all that it takes to start everything again, are on the disk before the first stop. */
+/**
+ * Writes the record of the restore point, and everything required to start the services again, to the disk before the
+ * first stop.
+ */
 async function prepare(context: JournaledContext, asked: ToSave, kind: Point['kind']): Promise<SaveWork> {
   const { engine, cancellation, journal } = context;
   const { point, changeover } = asked;
@@ -163,7 +167,8 @@ async function prepare(context: JournaledContext, asked: ToSave, kind: Point['ki
   const place = pointPlace(journal.data.point.directory, project);
   await noteCovered(work);
   const old = journal.data.blueprints.map(({ imageId }) => imageId);
-  // The updater's own image, too: whoever pulls a newer one in between takes its name, and a restore could not run.
+  // The updater's own image is included: pulling a newer image takes over its tag, and the restore could not run
+  // without it.
   const images = [...new Set([...old, doors.toolsImage])];
   await holdImages(engine, project.name, place, images);
   if (kind === 'update') {
@@ -182,7 +187,7 @@ async function prepare(context: JournaledContext, asked: ToSave, kind: Point['ki
   return { ...work, place, record };
 }
 
-/** What it takes to start everything again is in the journal before the first stop. */
+/** Writes everything required to start the services again to the journal before the first stop. */
 async function noteCovered(work: Omit<SaveWork, 'place' | 'record'>): Promise<void> {
   const { engine, log, journal, changeover, point, installation, doors } = work;
   const names = [...changeover.moved.map(({ name }) => name), ...point.services];
@@ -216,7 +221,7 @@ async function noteCovered(work: Omit<SaveWork, 'place' | 'record'>): Promise<vo
 const syncCopies = ({ log, place }: SaveWork): Promise<void> =>
   withHeartbeat(log, 'writing the restore point to disk', sync([place.directory]));
 
-/** False if another version was started. */
+/** Stops the services and saves their data. Returns false if another version was started. */
 async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> {
   const { log, journal, point, record, options } = work;
   const stoppedAt = await copyWhileStopped(work, watch);
@@ -237,7 +242,10 @@ async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> 
   return true;
 }
 
-/** Stops workers, the app and data services, each with its grace period. Gives the time at which only workers were stopped. */
+/**
+ * Stops workers, the app and data services, each with its grace period. Returns the time at which all workers had
+ * stopped, but not the app.
+ */
 async function stopCovered(work: SaveWork): Promise<number> {
   const { log, engine, journal, changeover } = work;
   await writePointState(journal, { state: 'saving' });
@@ -259,10 +267,10 @@ async function stopCovered(work: SaveWork): Promise<number> {
 }
 
 /**
- * Stops the covered services, and copies what has changed. Gives the time at which the app was stopped; null if another
- * version was started. One `docker compose up` may start several containers one after the other, so starts are counted for
- * each container.
- * @throws UpdateError save-failed if something starts again and again
+ * Stops the covered services and copies the changes. Returns the time at which the app was stopped; null if another
+ * version was started. Starts are counted by container, because a single `docker compose up` may start several
+ * containers one after the other.
+ * @throws UpdateError save-failed if a container is started repeatedly
  */
 async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<number | null> {
   const { engine, log, doors, place, journal, changeover, point, options } = work;
@@ -318,7 +326,7 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<numb
   }
 }
 
-/** Ends the second copy, with its repeats, after twice the downtime that is allowed. */
+/** Aborts the second copy, including its repetitions, after twice the allowed downtime. */
 function endLate(end: AbortController, limit: number | null, since: number): NodeJS.Timeout | undefined {
   if (limit === null) return undefined;
   const advice =
@@ -328,7 +336,10 @@ function endLate(end: AbortController, limit: number | null, since: number): Nod
   return setTimeout(() => end.abort(error), since + 2_000 * limit - performance.now());
 }
 
-/** The old version must not be started on data that another version may have changed, so nothing leads back. */
+/**
+ * Continues without a restore point. The old version must not be started on data that another version may have changed,
+ * so a rollback is ruled out.
+ */
 async function forgo(work: SaveWork): Promise<void> {
   const { log, journal, changeover } = work;
   log.warn(
@@ -351,7 +362,7 @@ export async function dropPoint(context: JournaledContext): Promise<void> {
       `the restore point in ${place.directory} could not be removed: ${requireUpdateError(error).message}`,
     ),
   );
-  // It also belongs to an older restore point.
+  // The reserve is also used by older restore points.
   const others = await placesIn(dirname(place.directory), project);
   if (others.length === 0) await freeReserve(project.directory);
   await journal.note({ point: null });

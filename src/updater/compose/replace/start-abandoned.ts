@@ -13,10 +13,10 @@ import { lookEveryMs, patienceMs, stillMs } from './others-watch.ts';
 import type { Replacement } from './replacement.ts';
 
 /**
- * Starts containers of other services that another docker compose command was replacing and left stopped. Such a command
- * fails as a whole if it conflicts with this run at one service. Containers that were stopped on purpose stay stopped.
- * Returns whether such a command was found, because it may also have changed the services of this run.
- * @param first what was just found of the project
+ * Starts containers of other services that another docker compose command was replacing and left stopped. Such a
+ * command fails as a whole if it conflicts with this run at one service. Containers that were stopped on purpose stay
+ * stopped. Returns whether such a command was found, because it may also have changed the services of this run.
+ * @param first containers of the project listed just now
  */
 export async function startAbandoned(work: Replacement, first: ProjectContainers): Promise<boolean> {
   if (begunByOthers(work.changeover, first).length === 0) return false;
@@ -49,7 +49,10 @@ export async function startAbandoned(work: Replacement, first: ProjectContainers
   return true;
 }
 
-/** Containers of other services that were up, and that a compose call has begun to replace and not started again. */
+/**
+ * Returns containers of other services that were up, and that another compose command has begun to replace and not
+ * started again.
+ */
 export function begunByOthers(
   { moved, containers: records }: Changeover,
   { containers, leftovers }: ProjectContainers,

@@ -24,8 +24,8 @@ async function isHookRunning(engine: Engine, { project, name }: Service): Promis
 }
 
 /**
- * Waits for a hook that a killed call of compose has begun: another `up` would run a second one beside it.
- * @throws UpdateError recreate-failed where it does not end
+ * Waits for a hook that a killed compose command has started: another `up` would run a second hook at the same time.
+ * @throws UpdateError recreate-failed if the hook does not finish
  */
 export async function awaitHooks(engine: Engine, service: Service, log: Log): Promise<void> {
   if (!(await isHookRunning(engine, service))) return;
@@ -47,10 +47,10 @@ export async function awaitHooks(engine: Engine, service: Service, log: Log): Pr
   await withHeartbeat(log, sentence, ended);
 }
 
-/** What compose says where a hook has failed, and from 5.5 on where its container is. */
+/** Message of compose about a failed hook. Since compose 5.5, the message contains the id of the hook's container. */
 const failure = /pre_start\[(\d+)\] exited with code (\d+)(?:.*hook container (\w+) retained)?/s;
 
-/** The failure of a hook; null where something else failed. */
+/** Returns the error for a failed hook; null if anything else failed. */
 export function hookFailure(service: string, messages: readonly string[]): UpdateError | null {
   const said = messages.map((message) => failure.exec(message)).find((match) => match !== null);
   if (!said) return null;

@@ -12,8 +12,9 @@ import type { JournaledContext, Replacement } from './replacement.ts';
 import { startAbandoned } from './start-abandoned.ts';
 
 /**
- * The phase `verify`: what runs is what was pulled, is well, and nothing else changed.
- * @param seen a look at the project of just now; null where there is none. @throws UpdateError broken; TryAgain
+ * Runs the phase `verify`: the containers run the pulled images and are healthy, and nothing else has changed.
+ * @param seen containers of the project listed just now; null if there is no such list
+ * @throws UpdateError broken; TryAgain
  */
 export async function verify(work: Replacement, seen: ProjectContainers | null): Promise<void> {
   const { log, options, journal, changeover } = work;
@@ -46,7 +47,10 @@ export async function verify(work: Replacement, seen: ProjectContainers | null):
   if (changeover.ready) await runReady(work, changeover.ready, verifyBy);
 }
 
-/** Holds containers that stay to the health of a new version (docs/contract.md 3.15). @throws UpdateError unhealthy */
+/**
+ * Applies the health rules for a new version to containers that are not replaced (docs/contract.md 3.15). @throws
+ * UpdateError unhealthy
+ */
 export async function verifyUnchanged(
   context: JournaledContext,
   services: readonly { name: string; containers: readonly Container[] }[],
@@ -54,7 +58,7 @@ export async function verifyUnchanged(
 ): Promise<void> {
   const verifyBy = performance.now() + context.options.limits.waitTimeoutMs;
   context.log.enter('verify');
-  // No later run takes these for containers that an update has stopped: it has not touched them.
+  // No later run may treat these containers as stopped by an update, because this run has not changed them.
   await context.journal.note({ containers: [] });
   const up = services.flatMap(({ name: service, containers }) =>
     containers.filter(isUp).map(({ id }) => ({ service, id })),
@@ -68,13 +72,13 @@ export async function verifyUnchanged(
   });
 }
 
-/** A replaced container whose image is not the one that was pulled. */
+/** Checks whether a replaced container runs another image than the pulled image. */
 export const runsAnother = ({ moved }: Changeover, container: Container): boolean => {
   const image = moved.find(({ name }) => name === serviceOf(container))?.image;
   return image !== null && image !== undefined && !runsImage(container, image);
 };
 
-/** The addresses that have changed although a reverse proxy may have cached them, in one sentence; empty for none. */
+/** Returns a sentence about changed addresses that a reverse proxy may have cached; empty if there are none. */
 export function newAddresses({ words }: Changeover, now: readonly Container[]): string {
   const changes = (words.addresses ?? []).flatMap(({ name, ips, proxies }) => {
     const current = now.find((each) => each.name === name)?.ips ?? [];
@@ -89,7 +93,7 @@ export function newAddresses({ words }: Changeover, now: readonly Container[]): 
   );
 }
 
-/** The names of containers of other services that somebody has replaced, added or removed. */
+/** Returns the names of containers of other services that another process has replaced, added or removed. */
 export function changedOthers({ moved, containers }: Changeover, now: readonly Container[]): string[] {
   const names = new Set(moved.map(({ name }) => name));
   const before = containers.filter((record) => !names.has(record.service));

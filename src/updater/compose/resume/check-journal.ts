@@ -8,12 +8,13 @@ import { pointsOf, stateDirectory } from '../../run/state/state-directory.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { labelledPaths } from '../inspect/labelled-project.ts';
 
-// Whoever may write the journal may write backups as well, and so what the compose files will say: the owner of the
-// directory, and root. These checks hold what such a journal can do to what the compose files can do.
+// Users who can write the journal can also write backups, and thereby the compose files: the owner of the directory,
+// and root. These checks limit the effects of such a journal to the effects of the compose files.
 
 /**
- * Whether compose would be called as somebody has called it: for a project in this directory, with files that the labels
- * of its containers name, or that lie in the directory or above it, where nobody writes who may not write compose files.
+ * Checks that compose would be called as a user has called it before: for a project in this directory, with files that
+ * are in the labels of its containers, in the directory or above it. Only users who may write compose files can write
+ * there.
  * @throws UpdateError unexpected-file
  */
 export function checkProject(
@@ -40,7 +41,11 @@ export function checkProject(
   }
 }
 
-/** @param known paths of the project's files @throws UpdateError unexpected-file */
+/**
+ * Checks that the journal lists only project files.
+ * @param known paths of the project's files
+ * @throws UpdateError unexpected-file
+ */
 export function checkFiles(
   { files }: Pick<JournalData, 'files'>,
   known: readonly string[],
@@ -51,9 +56,11 @@ export function checkFiles(
 }
 
 /**
- * Whether the restore points are where this instance's are: in the compose directory apps have folders, too, where they may
- * write as root. Outside of it somebody has mounted the place for this run.
- * @param asked the directory that was asked for @throws UpdateError unexpected-file
+ * Checks that the restore point is in a restore point directory of this instance: apps may also have directories in the
+ * compose directory, and may write there as root. A directory outside the compose directory was mounted for this run by
+ * a user.
+ * @param asked requested directory
+ * @throws UpdateError unexpected-file
  */
 export function checkPoints(
   { point, project: { directory } }: Pick<JournalData, 'point' | 'project'>,

@@ -20,8 +20,8 @@ import { findLaterChange } from './later-change.ts';
 import { type EarlierFacts, maxAttempts } from './plan-earlier.ts';
 
 /**
- * What a run that ended early has left; from here on its secrets are hidden, too. `rejection` is why compose does not take
- * the files as they are. Refusals: unrelated-container, unexpected-file, outside-mounts.
+ * Collects the state that an interrupted run has left, and masks its secrets from now on. `rejection` is the reason why
+ * compose rejects the current files.
  */
 export async function gatherEarlierFacts(
   { engine, log, options }: RunContext,
@@ -36,7 +36,7 @@ export async function gatherEarlierFacts(
   }
   const { containers } = await listProject(engine, project.name);
   const [app = options.app] = services;
-  // Two projects may have one directory, and so one journal.
+  // Two projects may share a directory, and therefore a journal.
   const isNamed = project.name === place.name;
   refuseForeignContainers(
     containers,
@@ -44,11 +44,11 @@ export async function gatherEarlierFacts(
     { app, container: isNamed ? options.container : null },
     data,
   );
-  // What the containers had that are gone: an old password may still open something.
+  // Includes the environment of removed containers: an old password may still be valid somewhere.
   log.addMaskRules(() => maskRulesOfSent(data.blueprints.map(({ config }) => ({ body: config }))));
   await givePaths(project, paths, log);
   const about = { containers, services };
-  // Of files that are half old and half new compose may take none: they have to be put back before it is asked again.
+  // Compose may reject files if only some were written: they must be restored before compose reads them again.
   const rejection = await viewProject(new Compose(engine, project), paths, about, log).then(
     () => null,
     (error: unknown) => {
@@ -66,7 +66,8 @@ export async function gatherEarlierFacts(
   }
   const isNewThere = changeover !== null && newHasStarted(changeover, containers);
   const { attempt } = countStart(data);
-  // A new version on which one container was interrupted too often would interrupt the next one, too.
+  // Starts of another container also count if the new version interrupted it too often, because it would interrupt this
+  // container, too.
   const isCounted = isOwn || (attempt > maxAttempts && (data.started || isNewThere));
   return {
     files,
@@ -83,13 +84,13 @@ export async function gatherEarlierFacts(
 }
 
 /**
- * The directory may be mounted at another place than in the run that wrote it. What lies beside a file, and where backups
- * are, is known without it.
+ * Adapts a file record to the mounts of this container: the directory may be mounted elsewhere than in the run that
+ * wrote the record. The paths of temporary files and backups do not depend on the record.
  */
 export async function asMountedHere(record: FileRecord, { project, run }: JournalData): Promise<FileRecord> {
   const { path, before, backup } = record;
   const real = before === null ? path : await realpath(path).catch(() => path);
-  // Who goes back by a restore point puts back what another run has written, and has kept.
+  // A rollback to a restore point restores files from the backups of the run that wrote them.
   const folder = basename(dirname(backup ?? ''));
   const backups = join(backupsOf(project.directory), runForm.test(folder) ? folder : run);
   const here = backup === null ? null : join(backups, basename(backup));

@@ -5,16 +5,19 @@ import { type Changeover, isBefore, recordsOf } from '../../run/state/changeover
 import type { JournalData } from '../../run/state/journal.ts';
 import { isBeforeReplacing, stageOf, wayBackOf } from '../../run/state/run-state.ts';
 
-/** The files, containers and images that the run worked on, as they are now. */
+/** Current state of the files, containers and images that the run worked on. */
 export interface Remains {
   files: readonly { path: string; state: FileState }[];
-  /** Of the project, without compose's leftovers: debris that never ran says nothing. */
+  /** Containers of the project, without compose's leftovers: an unfinished container that never ran shows nothing. */
   containers: readonly Container[];
-  /** Local images by the references that the run was to end with. */
+  /** Local images, by the references that the run was to install. */
   images: ReadonlyMap<string, LocalImage>;
 }
 
-/** A change that another process must have made after the run, as the beginning of a sentence; null if there is none. */
+/**
+ * Finds a change that another process must have made after the run. Returns the beginning of a sentence; null if there
+ * is none.
+ */
 export function findLaterChange(data: JournalData, now: Remains): string | null {
   const { changeover, state } = data;
   const stage = stageOf(state);
@@ -35,7 +38,7 @@ export function findLaterChange(data: JournalData, now: Remains): string | null 
   }
   const strange = now.containers.find((each) => !couldBeLeft(changeover, each, isGoingBack));
   if (strange) return `${strange.name} was created by another process`;
-  // In `save` and `write` files may be either, and tags are not moved yet.
+  // During `save` and `write`, files may be old or new, and tags have not been moved yet.
   if (isGoingBack || isBeforeReplacing(state)) return null;
   const old = now.files.find(({ state }) => state === 'before');
   if (old) return `${old.path} was changed back to its original contents`;

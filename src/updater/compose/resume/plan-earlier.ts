@@ -3,26 +3,31 @@ import type { Changeover } from '../../run/state/changeover.ts';
 import { isHalfDone, type JournalData } from '../../run/state/journal.ts';
 import { endingOfState, isReplacing, stageOf, wayBackOf } from '../../run/state/run-state.ts';
 
-/** Starts of one container in one state of a run: the restart policy of the launcher gives it as many. */
+/**
+ * Maximum number of starts of one container in one state of a run. The restart policy of the launcher allows as many.
+ */
 export const maxAttempts = 4;
 
-/** What is found of a run that ended with something left to do. */
+/** Facts about a previous run with unfinished work. */
 export interface EarlierFacts {
-  /** The run is of this very container. */
+  /** Whether the run belongs to this container. */
   isOwn: boolean;
-  /** Starts of this container for that run, this one counted. */
+  /** Number of starts of this container for the run, including the current start. */
   attempt: number;
-  /** This run is asked for what that one was asked for. */
+  /** Whether this run has the same request as the previous run. */
   sameRequest: boolean;
-  /** A container of the new version has started, by the engine's word; the journal may not have had the time to say so. */
+  /**
+   * Whether the engine reports that a container of the new version has started. The run may have been killed before it
+   * recorded this in the journal.
+   */
   newHasStarted: boolean;
-  /** A change that another process made after that run, as the beginning of a sentence; null if there is none. */
+  /** Change that another process made after the run, as the beginning of a sentence; null if there is none. */
   laterChange: string | null;
-  /** `--no-rollback` was not given. */
+  /** Whether a rollback is allowed, because `--no-rollback` was not given. */
   mayRollBack: boolean;
 }
 
-/** What to do about a run that ended early. */
+/** Step that deals with an interrupted run. */
 export type EarlierStep =
   | { kind: 'start-over' }
   /** Files or containers were changed after the run. */
@@ -31,31 +36,32 @@ export type EarlierStep =
   | { kind: 'undo'; afterwards: AfterUndo }
   /** The new version has started and cannot be rolled back: its update is completed first. */
   | { kind: 'complete'; changeover: Changeover }
-  /** The new version has started, and the update cannot be tried once more: the restore point is restored. */
+  /** The new version has started, and its update cannot be attempted again: the restore point is restored. */
   | { kind: 'roll-back' }
-  /** The new version has started, the update cannot be tried once more, and there is no restore point. */
+  /** The new version has started, its update cannot be attempted again, and there is no restore point. */
   | { kind: 'give-up' };
 
 type AfterUndo =
   | { kind: 'start-over' }
-  /** The run already had its ending when its rollback was interrupted. */
+  /** The outcome of the run was already known when its rollback was interrupted. */
   | { kind: 'repeat'; ending: Ending }
-  /** Interrupted too often: the old version keeps running. */
+  /** The run was interrupted too often: the old version keeps running. */
   | { kind: 'give-up' };
 
-/** Decides what to do about a run that ended with something left to do (docs/contract.md 5.4); touches nothing. */
+/** Plans the step that deals with a run with unfinished work (docs/contract.md 5.4); changes nothing. */
 export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
   if (now.laterChange !== null) return { kind: 'leave', because: now.laterChange };
-  // A run that ended as broken needs a person, so it is not resumed automatically.
+  // A run with the outcome `broken` needs a person, so it is not resumed automatically.
   if (!isHalfDone(data)) return { kind: 'start-over' };
   const { changeover, started, state } = data;
   const wayBack = wayBackOf(state);
   const exhausted = now.attempt > maxAttempts;
-  // A second try would crash in the same step.
+  // Another attempt would crash in the same step.
   const hasCrashed = wayBack === null && endingOfState(state)?.outcome === 'crashed';
-  // Before `recreate`, what was stopped to save data is started again, and the update begins again.
+  // Before `recreate`, services that were stopped to save data are started again, and the update begins again.
   const isNewThere = started || now.newHasStarted;
-  // Until then the old version may have been started, and have written what is not in the restore point.
+  // Before the new version starts, the old version may have been started, and may have written data that is not in the
+  // restore point.
   const isStale = data.point != null && !isNewThere;
   if (changeover !== null && wayBack === null && isReplacing(state)) {
     const isStuck = exhausted || hasCrashed;
@@ -69,7 +75,7 @@ export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
 }
 
 function afterUndo({ state }: JournalData, isOwn: boolean, exhausted: boolean): AfterUndo {
-  // A release that was rolled back is not tried again, whoever finishes the rollback.
+  // A release that was rolled back is not tried again, no matter which run completes the rollback.
   const { ending } = wayBackOf(state) ?? { ending: null };
   if ((isOwn || stageOf(state) === 'restoring') && ending) return { kind: 'repeat', ending };
   return exhausted ? { kind: 'give-up' } : { kind: 'start-over' };

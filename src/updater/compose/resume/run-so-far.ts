@@ -14,20 +14,20 @@ import type { FoundInstance } from '../inspect/find-instance.ts';
 import { type Installation, movedServices, otherContainers } from '../inspect/installation.ts';
 import { findMajorChanges } from '../inspect/services/major-changes.ts';
 
-/** The instance of a run, and the lock that keeps other updaters from it. */
+/** Instance of a run, with the lock that excludes other updaters. */
 export interface Locked {
   instance: FoundInstance;
   lock: Lock;
 }
 
-/** What a run has found and taken so far: its last line, which may come at any moment, and its clean-up are made of it. */
+/** State of a run so far, for its cleanup and for its last line, which may be logged at any moment. */
 export interface RunSoFar {
   instance: FoundInstance | null;
   lock: Lock | null;
-  /** A run that ended early, and whether what it left still stands. */
+  /** Interrupted previous run, and whether its changes are still in place. */
   earlier: { data: JournalData; stands: boolean } | null;
   installation: Installation | null;
-  /** Of this run, or of the one that it goes on with. */
+  /** Journal of this run, or of the run that it resumes. */
   journal: Journal | null;
 }
 
@@ -39,7 +39,7 @@ export const nothingYet = (): RunSoFar => ({
   journal: null,
 });
 
-/** What the last line of the run says of the instance. */
+/** Returns the facts about the instance for the last line of the run. */
 export function endingFacts({ earlier, installation, journal }: RunSoFar): EndingFacts {
   const isHalfDone = earlier?.stands && earlier.data.changeover !== null;
   const halfDone = isHalfDone ? pendingSentence(earlier.data) : null;
@@ -66,7 +66,7 @@ export function endingFacts({ earlier, installation, journal }: RunSoFar): Endin
   return earlier === null ? nothingKnown : { ...endingFactsOf(earlier.data, halfDone), touched: false };
 }
 
-/** The services that can be recreated, if another one needs a dump of its data first; otherwise null. */
+/** Returns the services that can be recreated if another service needs a dump of its data first; otherwise null. */
 function safeServices(installation: Installation): string[] | null {
   const { containers, model } = installation;
   const names = [...new Set(containers.map(serviceOf))].filter((name) => name in model.services).sort();

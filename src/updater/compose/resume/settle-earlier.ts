@@ -32,9 +32,9 @@ import { maxAttempts, planEarlier } from './plan-earlier.ts';
 import type { Locked, RunSoFar } from './run-so-far.ts';
 
 /**
- * Settles what an earlier run left undone, by what its journal says, or gives it to this run to go on with. The log is
- * kept in the state directory from here on.
- * Refusals: outside-mounts, compose-invalid. @throws UpdateError files-not-restored, containers-not-restored, killed-repeatedly, broken
+ * Settles the unfinished work of a previous run according to its journal, or makes this run resume it. From now on, the
+ * log is also written to the state directory. @throws UpdateError files-not-restored, containers-not-restored,
+ * killed-repeatedly, broken
  */
 export async function settleEarlier(
   context: RunContext,
@@ -55,7 +55,7 @@ export async function settleEarlier(
   const journal = new Journal(lock, data);
   const work = { ...context, journal };
   if (step.kind !== 'start-over' && step.kind !== 'leave') {
-    // The journal is this container's from here on.
+    // From now on, the journal belongs to this container.
     await journal.note({
       files,
       containerId: instance.own.id,
@@ -70,9 +70,9 @@ export async function settleEarlier(
     case 'start-over':
       return fresh;
     case 'leave': {
-      // Services that this run has stopped to save their data are not left down.
+      // Services that the interrupted run has stopped to save their data must not stay stopped.
       if (isBeforeReplacing(data.state)) {
-        // Ports are asked about from a container of this updater's image; the one that wrote the journal may be gone.
+        // Ports are read in a helper container with the image of the journal's container, which may have been removed.
         await journal.note({ containerId: instance.own.id });
         const without = ['restore-files', 'end-restore-point'] as const;
         const run = new ComposeRun(context, journal, { wasKilled: true, without });
@@ -107,7 +107,7 @@ export async function settleEarlier(
         return { kind: 'ended', ending: logEnd(step.afterwards.ending, log) };
       }
       if (step.afterwards.kind === 'give-up') {
-        // Its end is this run's own: this container repeats it if it is started once more.
+        // The result belongs to this run: this container reports it again if it is started again.
         soFar.journal = journal;
         throw new UpdateError('killed-repeatedly', whyStuck(data));
       }
@@ -136,11 +136,17 @@ export async function settleEarlier(
   }
 }
 
-/** The new version was started, by files that were just written, after the data was saved: the data goes back with the files. */
+/**
+ * Checks whether the new version was started from the written files after the data was saved: the data is then restored
+ * together with the files.
+ */
 const isOvertaken = ({ options }: RunContext, { state }: JournalData): boolean =>
   wayBackOf(state) === null && isBeforeReplacing(state) && !options.noRollback;
 
-/** Begins to restore the restore point. Gives the end of the run after that; null without its record. @throws UpdateError broken */
+/**
+ * Begins to restore the restore point. Returns the outcome of the run after that; null if the record is missing.
+ * @throws UpdateError broken
+ */
 async function restorePoint(context: JournaledContext, why: string): Promise<Ending | null> {
   const { journal } = context;
   const unusable = (cause: UpdateError) => {
@@ -155,13 +161,16 @@ async function restorePoint(context: JournaledContext, why: string): Promise<End
   return ending;
 }
 
-/** A run that is killed on a full disk may have stopped everything for a rollback that is not in the journal. */
+/**
+ * Starts the data services again: a run that was killed on a full disk may have stopped everything for a rollback that
+ * is not in the journal.
+ */
 async function startSaved(context: JournaledContext): Promise<void> {
   if (context.journal.data.point?.state !== 'saved') return;
   await startDataServices(context).catch(warnOf(context.log));
 }
 
-/** For a failure that does not end this run. */
+/** Returns a handler that logs a failure without ending the run. */
 const warnOf =
   (log: Log) =>
   (error: unknown): void => {
@@ -169,7 +178,7 @@ const warnOf =
     for (const line of [...detail, message]) log.warn(line);
   };
 
-/** The journal of an earlier run; a malformed journal is put aside. */
+/** Reads the journal of a previous run. A malformed journal is moved to another location. */
 async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | null> {
   const earlier = await readJournal(state);
   if (earlier === null || !('unreadable' in earlier)) return earlier;
@@ -181,13 +190,13 @@ async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | nul
 const whyStuck = ({ state }: JournalData): string =>
   `this updater ${endingOfState(state)?.outcome === 'crashed' ? 'crashed' : `was interrupted ${maxAttempts} times`} during the ${phaseWord(state)} phase and will not try again automatically`;
 
-/** All services of a version that has started are brought to it, well or not. */
+/** Updates all services to a version that has already started, whether or not it is healthy. */
 async function completeUpdate(context: JournaledContext, changeover: Changeover): Promise<void> {
   const { log, journal } = context;
   const { goal } = changeover.words;
   const names = changeover.moved.map(({ name }) => name);
   log.info(`${goal} has already started; completing the interrupted update of ${and(names)} first`);
-  // A container that goes down in this attempt must run again; only the mark `started` makes the next run start it.
+  // A container that exits in this attempt must run again; the next run starts it only if `started` is in the journal.
   await journal.note({ started: true });
   await startSaved(context);
   const run = new ComposeRun(context, journal, { without: ['announce', 'verify'] });

@@ -9,20 +9,21 @@ import { and } from '../../../run/log/wording.ts';
 import type { ContainerRecord } from '../../../run/state/changeover.ts';
 import { recordUp } from '../../inspect/dry-run.ts';
 
-/** What there is to hold a blueprint against. */
+/** Facts that limit the rights of a container snapshot. */
 interface Known {
   project: ComposeProject;
-  /** The updater's own container: what the engine gives where nothing is said. */
+  /** Id of the updater's own container, which shows the defaults of the engine. */
   ownId: string;
-  /** Ids of the containers that its service has, by the engine's word; it may be one of them. */
+  /** Ids of the service's containers that the engine reports; the container itself may be one of them. */
   siblings: readonly string[];
-  /** Ids of containers that were made again, by their old ids. */
+  /** Ids of recreated containers, by their old ids. */
   successors: ReadonlyMap<string, string>;
 }
 
 /**
- * Whether a blueprint that was read from the disk gives a container no more power over its host than the files do, which
- * are the old ones again, by what compose would send for its service; or than another container of its service has.
+ * Checks that a container snapshot from the disk grants no more rights on the host than the compose files, which are
+ * restored at this point, or than another container of the service. The rights from the files are those that compose
+ * would request.
  * @throws UpdateError containers-not-restored
  */
 export async function checkRights(
@@ -61,7 +62,10 @@ export async function checkRights(
 
 const nameOf = ({ name }: Right): string => name;
 
-/** The container as the engine would make it of what compose sends, with the values that image and engine fill in. */
+/**
+ * Returns the definition that the engine would create from the request of compose, with the defaults of the image and
+ * the engine.
+ */
 function asMade(
   { config, hostConfig }: DefinedContainer,
   then: DefinedContainer,
@@ -70,7 +74,7 @@ function asMade(
   const { Privileged, PidMode, IpcMode, CgroupnsMode, SecurityOpt } = hostConfig;
   const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
   const isShared = [PidMode, IpcMode].some((mode) => /^(?:host$|container:)/.test(String(mode)));
-  // The engine takes SELinux from what shares a namespace.
+  // For a shared namespace, the engine takes the SELinux labels from the owner of the namespace.
   const labels = Privileged === true || isShared ? list(then.hostConfig.SecurityOpt).filter(isLabel) : [];
   return {
     config: { ...config, User: config.User || user },
@@ -82,7 +86,10 @@ function asMade(
   };
 }
 
-/** What is mounted has to be mounted there, too: neither a path nor a volume is its own otherwise. */
+/**
+ * Returns the rules for mounts: every mount must also be in this definition, because no other path or volume belongs to
+ * the container.
+ */
 const surroundings = ({ hostConfig }: DefinedContainer) => {
   const text = JSON.stringify([hostConfig.Binds, hostConfig.Mounts]);
   return {

@@ -3,13 +3,13 @@ import { markUsed, pointPlace, readPoint } from '../../../data/point.ts';
 import type { JournaledContext } from '../replacement.ts';
 import { dropPoint } from '../save.ts';
 
-/** A restore point that was not needed is removed, unless it is the only copy of something. */
+/** Removes a restore point that was not needed, unless it is the only copy of some data. */
 export async function endRestorePoint(context: JournaledContext, isOvertaken: boolean): Promise<void> {
   const { journal } = context;
   const { point, state, project } = journal.data;
   if (!point) return;
   const place = pointPlace(point.directory, project);
-  // After a rollback it stays, marked as used, until the next update saves data.
+  // After a rollback, the restore point stays, marked as used, until the next update saves data.
   if (state.at === 'restoring') {
     await markUsed(place).catch(() => {});
     await journal.note({ point: null });

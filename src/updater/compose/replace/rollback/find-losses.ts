@@ -5,8 +5,9 @@ import { runSameImage } from '../../../../engine/same-image.ts';
 import type { ContainerRecord } from '../../../run/state/changeover.ts';
 
 /**
- * Differences between a restored container and its state before the update (docs/contract.md 5.16), as sentences.
- * @param blueprint of the container from before, where the journal has it
+ * Returns the differences between a restored container and its state before the update (docs/contract.md 5.16), one
+ * sentence each.
+ * @param blueprint container snapshot from before the update, if the journal has it
  */
 export function findLosses(
   record: ContainerRecord,
@@ -34,7 +35,7 @@ export function findLosses(
   return losses;
 }
 
-/** The mounts that have a source: binds and named volumes. */
+/** Returns the mounts with a source: binds and named volumes. */
 function mountsAsked({ Binds, Mounts }: Json): { source: string; target: string }[] {
   const binds = ((Binds ?? []) as string[]).map((bind) => bind.split(':'));
   return [
@@ -46,7 +47,7 @@ function mountsAsked({ Binds, Mounts }: Json): { source: string; target: string 
   ].filter(({ source, target }) => source !== '' && target !== '');
 }
 
-/** A bind is known by the path that was asked for, a volume by its name, which its mount has. */
+/** Checks whether a container has a mount. A bind is identified by the requested path, a volume by its name. */
 const hasMount = ({ mounts, requestedMounts }: Container, source: string, target: string): boolean =>
   [...mounts, ...requestedMounts].some(
     (mount) => mount.source === source && cleanPath(mount.destination) === cleanPath(target),

@@ -6,7 +6,10 @@ import type { EngineContext } from '../../../run/run-context.ts';
 import type { Changeover } from '../../../run/state/changeover.ts';
 import type { JournaledContext } from '../replacement.ts';
 
-/** Notes what it takes to roll back before anything is replaced. A run that has saved data has noted it then. */
+/**
+ * Writes everything required for a rollback to the journal before containers are replaced. A run that has saved data
+ * has already written the container snapshots.
+ */
 export async function prepareRollback(
   context: JournaledContext,
   changeover: Changeover,
@@ -21,7 +24,7 @@ export async function prepareRollback(
   await journal.write({ state: { at: 'replacing' }, changeover, blueprints });
 }
 
-/** What it takes to create the containers of these services again; best taken while they run. */
+/** Takes the snapshots required to recreate the containers of these services, preferably while they are running. */
 export async function blueprintsOf(
   { engine, log }: EngineContext,
   changeover: Changeover,

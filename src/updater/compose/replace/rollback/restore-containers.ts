@@ -14,11 +14,11 @@ import { findLosses } from './find-losses.ts';
 import type { RestoreStep } from './restore-steps.ts';
 
 export interface RestoreWork extends JournaledContext {
-  /** Ids of the containers that were made again, by those of the containers from before. */
+  /** Ids of recreated containers, by the ids of the old containers. */
   successors: Map<string, string>;
-  /** Ids of containers whose rights were checked, so that they may be made again from the journal. */
+  /** Ids of containers whose rights were checked, so that the containers may be recreated from the journal. */
   agreed: Set<string>;
-  /** Called with the id of the old container, once another one is in its place. */
+  /** Called with the id of the old container after the container was recreated. */
   onRebuilt(id: string): void;
 }
 
@@ -49,7 +49,7 @@ export const restoreExecutors: Executors = {
   start: async ({ record }, work) => {
     const start = () => work.engine.startContainer(idNow(record, work));
     await start().catch(async (error: unknown) => {
-      // A network that was removed and made anew has another id than the container knows.
+      // A network that was removed and recreated has a new id, which the container does not have.
       const isLost = /network \S+ not found/.test(engineErrorIn(error)?.message ?? '');
       if (!isLost || work.successors.has(record.id)) throw error;
       await remake(record, work);
@@ -79,7 +79,7 @@ export const restoreExecutors: Executors = {
   },
 };
 
-/** The container from before, or the one that was made again in its place. */
+/** Returns the id of the old container, or of the container that was recreated in its place. */
 const idNow = ({ id }: ContainerRecord, { successors }: RestoreWork): string => successors.get(id) ?? id;
 
 const standIn = (record: ContainerRecord, work: RestoreWork) => ({ ...record, id: idNow(record, work) });
@@ -99,7 +99,10 @@ async function rebuild(record: ContainerRecord, work: RestoreWork): Promise<void
   log.info(`recreated ${record.name} from the old image`);
 }
 
-/** Checks the rights of a container before it is removed to be made again: only then the engine still tells them. */
+/**
+ * Checks the rights of a container before it is removed and recreated, because the engine cannot report them after
+ * that.
+ */
 async function agree(record: ContainerRecord, work: RestoreWork): Promise<void> {
   const { engine, journal, successors, agreed } = work;
   if (!journal.isInherited || agreed.has(record.id)) return;
@@ -110,7 +113,7 @@ async function agree(record: ContainerRecord, work: RestoreWork): Promise<void> 
   agreed.add(record.id);
 }
 
-/** Makes a container again that is there and cannot be mended. */
+/** Recreates an existing container that cannot be repaired. */
 async function remake(record: ContainerRecord, work: RestoreWork): Promise<void> {
   await agree(record, work);
   await stopAndRemove(work, [standIn(record, work)]);

@@ -41,10 +41,10 @@ import {
 import type { JournaledContext } from '../replacement.ts';
 
 const tries = 3;
-/** How often a container may be started while data is restored. */
+/** Number of times that a container may be started while data is restored. */
 const rounds = 3;
 
-/** The restore point of a run; null if it has none, or an incomplete one. */
+/** Opens the restore point of a run; null if there is none, or if it is incomplete. */
 export async function openPoint({ data: { point, project } }: Journal): Promise<PointRecord | null> {
   if (!point || point.state === 'copying' || point.state === 'saving') return null;
   const record = await PointRecord.open(pointPlace(point.directory, project));
@@ -60,7 +60,7 @@ export async function completePoint(context: JournaledContext): Promise<void> {
 }
 
 /**
- * Whether all of a restore point can be restored. Nothing is changed.
+ * Checks whether a restore point can be restored completely. Changes nothing.
  * @throws UpdateError modified-since, restore-point-damaged, restore-point-unreadable, no-space
  */
 export async function checkPoint(doors: DataDoors, record: PointRecord): Promise<void> {
@@ -72,7 +72,10 @@ export async function checkPoint(doors: DataDoors, record: PointRecord): Promise
   });
 }
 
-/** An engine that is restarted, or whoever ends a container of ours, says nothing about the restore point. */
+/**
+ * Tries again, because a restarted engine or a killed helper container does not mean that the restore point is
+ * unusable.
+ */
 const persistently = <T>(doors: DataDoors, work: () => Promise<T>): Promise<T> =>
   untilDone(doors, () =>
     work().catch((cause: unknown) => {
@@ -82,8 +85,9 @@ const persistently = <T>(doors: DataDoors, work: () => Promise<T>): Promise<T> =
   );
 
 /**
- * From here on the run rolls back, whoever is killed. Ends with everything stopped that could write to the data.
- * @param target `back`: the journal of the run that is undone. `isChecked`: the restore point was checked just before
+ * Begins a rollback, which the next run continues after a kill. Stops everything that could write to the data.
+ * @param target `back`: journal of the run that is undone. `isChecked`: whether the restore point was checked just
+ * before
  * @throws UpdateError no-space
  */
 export async function beginRollback(
@@ -94,7 +98,7 @@ export async function beginRollback(
   const { journal } = context;
   const { place, point } = record;
   const { from, tags, changeover, blueprints } = back;
-  // Whoever continues after a kill looks for temporary files by the name of this run.
+  // The run that continues after a kill searches for temporary files by the name of this run.
   const { run, project } = journal.data;
   const files = back.files.map((each) => ({ ...each, temporary: temporaryOf(each.real, run) }));
   const { riders = [], ports = [] } = journal.data.point ?? back.point ?? {};
@@ -107,29 +111,38 @@ export async function beginRollback(
     },
   });
   await stopWriters(context);
-  // The larger part of the reserve is for the engine. It is deleted when the journal contains the rollback.
+  // The larger part of the reserve is for the engine, and is deleted once the journal contains the rollback.
   if (failure === null) return;
   await freeReserve(project.directory, ['journal']);
   await freeOldReserve(place);
   await journal.write().catch(failNotWritten);
 }
 
-/** A journal that cannot be written ends a rollback with everything stopped. @throws that error, or any other unchanged */
+/**
+ * Ends a rollback, with everything stopped, because the journal cannot be written. @throws UpdateError; any other error
+ * unchanged
+ */
 export function failNotWritten(cause: unknown): never {
   const error = requireUpdateError(cause, 'write-failed');
   throw isFullDisk(error.cause) ? notEnoughSpace(error) : dataNotRestored(error.message, error);
 }
 
-/** Stopping takes no space, unlike everything else: it comes first on a disk that the new version may have filled. */
+/**
+ * Stops all writers first, because this needs no space, unlike everything else, and the new version may have filled the
+ * disk.
+ */
 async function stopWriters(context: JournaledContext): Promise<void> {
   await stopInOrder(context, await runningCovered(context.engine, context.journal.data));
 }
 
-/** An earlier release had one in each restore point. */
+/** Deletes the reserve that an earlier release put into each restore point. */
 const freeOldReserve = ({ directory }: PointPlace): Promise<void> =>
   rm(join(directory, 'reserve'), { force: true }).catch(() => {});
 
-/** The rollback has not ended, and everything stays stopped for the next run. */
+/**
+ * Builds the error for a rollback without enough space. The rollback is incomplete, and everything stays stopped for
+ * the next run.
+ */
 const notEnoughSpace = (cause: UpdateError): UpdateError =>
   new UpdateError('no-space', cause.message, {
     ...{ outcome: 'broken', detail: cause.detail, cause },
@@ -137,9 +150,9 @@ const notEnoughSpace = (cause: UpdateError): UpdateError =>
   });
 
 /**
- * Restores the data once, and compares it with the restore point. Nothing of the covered services runs from the first stop
- * until the data services are started again. Can be repeated from wherever it was.
- * @param starts what was started while data was restored
+ * Restores the data once, and compares it with the restore point. No covered service runs from the first stop until the
+ * data services are started again. Can be repeated from any state.
+ * @param starts counter of containers that were started while data was restored
  * @throws TryAgain; UpdateError data-not-restored
  */
 export async function restoreData(context: JournaledContext, starts: RepeatedStarts): Promise<void> {
@@ -159,7 +172,8 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
   await stopWriters(context);
   await freeReserve(project.directory);
   await freeOldReserve(place);
-  // An earlier release checked the restore point before the journal named it.
+  // `isChecked` is undefined in journals of an earlier release, which checked the restore point before it was in the
+  // journal.
   if (point.isChecked === false) await requireUsable(context, { doors, found });
   log.info(`restoring the data of ${version}: ${and(mounts.map(({ where }) => where)) || 'no data'}`);
   const watch = await watchData(doors, journal, mounts);
@@ -172,7 +186,7 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
     });
     const started = await watch.started();
     if (started.length > 0) await stopStarted(context, { started, starts });
-    // It had ended before the watch began: a copy that was ended for it is made again.
+    // The container had exited before the watch began: the copy that was aborted because of it is repeated.
     if (failure instanceof SomethingStarted)
       throw new TryAgain('restore after a start', dataNotRestored(failure.message), {
         tries: Number.POSITIVE_INFINITY,
@@ -192,7 +206,10 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
   );
 }
 
-/** Something may have written to the data: it is stopped, and the data restored again. @throws TryAgain; UpdateError data-not-restored */
+/**
+ * Stops containers that may have written to the data, so that the data is restored again. @throws TryAgain; UpdateError
+ * data-not-restored
+ */
 async function stopStarted(
   context: JournaledContext,
   { started, starts }: { started: readonly Started[]; starts: RepeatedStarts },
@@ -217,7 +234,7 @@ const dataNotRestored = (message: string, cause?: UpdateError): UpdateError =>
     ? notEnoughSpace(cause)
     : new UpdateError('data-not-restored', message, { ...(cause && { detail: cause.detail, cause }) });
 
-/** With these, no later run could restore the data. */
+/** Error codes after which no later run could restore the data. */
 const unusableCodes: readonly ErrorCode[] = [
   'restore-point-damaged',
   'restore-point-unreadable',
@@ -225,7 +242,8 @@ const unusableCodes: readonly ErrorCode[] = [
 ];
 
 /**
- * Checks the restore point before any data is changed. If it cannot be used, everything that was stopped is started again.
+ * Checks the restore point before any data is changed. Starts everything that was stopped if the restore point cannot
+ * be used.
  * @throws UpdateError
  */
 async function requireUsable(
@@ -247,7 +265,7 @@ async function requireUsable(
   await writePointState(journal, { isChecked: true });
 }
 
-/** The new version stays as it is. */
+/** Builds the error for an impossible rollback; the new version is not changed. */
 export const cannotRollBack = (cause: Error): UpdateError =>
   new UpdateError('broken', `cannot roll back: ${cause.message}`, {
     state: `the new version is unhealthy; it was not rolled back, because ${cause.message}`,
@@ -266,12 +284,15 @@ async function startStopped(context: JournaledContext): Promise<void> {
     await withHeartbeat(log, 'waiting for a container to start', engine.startContainer(id)).catch(warn);
 }
 
-/** Services that ran before, and those that the release has added. */
+/** Checks whether a service was running before, or was added by the release. */
 const shouldRun = (changeover: Changeover | null, service: string): boolean =>
   recordsOf(changeover, service).some(({ runs }) => runs) ||
   changeover?.moved.some(({ name, added }) => name === service && added !== undefined) === true;
 
-/** For one rollback: how often a container may be started while data is restored. */
+/**
+ * Returns the counter for one rollback, with the number of times that a container may be started while data is
+ * restored.
+ */
 export const startsWhileRestoring = (): RepeatedStarts => new RepeatedStarts(rounds);
 
 async function restoreOnce(
@@ -289,8 +310,8 @@ async function restoreOnce(
 }
 
 /**
- * Stops every container of the covered services, and removes new ones of the updated services. The engine starts none of
- * them when it is restarted; a person can.
+ * Stops all containers of the covered services, and removes new containers of the updated services. The engine does not
+ * start them when it is restarted; a user still can.
  */
 export async function standStill(context: JournaledContext): Promise<void> {
   const { engine, journal } = context;
@@ -307,7 +328,10 @@ export async function standStill(context: JournaledContext): Promise<void> {
   if (fresh.length > 0) await stopAndRemove(context, fresh);
 }
 
-/** Unlike `unless-stopped`, the other restart policies make the engine start stopped containers when it restarts. */
+/**
+ * Sets the policy `unless-stopped`, because other restart policies make the engine start stopped containers when it
+ * restarts.
+ */
 async function deferRestarts(
   context: JournaledContext,
   point: JournalPoint,
@@ -320,13 +344,13 @@ async function deferRestarts(
     return policy === 'no' || policy === 'unless-stopped' ? [] : [{ id: String(Id), policy }];
   });
   if (policies.length === 0) return;
-  // A kill, or a round before this one, may have noted a policy that still applies.
+  // A policy recorded before a kill, or in an earlier round, may still apply.
   const added = policies.filter(({ id }) => !known.has(id));
   if (added.length > 0) await writePointState(context.journal, { policies: [...point.policies, ...added] });
   for (const { id } of policies) await setPolicy(context, { id, policy: 'unless-stopped' });
 }
 
-/** A container that is gone is created again with its policy. */
+/** Sets a restart policy. A container that was removed is recreated with its policy. */
 async function setPolicy(
   { engine, log }: Pick<JournaledContext, 'engine' | 'log'>,
   { id, policy }: JournalPoint['policies'][number],
@@ -346,8 +370,8 @@ function policyOf(given: unknown): string {
 }
 
 /**
- * Starts the data services, those first whose policies the rollback has changed, and restarts services that keep a queue
- * only in memory: what the failed version put there is not to be worked on.
+ * Restores the restart policies that the rollback has changed, starts the data services, and restarts services that
+ * keep a queue only in memory: jobs from the failed version must not be processed.
  * @throws UpdateError containers-not-restored
  */
 export async function startDataAgain(context: JournaledContext): Promise<void> {
@@ -355,7 +379,7 @@ export async function startDataAgain(context: JournaledContext): Promise<void> {
   const { point, state, project, changeover } = journal.data;
   if (!point) return;
   for (const each of point.policies) await setPolicy(context, each);
-  // A stop that a kill has interrupted goes on, and would end a service after it was found running.
+  // A stop that was interrupted by a kill continues, and would end a service after it was found running.
   if (state.at !== 'restoring' && point.state === 'saving') {
     const { containers } = await listProject(engine, project.name);
     const groups = await runningCovered(engine, journal.data);

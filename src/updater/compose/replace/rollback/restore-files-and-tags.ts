@@ -7,7 +7,10 @@ import type { JournaledContext } from '../replacement.ts';
 /** Old texts of files that a run writes, by path. */
 export type OldTexts = ReadonlyMap<string, string>;
 
-/** Files that were edited in the meantime are left alone. @throws UpdateError files-not-restored */
+/**
+ * Restores files and image tags. Files that were edited in the meantime are not changed. @throws UpdateError
+ * files-not-restored
+ */
 export async function restoreFilesAndTags(
   { engine, log, journal }: JournaledContext,
   texts: OldTexts,

@@ -3,28 +3,28 @@ import type { ProjectContainers } from '../../../../engine/api/project-container
 import { type Container, isUp, serviceOf } from '../../../../engine/container.ts';
 import { type Changeover, type ContainerRecord, isBefore, recordsOf } from '../../../run/state/changeover.ts';
 
-/** What brings the old containers back. */
+/** Step that restores the old containers. */
 export type RestoreStep =
-  /** Nothing of the new version has started: what is not from before may go, and with it the name that it holds. */
+  /** Nothing of the new version has started: all new containers may be removed, which frees their names. */
   | { kind: 'remove-new'; containers: readonly Container[] }
-  /** The container lives in a namespace of one that is gone, and needs that of the successor. */
+  /** The container uses a namespace of a removed container, and needs the namespace of the successor. */
   | { kind: 'remove-orphan'; service: string; record: ContainerRecord }
   | { kind: 'rebuild'; service: string; record: ContainerRecord }
   /** The container no longer exists, and its configuration is not in the journal. */
   | { kind: 'give-up'; service: string; record: ContainerRecord }
-  /** The container is there, and no longer in these networks. */
+  /** The container exists, but is no longer connected to these networks. */
   | { kind: 'connect'; service: string; record: ContainerRecord; networks: readonly string[] }
   | { kind: 'start'; service: string; record: ContainerRecord }
   /** The container was stopped before, and another `up` has started it. */
   | { kind: 'stop-old'; service: string; record: ContainerRecord }
-  /** The containers that ran and were well. */
+  /** Containers that were running and healthy before the update. */
   | { kind: 'await-old'; records: readonly ContainerRecord[] }
-  /** All of them are held against what they were. */
+  /** All containers are compared with their previous state. */
   | { kind: 'compare'; records: readonly ContainerRecord[] };
 
 /**
- * What is left to do until the old containers are back: unchanged, reconnected, started, or recreated.
- * @param now the containers of the project, compose's leftovers among them, and what the journal can make again
+ * Plans the remaining steps until the old containers are restored: unchanged, reconnected, started, or recreated.
+ * @param now containers of the project, including compose's leftovers, and the container snapshots in the journal
  * @param own ids of the containers that this process has recreated and started
  */
 export function restoreSteps(
@@ -48,7 +48,7 @@ export function restoreSteps(
     for (const record of recordsOf(changeover, service)) {
       const container = there.get(record.id);
       const blueprint = blueprints.get(record.id);
-      // The engine starts no container that it has marked dead.
+      // The engine does not start a container that is marked dead.
       const isDead = container?.status === 'dead';
       const isCutOff: boolean = follows && isAnyRebuilt && !own.rebuilt.has(record.id);
       const isOrphan: boolean = container !== undefined && (isCutOff || isDead);
@@ -68,10 +68,10 @@ export function restoreSteps(
         if (isRunning) steps.push({ kind: 'stop-old', service, record });
         continue;
       }
-      // A namespace is another one after a restart of its container; a follower that runs on is left in the old one.
+      // A restarted container has a new namespace. A service that keeps running would stay in the old namespace.
       const isStale: boolean = follows && isAnyStarted && isRunning && !own.started.has(record.id);
       if (isStale) steps.push({ kind: 'stop-old', service, record });
-      // A container that cannot be connected is made again, and does not run then.
+      // A container that cannot be connected is recreated, and is then not running.
       const isStarted: boolean = !isRunning || isStale || networks.length > 0;
       if (isStarted) steps.push({ kind: 'start', service, record });
       isAnyStarted ||= isStarted || own.started.has(record.id);
@@ -88,18 +88,22 @@ const noneYet = { rebuilt: new Set<string>(), started: new Set<string>() };
 const missingNetworks = (blueprint: Blueprint | undefined, container: Container | undefined): string[] =>
   Object.keys(blueprint?.networks ?? {}).filter((network) => !container?.networks.includes(network));
 
-/** What is known of stops that the run which is put back has begun. */
+/** Known stops that the run being rolled back has begun. */
 export interface StopsUnderWay {
-  /** The run was killed: it may have told any container that still runs to stop, and the engine does not tell which. */
+  /**
+   * Whether the run was killed: it may have requested any running container to stop, and the engine does not report
+   * which.
+   */
   wasKilled?: boolean;
-  /** Ids of containers that the engine was heard to stop. */
+  /** Ids of containers that are stopping according to events of the engine. */
   stopping?: readonly string[];
 }
 
 /**
- * What runs of the containers that were to be replaced, and may have been told to stop: it ends any moment, and inspecting
- * it does not tell of that. After a kill that is everything; else the workers, which are stopped before all else, and a service of
- * which compose has replaced a part, and what the engine was heard to stop. A paused one was told nothing.
+ * Returns the running containers to be replaced that may have been requested to stop: they may exit at any moment, and
+ * inspecting them does not show the request. After a kill, these are all containers; otherwise the workers, which are
+ * stopped first, services that compose has partly replaced, and containers that are stopping according to events. A
+ * paused container was not requested to stop.
  */
 export function mayBeStopping(
   changeover: Changeover,
@@ -124,7 +128,7 @@ export function mayBeStopping(
   );
 }
 
-/** The containers of the project; a container that was made again has the id of the one from before. */
+/** Returns the containers of the project, with the old id for a container that was recreated. */
 export function withOldIds(
   { containers, leftovers }: ProjectContainers,
   successors: ReadonlyMap<string, string>,
@@ -136,7 +140,10 @@ export function withOldIds(
   }));
 }
 
-/** Names of old containers that were there, and are gone or about to go. @param there ids of the old ones */
+/**
+ * Returns the names of old containers that existed, and were or are being removed. @param there ids of the old
+ * containers that existed
+ */
 export function removedContainers(
   { moved, containers }: Changeover,
   there: ReadonlySet<string>,
