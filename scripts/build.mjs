@@ -51,9 +51,9 @@ const forNode = {
 };
 
 if (trust !== '') {
-  const { readTrust } = await moduleOf('src/provenance/trust.ts');
+  const { parseTrust } = await moduleOf('src/provenance/trust.ts');
   try {
-    readTrust(trust);
+    parseTrust(trust);
   } catch ({ message }) {
     throw new Error(`SVC_UPDATER_BUILD_TRUST has to be the text of a trust file: ${message}`);
   }

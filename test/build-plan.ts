@@ -1,11 +1,11 @@
 // Builders for what the plan of files is made from: a project as texts, what compose makes of it, what is planned.
 import { join } from 'node:path';
 import { readComposeFile } from '../src/core/compose/compose-file.ts';
-import { findPin } from '../src/core/compose/find-pin.ts';
+import { requirePin } from '../src/core/compose/find-pin.ts';
 import type { ProjectFiles } from '../src/core/compose/project-files.ts';
 import type { ProgressEvent } from '../src/core/progress/event.ts';
 import { parseTarget, type Target } from '../src/core/release/target.ts';
-import type { Model, ModelService } from '../src/engine/cli/compose.ts';
+import type { ComposeModel, ModelService } from '../src/engine/cli/compose.ts';
 import type { Engine, RemoteDigest } from '../src/engine/cli/engine.ts';
 import type { Container, Image } from '../src/engine/container.ts';
 import { versionLabel } from '../src/engine/labels.ts';
@@ -58,9 +58,9 @@ export const generated = (images: Readonly<Record<string, string>>): string =>
 export function modelOf(
   files: ProjectFiles,
   more: Readonly<Record<string, Partial<ModelService>>> = {},
-): Model {
+): ComposeModel {
   const names = [...new Set(files.composeFiles.flatMap((file) => readComposeFile(file).services))];
-  const service = (name: string) => ({ image: findPin(files, name).referenceText, ...more[name] });
+  const service = (name: string) => ({ image: requirePin(files, name).referenceText, ...more[name] });
   return { name: project.name, services: Object.fromEntries(names.map((name) => [name, service(name)])) };
 }
 

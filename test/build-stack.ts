@@ -2,7 +2,7 @@
 
 import type { Json } from '../src/engine/json.ts';
 import type { SwarmNode, SwarmService, SwarmTask } from '../src/engine/swarm.ts';
-import type { ServiceMove } from '../src/updater/swarm/specs.ts';
+import type { StackServiceUpdate } from '../src/updater/swarm/specs.ts';
 import type { TaskSummary } from '../src/updater/swarm/tasks.ts';
 
 /** `acme/svc:v1@sha256:a` with a whole digest. */
@@ -60,8 +60,8 @@ export function specWith(parts: SpecParts = {}): Json {
 /** The move of `app` or of a worker from v1.4.2 to v1.5.0. */
 export function moveOf(
   name: string,
-  { before = specWith({ name: `svc_${name}` }), ...changes }: Partial<ServiceMove> = {},
-): ServiceMove {
+  { before = specWith({ name: `svc_${name}` }), ...changes }: Partial<StackServiceUpdate> = {},
+): StackServiceUpdate {
   return {
     id: `${name}-id`,
     name: `svc_${name}`,

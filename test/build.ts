@@ -1,21 +1,14 @@
 // Builders for the states that plans are made from: each gives a whole one, of which a test names what it is about.
 
-import { findPin } from '../src/core/compose/find-pin.ts';
+import { requirePin } from '../src/core/compose/find-pin.ts';
 import type { ProjectFiles } from '../src/core/compose/project-files.ts';
 import { HostPaths } from '../src/core/files/host-paths.ts';
 import { exitCodes, type Outcome } from '../src/core/progress/outcome.ts';
-import { svc } from '../src/core/progress/product.ts';
-import type { Blueprint } from '../src/engine/api/blueprint.ts';
-import { Compose, type ComposeProject, type Model } from '../src/engine/cli/compose.ts';
+import { svcProduct } from '../src/core/progress/product.ts';
+import type { ContainerSnapshot } from '../src/engine/api/blueprint.ts';
+import { Compose, type ComposeModel, type ComposeProject } from '../src/engine/cli/compose.ts';
 import { Engine } from '../src/engine/cli/engine.ts';
-import {
-  type Container,
-  type Image,
-  isUp,
-  numberOf,
-  readContainer,
-  readImage,
-} from '../src/engine/container.ts';
+import { type Container, type Image, isUp, numberOf, toContainer, toImage } from '../src/engine/container.ts';
 import { composeLabels } from '../src/engine/labels.ts';
 import type { FoundInstance } from '../src/updater/compose/inspect/find-instance.ts';
 import type {
@@ -42,7 +35,7 @@ export const project: ComposeProject = {
 export function container(place: string, changes: Partial<Container> = {}): Container {
   const [, service = '', number = '1'] = /^([a-z]+)-(\d+)/.exec(place) ?? [];
   const status = changes.status ?? 'running';
-  const base = readContainer({
+  const base = toContainer({
     Id: place,
     Name: `/svc-${service}-${number}`,
     Image: 'sha256:old',
@@ -70,7 +63,7 @@ export const containers = (places: string): Container[] =>
     });
 
 export const image = (id: string, changes: Partial<Image> = {}): Image => ({
-  ...readImage({ Id: id }),
+  ...toImage({ Id: id }),
   ...changes,
 });
 
@@ -125,7 +118,7 @@ export const journalData = (changes: Partial<JournalData> = {}): JournalData => 
   ...changes,
 });
 
-export const blueprint = (id: string, changes: Partial<Blueprint> = {}): Blueprint => ({
+export const blueprint = (id: string, changes: Partial<ContainerSnapshot> = {}): ContainerSnapshot => ({
   id,
   name: `svc-${id}`,
   imageId: 'sha256:old',
@@ -167,10 +160,14 @@ interface InstallationParts extends Partial<Omit<Installation, 'app' | 'workers'
 }
 
 /** A user-written install whose compose file has the images of the model; `files` and `model` belong together. */
-export function installation(files: ProjectFiles, model: Model, parts: InstallationParts = {}): Installation {
+export function installation(
+  files: ProjectFiles,
+  model: ComposeModel,
+  parts: InstallationParts = {},
+): Installation {
   const { services = { app: [container('app-1')], worker: [container('worker-1')] }, followers = {} } = parts;
   const [app, ...workers] = Object.entries(services).map(
-    ([name, list]): PinnedService => ({ ...facts(name, list), pin: findPin(files, name) }),
+    ([name, list]): PinnedService => ({ ...facts(name, list), pin: requirePin(files, name) }),
   );
   if (app === undefined) throw new Error('an install has an app');
   const { services: _, followers: __, ...rest } = parts;
@@ -181,7 +178,7 @@ export function installation(files: ProjectFiles, model: Model, parts: Installat
     platform: 'linux/amd64',
     kind: 'user-written',
     files,
-    product: svc,
+    product: svcProduct,
     versionVariable: 'SVC_VERSION',
     exclude: [],
     model,

@@ -2,9 +2,9 @@ import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { clientCommands } from '../src/client/commands.ts';
-import { parseTyped } from '../src/client/parse.ts';
+import { parseClientCommand } from '../src/client/parse.ts';
 import { exitCodes } from '../src/core/progress/outcome.ts';
-import { svc } from '../src/core/progress/product.ts';
+import { svcProduct } from '../src/core/progress/product.ts';
 import { errorCodes, explanationOf } from '../src/core/progress/update-error.ts';
 import { parseCommandLine } from '../src/updater/run/command-line.ts';
 import { updateTable, variableOf } from '../src/updater/run/option-table.ts';
@@ -51,7 +51,7 @@ describe('every command in a document', () => {
 
   it.each(startsWith('svc').map((command) => command.slice(4)))('svc %s is one of the client', (line) => {
     const asked = words(line);
-    if (asked.join() !== '--version') expect(() => parseTyped(asked, clientCommands)).not.toThrow();
+    if (asked.join() !== '--version') expect(() => parseClientCommand(asked, clientCommands)).not.toThrow();
   });
 
   it.each(
@@ -245,7 +245,7 @@ describe('docs/operating.md', () => {
 
   it('explains every error code in the words of the source', () => {
     const explained = errorCodes
-      .map((code) => ({ code, ...explanationOf(code, svc) }))
+      .map((code) => ({ code, ...explanationOf(code, svcProduct) }))
       .filter(({ outcome }) => outcome !== 'usage');
     expect(rowsOf('code').map((row) => row.map(plain))).toEqual(
       explained.map(({ code, meaning, advice }) => [code, meaning, advice]),

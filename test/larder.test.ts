@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import { productOf } from '../src/core/progress/product.ts';
+import { createProduct } from '../src/core/progress/product.ts';
 import { product } from './larder/product.ts';
 
 const folder = new URL('larder/', import.meta.url);
@@ -15,11 +15,11 @@ it('docs/your-product.md shows exactly the files of larder', async () => {
 
 it('the updater image and the server contain the same product', async () => {
   const [, record = ''] = /SVC_UPDATER_PRODUCT='(.*)'/.exec(await read('updater.Dockerfile')) ?? [];
-  expect(productOf({ ...JSON.parse(record), feed: product.feed })).toEqual(productOf(product));
+  expect(createProduct({ ...JSON.parse(record), feed: product.feed })).toEqual(createProduct(product));
 });
 
 it('the files use the names of the product', async () => {
-  const { marker, releaseDirectory, versionVariable, services } = productOf(product);
+  const { marker, releaseDirectory, versionVariable, services } = createProduct(product);
   const compose = await read('compose.yaml');
   expect(compose.split('\n')[0]).toBe(marker);
   expect(compose).toContain(`\${${versionVariable}:?}`);
@@ -28,7 +28,7 @@ it('the files use the names of the product', async () => {
 });
 
 it('the page shows the correct defaults', () => {
-  const { versionVariable, marker, releaseDirectory, containerName, labelPrefix } = productOf(product);
+  const { versionVariable, marker, releaseDirectory, containerName, labelPrefix } = createProduct(product);
   const defaults = { versionVariable, marker, releaseDirectory, containerName, labelPrefix };
   for (const [field, value] of Object.entries(defaults))
     expect(page).toMatch(new RegExp(`^\\| \`${field}\` \\| .* \\| \`${value}\` \\|$`, 'm'));

@@ -3,18 +3,18 @@ import { describe, expect, it } from 'vitest';
 import { findAssignments } from '../src/core/compose/env-file.ts';
 import { requiredIn } from '../src/core/compose/interpolation.ts';
 import {
-  commentedOut,
+  commentedOutSecretsOf,
   keyedSecrets,
   secretsOfContent,
   secretsOfLines,
 } from '../src/core/compose/secret-lines.ts';
 import { formatLine, parseLine } from '../src/core/progress/line.ts';
-import { formatEnd } from '../src/core/progress/run-result.ts';
-import { refusalError } from '../src/engine/http/engine-error.ts';
+import { formatLastLine } from '../src/core/progress/run-result.ts';
+import { responseError } from '../src/engine/http/engine-error.ts';
 import { classifyPullFailure } from '../src/engine/pull-failure.ts';
 import { hostsIn } from '../src/updater/data/outside-databases.ts';
 import { createMask } from '../src/updater/run/log/mask.ts';
-import { readNotes } from '../src/web/model/notes.ts';
+import { parseReleaseNotes } from '../src/web/model/notes.ts';
 
 // What other people write (compose files, logs, answers of registries, notes of releases) is read in one go, and a stop
 // signal waits for it: twice the text may take twice the time, never four times.
@@ -70,17 +70,17 @@ describe('what other people write is read in a time that grows as it does', () =
     ['requiredIn', (text) => requiredIn(text, () => null), ['${a:?', '${']],
     ['secretsOfLines', (text) => secretsOfLines(`x${text}x`), ['0a', ' ', 'a =', '"']],
     ['secretsOfContent', (text) => secretsOfContent(`a: b${text}x`), ['a', ' ', ' # ']],
-    ['commentedOut', (text) => commentedOut(`# PASS: b${text}x`), ['#', ' ']],
+    ['commentedOut', (text) => commentedOutSecretsOf(`# PASS: b${text}x`), ['#', ' ']],
     ['findAssignments', (text) => findAssignments({ path: '', text: `A=${text}` }), [' ', 'A=b\n', ' #']],
     ['classifyPullFailure', classifyPullFailure, [' ', 'content digest ', 'reference "', 'lookup a on ']],
     [
       'refusalError',
-      (body) => refusalError('GET /version', { status: 403, body: Buffer.from(body) }),
+      (body) => responseError('GET /version', { status: 403, body: Buffer.from(body) }),
       ['<', '< '],
     ],
     [
       'formatEnd',
-      (advice) => formatEnd({ outcome: 'failed', code: null, message: '', advice }),
+      (advice) => formatLastLine({ outcome: 'failed', code: null, message: '', advice }),
       [' ', '\t', '\n '],
     ],
     [
@@ -93,7 +93,7 @@ describe('what other people write is read in a time that grows as it does', () =
       (text) => [hostsIn('DB_HOST', text), hostsIn('X', `postgres://${text}`), hostsIn(text, 'h')],
       ['@', ',', ' ', 'a:', '//', 'postgres://', ',a', '%2F', '[', '?host=', ':'],
     ],
-    ['readNotes', readNotes, ['*', '**_', '`a``b', '_a', '[', '[a](', '](', 'https://']],
+    ['readNotes', parseReleaseNotes, ['*', '**_', '`a``b', '_a', '[', '[a](', '](', 'https://']],
     ['the mask', mask, ['a', '-', 'a://b:', 'a.a', '&amp;', '/opt/acme']],
     ['the mask of 5,000 values', maskOfThousands, ['a', 'value number 1', '%20', 'value number 12345']],
     [

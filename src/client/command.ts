@@ -27,11 +27,11 @@ export interface ClientCommand {
    * Runs the command and resolves with the exit code.
    * @throws UsageError for invalid arguments, Failure for an expected failure with a message
    */
-  run(context: Context): Promise<number>;
+  run(context: CommandContext): Promise<number>;
 }
 
 /** The parsed arguments of a command. */
-export interface Args {
+export interface CommandArguments {
   /** Values by option name without dashes; an option without a value is `true`. */
   options: Record<string, string | true>;
   /** Values of the list option. */
@@ -44,8 +44,8 @@ export interface Output {
 }
 
 /** Environment of a command: arguments, streams, terminal and signals. */
-export interface Context {
-  args: Args;
+export interface CommandContext {
+  args: CommandArguments;
   env: NodeJS.ProcessEnv;
   stdout: Output;
   stderr: Output;
@@ -58,7 +58,7 @@ export interface Context {
   columns(): number;
   /** Returns the current height of the terminal. */
   rows(): number;
-  /** Signal that is aborted by Ctrl-C, SIGTERM or a closed terminal. The command then exits with `stoppedCode`. */
+  /** Signal that is aborted by Ctrl-C, SIGTERM or a closed terminal. The command then exits with `interruptedExitCode`. */
   signal: AbortSignal;
   /** Version of this client: `v1.0.0` */
   version: string;
@@ -69,7 +69,7 @@ export interface Context {
 }
 
 /** Exit code of an interrupted command. The process replaces it with the code of the signal. */
-export const stoppedCode = 130;
+export const interruptedExitCode = 130;
 
 /** An error for invalid arguments: exit code 2, with a reference to the help. */
 export class CommandUsageError extends Error {

@@ -2,10 +2,10 @@ import { readFileSync, statSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { Failure } from './command.ts';
-import { names } from './names.ts';
+import { productNames } from './names.ts';
 
 /** Connection settings of the server. */
-export interface Config {
+export interface ClientConfig {
   /** Address of the server without a trailing slash. */
   url: string;
   token: string | null;
@@ -22,9 +22,9 @@ export interface Config {
  * only sent to the address in the file, never to another server.
  * @throws Failure if the address is missing or invalid
  */
-export function readConfig(env: NodeJS.ProcessEnv): Config {
+export function readConfig(env: NodeJS.ProcessEnv): ClientConfig {
   const path = configPath(env);
-  const { name, url: urlVariable, token: tokenVariable } = names();
+  const { name, url: urlVariable, token: tokenVariable } = productNames();
   const given = env[urlVariable]?.trim() ?? '';
   const isWhole = given !== '' && env[tokenVariable];
   const file = isWhole || path === null ? null : readFile(path);
@@ -62,7 +62,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
  */
 function configPath(env: NodeJS.ProcessEnv): string | null {
   const given = env.XDG_CONFIG_HOME ?? '';
-  const at = (base: string) => join(base, names().name, 'config.json');
+  const at = (base: string) => join(base, productNames().name, 'config.json');
   // The XDG specification ignores relative paths.
   if (isAbsolute(given)) return at(given);
   try {
@@ -91,7 +91,7 @@ function readFile(path: string): { url: string; token: string } | null {
     const { url, token } = Object(JSON.parse(text)) as Record<string, unknown>;
     return { url: trimmed(url), token: trimmed(token) };
   } catch {
-    throw new Failure(2, `${path} is not valid JSON. Fix it, or log in again: ${names().name} login`);
+    throw new Failure(2, `${path} is not valid JSON. Fix it, or log in again: ${productNames().name} login`);
   }
 }
 
@@ -105,12 +105,12 @@ function isOpen(path: string): boolean {
 function readUrl(text: string, setting: string): string {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new Failure(2, `${setting} must be an address like https://${names().name}.example.org.`);
+    throw new Failure(2, `${setting} must be an address like https://${productNames().name}.example.org.`);
   }
   if (url.username !== '' || url.password !== '') {
     throw new Failure(
       2,
-      `${setting} must not contain a user name or password. Set ${names().token} instead.`,
+      `${setting} must not contain a user name or password. Set ${productNames().token} instead.`,
     );
   }
   // `url.search` and `url.hash` are empty if `?` or `#` has no text after it.

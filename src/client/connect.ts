@@ -1,29 +1,29 @@
-import { shellWord } from '../core/progress/advice.ts';
+import { quoteForShell } from '../core/progress/advice.ts';
 import { Reader } from '../wire/reader.ts';
-import type { Answer, Refused } from '../wire/reader-answer.ts';
+import type { FailedResult, RequestResult } from '../wire/reader-answer.ts';
 import { isForAdmins, type Problem, type UserStatus } from '../wire/reader-shapes.ts';
 import type { Status } from '../wire/status.ts';
-import { type Context, Failure, stoppedCode } from './command.ts';
-import { type Config, readConfig } from './config.ts';
-import { explainAnswer } from './explain.ts';
-import { names } from './names.ts';
+import { type CommandContext, Failure, interruptedExitCode } from './command.ts';
+import { type ClientConfig, readConfig } from './config.ts';
+import { explainFailedResult } from './explain.ts';
+import { productNames } from './names.ts';
 
 /** Context of a command that connects to the server. */
-export interface Session extends Context {
+export interface Session extends CommandContext {
   reader: Reader;
-  config: Config;
+  config: ClientConfig;
 }
 
 /** Creates a session with the server. @throws Failure if the address of the server is not set */
-export function connect(context: Context): Session {
+export function createSession(context: CommandContext): Session {
   const config = readConfig(context.env);
   const { url, token, openFile } = config;
   if (openFile !== null)
     context.stderr.write(
-      `! Other users can read or change ${openFile}, which contains the token. To prevent this, run: chmod 600 ${shellWord(openFile)}\n`,
+      `! Other users can read or change ${openFile}, which contains the token. To prevent this, run: chmod 600 ${quoteForShell(openFile)}\n`,
     );
   const headers = {
-    'User-Agent': `${names().name}/${context.version}`,
+    'User-Agent': `${productNames().name}/${context.version}`,
     ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
   };
   const address = `${url}/api/v1/instance/update`;
@@ -31,29 +31,30 @@ export function connect(context: Context): Session {
 }
 
 /** Returns the value of a valid response. @throws Failure with exit code 2 for any other response */
-export async function expectAnswer<T>(asked: Promise<Answer<T>>, session: Session): Promise<T> {
+export async function requireValue<T>(asked: Promise<RequestResult<T>>, session: Session): Promise<T> {
   const answer = await asked;
   if (answer.kind === 'ok') return answer.value;
-  throw failureOf(answer, session);
+  throw createResultFailure(answer, session);
 }
 
 /** Returns the status. @throws Failure, also if the user is not an admin */
-export async function statusForAdmins(
-  asked: Promise<Answer<Status | UserStatus>>,
+export async function requireAdminStatus(
+  asked: Promise<RequestResult<Status | UserStatus>>,
   session: Session,
 ): Promise<Status> {
-  const status = await expectAnswer(asked, session);
+  const status = await requireValue(asked, session);
   if (isForAdmins(status)) return status;
   const { url, tokenSetting } = session.config;
   throw new Failure(2, `${url} accepts this command only from admins. Check ${tokenSetting}.`);
 }
 
 /** Creates the failure of a command that requires a valid response. */
-export const failureOf = (
-  refused: Refused,
+export const createResultFailure = (
+  refused: FailedResult,
   { config, signal }: Pick<Session, 'config' | 'signal'>,
   problem: Problem | null = null,
-): Failure => (signal.aborted ? interrupted() : new Failure(2, explainAnswer(refused, config), problem));
+): Failure =>
+  signal.aborted ? createInterruptedFailure() : new Failure(2, explainFailedResult(refused, config), problem);
 
 /** Creates the failure of a command that was interrupted before a run was started. */
-export const interrupted = (): Failure => new Failure(stoppedCode, '');
+export const createInterruptedFailure = (): Failure => new Failure(interruptedExitCode, '');

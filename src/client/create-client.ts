@@ -1,13 +1,13 @@
 import { constants } from 'node:os';
-import { filled } from '../core/progress/advice.ts';
-import { type ProductOptions, productOf } from '../core/progress/product.ts';
-import { readTrust, type Trust } from '../provenance/trust.ts';
-import { CommandUsageError, type Context, Failure, stoppedCode } from './command.ts';
-import { askForOffers, offersAfter } from './commands/completion.ts';
+import { fillFields } from '../core/progress/advice.ts';
+import { createProduct, type ProductOptions } from '../core/progress/product.ts';
+import { parseTrust, type Trust } from '../provenance/trust.ts';
+import { type CommandContext, CommandUsageError, Failure, interruptedExitCode } from './command.ts';
+import { completionCommandName, completionsFor } from './commands/completion.ts';
 import { clientCommands } from './commands.ts';
-import { helpOf, helpOfAll } from './help.ts';
-import { names, setProduct } from './names.ts';
-import { findCommand, parseTyped } from './parse.ts';
+import { commandHelp, generalHelp } from './help.ts';
+import { productNames, setProduct } from './names.ts';
+import { findCommand, parseClientCommand } from './parse.ts';
 import { cleanText, jsonLine } from './text.ts';
 
 export type { Product, ProductOptions } from '../core/progress/product.ts';
@@ -39,7 +39,7 @@ export function createClient(
   product: ProductOptions,
   { version = 'dev', trust }: ClientOptions = {},
 ): Client {
-  const known = productOf(product);
+  const known = createProduct(product);
   const trusted = trust === undefined ? null : trustOf(trust);
   return {
     run: (words = process.argv.slice(2)) => {
@@ -51,7 +51,7 @@ export function createClient(
 
 function trustOf(given: Trust | string): Trust {
   try {
-    return readTrust(given);
+    return parseTrust(given);
   } catch (cause) {
     throw new TypeError(`invalid trust: ${(cause as Error).message}`, { cause });
   }
@@ -77,8 +77,8 @@ class Process {
     process.stderr.on('error', () => {});
     const ended = await this.#command(words);
     const { aborted } = this.#stopped.signal;
-    // The command only returns `stoppedCode`; the exit code depends on the signal.
-    this.#exit(ended === stoppedCode && aborted ? 128 + this.#stoppedBy : ended);
+    // The command only returns `interruptedExitCode`; the exit code depends on the signal.
+    this.#exit(ended === interruptedExitCode && aborted ? 128 + this.#stoppedBy : ended);
   }
 
   #stop(name: NodeJS.Signals, number: number): void {
@@ -104,7 +104,7 @@ class Process {
     process.stdout.write('', (error) => {
       if (error) this.#cannotWrite(error);
       const isLost = this.#unwritable !== null && this.#unwritable !== 'EPIPE';
-      const lost = isLost ? `${names().name}: cannot write the output (${this.#unwritable})\n` : '';
+      const lost = isLost ? `${productNames().name}: cannot write the output (${this.#unwritable})\n` : '';
       process.stderr.write(lost, () => process.exit(isLost ? exitCode || 1 : exitCode));
     });
   }
@@ -112,19 +112,21 @@ class Process {
   /** Runs a command, prints errors and resolves with the exit code. */
   async #command(words: readonly string[]): Promise<number> {
     const { stdout, stderr } = process;
-    const { name: program } = names();
+    const { name: program } = productNames();
     const say = (text: string) => void (text !== '' && stderr.write(`${text}\n`));
     const [first, ...rest] = words;
-    if (first === askForOffers) {
-      stdout.write(`${filled(offersAfter(rest, clientCommands), { product: program })}\n`);
+    if (first === completionCommandName) {
+      stdout.write(`${fillFields(completionsFor(rest, clientCommands), { product: program })}\n`);
       return 0;
     }
     try {
-      const typed = parseTyped(words, clientCommands);
+      const typed = parseClientCommand(words, clientCommands);
       if (typed.kind === 'run') return await typed.command.run(this.#context(typed.args));
       if (typed.kind === 'version') stdout.write(`${program} ${this.#version}\n`);
       else
-        stdout.write(typed.command === null ? helpOfAll(clientCommands, typed.group) : helpOf(typed.command));
+        stdout.write(
+          typed.command === null ? generalHelp(clientCommands, typed.group) : commandHelp(typed.command),
+        );
       return 0;
     } catch (error) {
       if (error instanceof CommandUsageError) {
@@ -146,7 +148,7 @@ class Process {
     }
   }
 
-  #context(args: Context['args']): Context {
+  #context(args: CommandContext['args']): CommandContext {
     const { stdout, stderr, stdin, env } = process;
     return {
       args,

@@ -1,8 +1,8 @@
 import { exitCodes } from '../core/progress/outcome.ts';
-import { isOther, presentResult } from '../presentation/present-result.ts';
-import { isGoodEnd, known } from '../wire/codes.ts';
+import { isOtherVersionRunning, presentResult } from '../presentation/present-result.ts';
+import { isGoodOutcome, lookUpCode } from '../wire/codes.ts';
 import type { Run, Status } from '../wire/status.ts';
-import { between } from '../wire/times.ts';
+import { millisecondsBetween } from '../wire/times.ts';
 import { partLines } from './status-lines.ts';
 import { clientWording } from './times.ts';
 
@@ -12,23 +12,23 @@ export const runNoun = ({ kind }: Pick<Run, 'kind'>): string => (kind === 'rollb
 /** Returns the updater's exit code, 143 for `cancelled`, or 1 for an unknown outcome from a newer server. */
 export function exitCodeOf(outcome: string | null): number {
   if (outcome === 'cancelled') return 143;
-  return known(exitCodes, outcome ?? '') ?? 1;
+  return lookUpCode(exitCodes, outcome ?? '') ?? 1;
 }
 
 /** Result of a command: the lines to print and the exit code. */
-export interface EndReport {
+export interface ResultReport {
   lines: string[];
   exitCode: number;
 }
 
 /** Formats the result of a run. `status` is null if the server did not respond. */
-export function endReportOf(run: Run, status: Status | null): EndReport {
+export function resultReportOf(run: Run, status: Status | null): ResultReport {
   const t = clientWording(status?.now ?? run.endedAt ?? run.startedAt);
   const version = status?.version ?? null;
   const { heading, about, parts } = presentResult(run, { status, version }, t);
-  const took = isOther(run, version) ? null : between(run.startedAt, run.endedAt);
+  const took = isOtherVersionRunning(run, version) ? null : millisecondsBetween(run.startedAt, run.endedAt);
   const time = took === null ? '' : ` in ${t.duration(took)}`;
-  const mark = isGoodEnd(run.outcome) ? '✓' : '✗';
+  const mark = isGoodOutcome(run.outcome) ? '✓' : '✗';
   const text =
     run.outcome === 'updated' ? `${heading}${time}${about && ` (${about})`}` : resultText(run, status);
   return { lines: [`${mark} ${text}`, ...partLines(parts, t)], exitCode: exitCodeOf(run.outcome) };

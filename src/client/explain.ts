@@ -1,6 +1,6 @@
-import type { NoAnswer, Refused } from '../wire/reader-answer.ts';
-import type { Config } from './config.ts';
-import { names } from './names.ts';
+import type { FailedResult, NoResponseReason } from '../wire/reader-answer.ts';
+import type { ClientConfig } from './config.ts';
+import { productNames } from './names.ts';
 import { asSentence, cleanText } from './text.ts';
 
 /** HTTP status codes of a proxy that cannot reach its server. */
@@ -8,9 +8,9 @@ const proxyErrors = new Set([502, 503, 504]);
 const endpoints = '/api/v1/instance/update';
 
 /** Explains an unusable response: the error, the address, and the setting to check. */
-export function explainAnswer(refused: Refused, config: Config): string {
+export function explainFailedResult(refused: FailedResult, config: ClientConfig): string {
   const { url, token, urlSetting, tokenSetting } = config;
-  const { name, token: tokenVariable } = names();
+  const { name, token: tokenVariable } = productNames();
   if (refused.kind === 'none') return explainNone(refused.why, config);
   if (refused.kind === 'problem') {
     const { status, detail } = refused.problem;
@@ -27,7 +27,7 @@ export function explainAnswer(refused: Refused, config: Config): string {
     : `${url} does not accept the token (401). Check ${tokenSetting}, or log in again: ${name} login`;
 }
 
-function explainRedirect(location: string | null, { url, urlSetting }: Config): string {
+function explainRedirect(location: string | null, { url, urlSetting }: ClientConfig): string {
   const target = location === null ? null : URL.parse(location, url);
   const at = target?.pathname.indexOf(endpoints) ?? -1;
   if (target === null || at < 0) {
@@ -39,12 +39,12 @@ function explainRedirect(location: string | null, { url, urlSetting }: Config): 
   }
   const other = target.origin + target.pathname.slice(0, at);
   return other === url
-    ? `${url} redirects to itself. A proxy in front of ${names().name} may be rewriting addresses; check ${urlSetting}.`
+    ? `${url} redirects to itself. A proxy in front of ${productNames().name} may be rewriting addresses; check ${urlSetting}.`
     : `${url} redirects. Set ${urlSetting} to ${cleanText(other)}`;
 }
 
-function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
-  const { name } = names();
+function explainNone(why: NoResponseReason, { url, urlSetting }: ClientConfig): string {
+  const { name } = productNames();
   const check = `Check ${urlSetting}.`;
   const checkServer = `Check that ${name} is running and that ${urlSetting} is correct.`;
   if (why.what === 'late') return `${url} did not respond in time. ${checkServer}`;

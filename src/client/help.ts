@@ -1,11 +1,11 @@
-import { filled } from '../core/progress/advice.ts';
+import { fillFields } from '../core/progress/advice.ts';
 import { optionLabel } from '../core/progress/option-row.ts';
 import type { ClientCommand } from './command.ts';
-import { names } from './names.ts';
-import { table } from './text.ts';
+import { productNames } from './names.ts';
+import { formatTable } from './text.ts';
 
 function settings(): string[] {
-  const { name, url, token } = names();
+  const { name, url, token } = productNames();
   return [
     `The server address and token are read from ${url} and ${token}, or from $XDG_CONFIG_HOME/${name}/config.json (written by ${name} login).`,
     'Colours are disabled if NO_COLOR is set or the output is not a terminal.',
@@ -13,20 +13,20 @@ function settings(): string[] {
 }
 
 /** Formats the help of all commands, or of all commands in a group. */
-export function helpOfAll(commands: readonly ClientCommand[], group: string): string {
-  const program = names().name;
+export function generalHelp(commands: readonly ClientCommand[], group: string): string {
+  const program = productNames().name;
   const listed = commands.filter(({ name }) => group === '' || name.startsWith(`${group} `));
   return lines(
     group === '' ? `${program}: check and update ${a(program)} instance` : `${program} ${group}: commands`,
     '',
-    ...table(listed.map(({ name, summary }) => [`${program} ${name}`, summary])),
+    ...formatTable(listed.map(({ name, summary }) => [`${program} ${name}`, summary])),
     '',
     `Run ${program} COMMAND --help for options and examples, or ${program} --version for the version of this client.`,
     ...settings(),
   );
 }
 
-export function helpOf(command: ClientCommand): string {
+export function commandHelp(command: ClientCommand): string {
   const { name, summary, options, examples } = command;
   const rows = Object.entries(options).map(([option, row]) => [
     optionLabel(option, row),
@@ -35,11 +35,11 @@ export function helpOf(command: ClientCommand): string {
   return lines(
     summary,
     '',
-    `  ${names().name} ${name} ${usageText(command)}`.trimEnd(),
-    ...(rows.length === 0 ? [] : ['', ...table(rows)]),
+    `  ${productNames().name} ${name} ${usageText(command)}`.trimEnd(),
+    ...(rows.length === 0 ? [] : ['', ...formatTable(rows)]),
     '',
     'Examples:',
-    ...table(examples.map((row) => row.map(fill))),
+    ...formatTable(examples.map((row) => row.map(fill))),
     ...(name.startsWith('instance ') ? ['', ...settings()] : []),
   );
 }
@@ -62,7 +62,7 @@ function usageText({ usage, arguments: words = [], options }: ClientCommand): st
 
 const lines = (...all: string[]): string => fill(`${all.join('\n')}\n`);
 
-const fill = (text: string): string => filled(text, { product: names().name });
+const fill = (text: string): string => fillFields(text, { product: productNames().name });
 
 /** Adds the indefinite article to a name. `svc` is pronounced letter by letter. */
 const a = (name: string): string => `${/^[aeio]|^svc$/.test(name) ? 'an' : 'a'} ${name}`;

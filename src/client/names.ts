@@ -1,13 +1,13 @@
-import { inCapitals, type Product, svc } from '../core/progress/product.ts';
+import { type Product, svcProduct, toCapitals } from '../core/progress/product.ts';
 
 /** Returns the names in this client that depend on the product. */
 const namesOf = ({ name, containerName, feed }: Product) => ({
   /** Name of the product and of the client's command: `svc` */
   name,
   /** Environment variables with the server address, the token, and the address of the releases. */
-  url: `${inCapitals(name)}_URL`,
-  token: `${inCapitals(name)}_TOKEN`,
-  feed: `${inCapitals(name)}_FEED`,
+  url: `${toCapitals(name)}_URL`,
+  token: `${toCapitals(name)}_TOKEN`,
+  feed: `${toCapitals(name)}_FEED`,
   /** File name of the client in a release. */
   asset: `${name}.mjs`,
   /** Name of the updater's container, for commands that show its log. */
@@ -16,10 +16,10 @@ const namesOf = ({ name, containerName, feed }: Product) => ({
   releases: feed,
 });
 
-let current = namesOf(svc);
+let current = namesOf(svcProduct);
 
 /** Returns the names of the product that this client is built for. */
-export const names = () => current;
+export const productNames = () => current;
 
 /** Sets the product. Must be called before any output; a process is the client of one product. */
 export function setProduct(product: Product): void {

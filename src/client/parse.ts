@@ -1,16 +1,19 @@
 import { type ArgumentMessages, describeWrongValue, readArguments } from '../core/progress/option-row.ts';
-import { type Args, type ClientCommand, CommandUsageError } from './command.ts';
-import { names } from './names.ts';
+import { type ClientCommand, type CommandArguments, CommandUsageError } from './command.ts';
+import { productNames } from './names.ts';
 
 /** The parsed command line. */
-export type Typed =
-  | { kind: 'run'; command: ClientCommand; args: Args }
+export type ParsedClientCommand =
+  | { kind: 'run'; command: ClientCommand; args: CommandArguments }
   /** Help for one command, or for all commands in a group. */
   | { kind: 'help'; command: ClientCommand | null; group: string }
   | { kind: 'version' };
 
 /** Parses the command line. @throws UsageError that lists all mistakes */
-export function parseTyped(words: readonly string[], commands: readonly ClientCommand[]): Typed {
+export function parseClientCommand(
+  words: readonly string[],
+  commands: readonly ClientCommand[],
+): ParsedClientCommand {
   const named = words[0] === 'help' ? [...words.slice(1), '--help'] : words;
   const command = findCommand(named, commands);
   if (command === null) return withoutCommand(named, commands);
@@ -32,7 +35,7 @@ export const findCommand = (
     return parts.every((part, at) => words[at] === part);
   }) ?? null;
 
-function withoutCommand(words: readonly string[], commands: readonly ClientCommand[]): Typed {
+function withoutCommand(words: readonly string[], commands: readonly ClientCommand[]): ParsedClientCommand {
   const [first = ''] = words;
   const group = commands.some(({ name }) => name.startsWith(`${first} `)) ? first : '';
   const rest = group === '' ? words : words.slice(1);
@@ -43,7 +46,7 @@ function withoutCommand(words: readonly string[], commands: readonly ClientComma
     .filter((name) => group === '' || name.startsWith(`${group} `));
   const unknown =
     rest[0] === undefined
-      ? `No ${names().name} command was specified.`
+      ? `No ${productNames().name} command was specified.`
       : `Unknown command "${words.join(' ')}".`;
   throw new CommandUsageError(`${unknown} Commands: ${known.join(', ')}`);
 }
@@ -59,7 +62,7 @@ function readArgs(words: readonly string[], { options, arguments: wanted = [] }:
   const end = words.indexOf('--');
   const own = end < 0 ? words : words.slice(0, end);
   const { values, words: given, mistakes } = readArguments(own, options, messages);
-  const args: Args = { options: {}, list: [], words: given };
+  const args: CommandArguments = { options: {}, list: [], words: given };
   for (const [name, row] of Object.entries(options)) {
     const { instead, isList, value: placeholder } = row;
     const texts = values.get(name) ?? [];

@@ -6,13 +6,13 @@ import {
   presentUpToDate,
   startText,
 } from '../presentation/present-status.ts';
-import type { Box, Part, Presentation } from '../presentation/presentation.ts';
+import type { MessageBox, Presentation, PresentationPart } from '../presentation/presentation.ts';
 import type { Wording } from '../presentation/wording.ts';
 import type { RunKind } from '../wire/codes.ts';
 import { messageClause } from '../wire/messages.ts';
 import type { BlockingJob, PendingStep, Reason, Run, Status } from '../wire/status.ts';
-import { names } from './names.ts';
-import { asSentence, count, cut, table, widthOf } from './text.ts';
+import { productNames } from './names.ts';
+import { asSentence, formatNounCount, formatTable, truncateText, widthOf } from './text.ts';
 import { clientWording } from './times.ts';
 
 // The functions expect server texts that are already escaped.
@@ -21,7 +21,7 @@ import { clientWording } from './times.ts';
 export const partLines = (parts: Presentation['parts'], t: Wording): string[] =>
   parts.flatMap((part) => (part ? linesOfPart(part, t) : []));
 
-function linesOfPart(part: Part, t: Wording): string[] {
+function linesOfPart(part: PresentationPart, t: Wording): string[] {
   switch (part.kind) {
     case 'text':
     case 'muted':
@@ -40,23 +40,23 @@ function linesOfPart(part: Part, t: Wording): string[] {
       if (part.lines.length === 1) return [`  ${part.heading} ${part.lines[0]}`];
       return part.lines.length === 0 ? [] : [part.heading, ...part.lines.map((line) => `  ${line}`)];
     case 'servers':
-      return [`${part.heading}:`, ...table(part.servers.map(({ name, command }) => [name, command]))];
+      return [`${part.heading}:`, ...formatTable(part.servers.map(({ name, command }) => [name, command]))];
     default:
       return [];
   }
 }
 
-function boxLine({ heading, lines, link }: Box): string {
+function boxLine({ heading, lines, link }: MessageBox): string {
   const colon = lines.length === 0 || /[.!?…]$/.test(heading) ? '' : ':';
   return [heading + colon, ...lines, link ? link.url : ''].filter(Boolean).join(' ');
 }
 
 /** Formats an upgrade path: `Upgrade path: v1.4.2 → v1.5.0 → v2.0.0 (2 updates)` */
 export const pathLine = (versions: readonly string[], t: Wording): string =>
-  `${t.upgradePath}: ${versions.join(' → ')} (${count(versions.length - 1, 'update')})`;
+  `${t.upgradePath}: ${versions.join(' → ')} (${formatNounCount(versions.length - 1, 'update')})`;
 
 /** Describes the available update, or the reason why there is no update. @param history null if unknown */
-export function offerLines(status: Status, history: readonly Run[] | null = null): string[] {
+export function availableUpdateLines(status: Status, history: readonly Run[] | null = null): string[] {
   const { latest, next, skipped, now } = status;
   const t = clientWording(now);
   const advisory = partLines(presentAdvisory(status, t), t);
@@ -67,19 +67,19 @@ export function offerLines(status: Status, history: readonly Run[] | null = null
     ...advisory,
     `Update available: ${facts.filter(Boolean).join(', ')}`,
     ...partLines(presentUpdate(status, { history }, t).parts, t),
-    ...(skipped === null ? [] : [`To offer the release again: ${names().name} instance skip --undo`]),
+    ...(skipped === null ? [] : [`To offer the release again: ${productNames().name} instance skip --undo`]),
   ];
 }
 
 /** Describes the wait between two steps of an upgrade path. */
-export function betweenLine({ to, reason }: PendingStep, version: string, time: string): string {
+export function pendingStepLine({ to, reason }: PendingStep, version: string, time: string): string {
   if (reason === null) return `Next update on the upgrade path: ${to}.`;
   const line = `${version} is not ready for ${to} yet: ${messageClause(reason)}`;
   return time === '' ? line : `${line} (${time} so far)`;
 }
 
 /** Explains why a run cannot start, and the next action. */
-export function refusalLines(reason: Reason, status: Status, wanted: RunKind = 'update'): string[] {
+export function cannotStartLines(reason: Reason, status: Status, wanted: RunKind = 'update'): string[] {
   const { now, run } = status;
   const { code, jobs = [], message, advice, refusal } = reason;
   const t = clientWording(now);
@@ -92,7 +92,7 @@ export function refusalLines(reason: Reason, status: Status, wanted: RunKind = '
   if (code === 'update-running' && run !== null && run.outcome === null)
     return [
       `${run.kind === 'rollback' ? 'A rollback' : 'An update'} to ${run.to ?? 'the latest release'} is already in progress. ${startText(run, t)}.`,
-      `To follow the ${run.kind}: ${names().name} instance follow`,
+      `To follow the ${run.kind}: ${productNames().name} instance follow`,
     ];
   const since = shown?.about ? ` ${shown.about}.` : '';
   return [
@@ -112,14 +112,14 @@ export function jobLines(jobs: readonly BlockingJob[], now: string, columns = In
   const widest = (texts: readonly string[]) => Math.max(0, ...texts.map(widthOf));
   const taken = widest(rows.map(({ kind }) => kind)) + widest(rows.map(({ time }) => time)) + 6;
   const room = Math.min(60, Math.max(8, columns - taken));
-  return table(rows.map(({ kind, title, time }) => [kind, cut(title, room), time]));
+  return formatTable(rows.map(({ kind, title, time }) => [kind, truncateText(title, room), time]));
 }
 
 function jobAdvice(jobs: readonly BlockingJob[], wanted: RunKind): string {
   const [first, ...others] = jobs.filter((job) => job.stuck);
   if (first === undefined) {
     const them = jobs.length === 1 ? 'the job' : 'the jobs';
-    return `To wait for ${them}: ${names().name} instance ${wanted} --when-idle. To stop ${them}: --force.`;
+    return `To wait for ${them}: ${productNames().name} instance ${wanted} --when-idle. To stop ${them}: --force.`;
   }
   const all = jobs.length === 1 ? 'it' : jobs.length === 2 ? 'both jobs' : 'all jobs';
   const cancel =

@@ -1,23 +1,24 @@
-import { mapTexts, writtenOut } from '../core/progress/plain-text.ts';
+import { escapeUnprintable, mapTexts } from '../core/progress/plain-text.ts';
 import { messageSentence } from '../wire/messages.ts';
-import { names } from './names.ts';
+import { productNames } from './names.ts';
 
 /** Escapes control characters, so that an untrusted text is safe for a terminal. */
-export const cleanText = (text: string): string => writtenOut(text.toWellFormed());
+export const cleanText = (text: string): string => escapeUnprintable(text.toWellFormed());
 
 /** Escapes the control characters in all texts of a server response. */
-export const clean = <T>(value: T): T => mapTexts(value, cleanText);
+export const cleanTexts = <T>(value: T): T => mapTexts(value, cleanText);
 
 /** Formats one line of JSON that is also safe for a terminal. */
-export const jsonLine = (value: unknown): string => `${writtenOut(JSON.stringify(value))}\n`;
+export const jsonLine = (value: unknown): string => `${escapeUnprintable(JSON.stringify(value))}\n`;
 
 export const linesOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 
 /** Formats a message from the server as a sentence. */
-export const asSentence = (message: string): string => messageSentence(message, names().name);
+export const asSentence = (message: string): string => messageSentence(message, productNames().name);
 
 /** Formats a count with a noun: `1 job`, `2 jobs`. */
-export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
+export const formatNounCount = (number: number, noun: string): string =>
+  `${number} ${noun}${number === 1 ? '' : 's'}`;
 
 const wide =
   /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{20000}-\u{3fffd}]/u;
@@ -34,7 +35,7 @@ export const widthOf = (text: string): number =>
   [...text].reduce((sum, character) => sum + widthOfOne(character), 0);
 
 /** Truncates a text to a number of columns. */
-export function cut(text: string, columns: number): string {
+export function truncateText(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text;
   let width = 0;
   let kept = '';
@@ -47,8 +48,8 @@ export function cut(text: string, columns: number): string {
 }
 
 /** Truncates or pads a text to a number of columns. */
-export const inColumns = (text: string, columns: number): string => {
-  const kept = cut(text, columns);
+export const fitToColumns = (text: string, columns: number): string => {
+  const kept = truncateText(text, columns);
   return kept + ' '.repeat(Math.max(0, columns - widthOf(kept)));
 };
 
@@ -68,9 +69,9 @@ export function wrap(text: string, columns: number): string[] {
 }
 
 /** Formats rows with aligned columns. */
-export function table(rows: readonly (readonly string[])[], indent = '  '): string[] {
+export function formatTable(rows: readonly (readonly string[])[], indent = '  '): string[] {
   const widest = (at: number) => Math.max(...rows.map((row) => widthOf(row[at] ?? '')));
   return rows.map((row) =>
-    (indent + row.map((cell, at) => inColumns(cell, widest(at))).join('  ')).trimEnd(),
+    (indent + row.map((cell, at) => fitToColumns(cell, widest(at))).join('  ')).trimEnd(),
   );
 }

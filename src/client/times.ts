@@ -1,11 +1,11 @@
 import { english } from '../presentation/english.ts';
 import { type Wording, wordingOf } from '../presentation/wording.ts';
-import { between, dateFormat } from '../wire/times.ts';
-import { names } from './names.ts';
+import { dateFormat, millisecondsBetween } from '../wire/times.ts';
+import { productNames } from './names.ts';
 
 /** Returns the texts of the client. @param now the server's time */
 export function clientWording(now: string): Wording {
-  const t = wordingOf({ ...english, product: names().name }, Date.parse(now) || null);
+  const t = wordingOf({ ...english, product: productNames().name }, Date.parse(now) || null);
   const withAge = (time: string) => {
     const age = t.age(time);
     return age === '' ? dateTime(time) : `${dateTime(time)} (${age} ago)`;
@@ -17,7 +17,7 @@ export function clientWording(now: string): Wording {
 
 /** Formats a server time in the local time zone, corrected to the local clock: `11:40`. */
 export function clockTime(moment: string, now: string): string {
-  const ahead = between(now, moment);
+  const ahead = millisecondsBetween(now, moment);
   const date = new Date(ahead === null ? Date.parse(moment) : Date.now() + ahead);
   return Number.isNaN(date.getTime()) ? '' : date.toTimeString().slice(0, 5);
 }

@@ -1,8 +1,8 @@
 import type { Mount } from '../core/files/host-paths.ts';
 import { readHealthCheck } from './health-check.ts';
-import { textOf } from './json.ts';
+import { requireText } from './json.ts';
 import { composeLabels } from './labels.ts';
-import { readPlatform } from './platform.ts';
+import { parsePlatform } from './platform.ts';
 
 /** A mount with its storage, as reported by an inspection. */
 export interface StorageMount extends Mount {
@@ -14,12 +14,12 @@ export interface StorageMount extends Mount {
   driver: string;
 }
 
-export interface Container extends ReturnType<typeof readContainer> {}
+export interface Container extends ReturnType<typeof toContainer> {}
 
 /** A container as reported in a list of containers. */
-export interface ListedContainer extends ReturnType<typeof readListed> {}
+export interface ListedContainer extends ReturnType<typeof toListedContainer> {}
 
-export interface Image extends ReturnType<typeof readImage> {
+export interface Image extends ReturnType<typeof toImage> {
   /**
    * Whether it is unknown which of the image's digests its tag points to: Podman reports several digests of one image.
    */
@@ -37,7 +37,7 @@ export const isUp = (container: Pick<Container, 'status'>): boolean =>
   ['running', 'restarting', 'paused'].includes(container.status);
 
 /** Checks whether a container exited with code 0. */
-export const hasEndedWell = ({ status, exitCode }: Container): boolean =>
+export const hasSucceeded = ({ status, exitCode }: Container): boolean =>
   status === 'exited' && exitCode === 0;
 
 export const serviceOf = (container: Pick<Container, 'labels'>): string =>
@@ -47,7 +47,7 @@ export const serviceOf = (container: Pick<Container, 'labels'>): string =>
 export const numberOf = (container: Pick<Container, 'labels'>): number =>
   Number(container.labels[composeLabels.number] ?? 0);
 
-export const byNumber = (a: Container, b: Container): number => numberOf(a) - numberOf(b);
+export const compareContainerNumbers = (a: Container, b: Container): number => numberOf(a) - numberOf(b);
 
 // biome-ignore lint/suspicious/noExplicitAny: the engine's answer, read with care below
 type Raw = any;
@@ -58,7 +58,7 @@ const texts = (list: readonly unknown[] | null | undefined): string[] =>
   (list ?? []).filter(Boolean).map(String);
 
 /** Parses `KEY=value` entries. An entry without `=` is skipped: it unsets a variable of the image. */
-export const environment = (list: readonly string[] | null | undefined): Map<string, string> =>
+export const toEnvironment = (list: readonly string[] | null | undefined): Map<string, string> =>
   new Map(
     (list ?? []).flatMap((entry) => {
       const at = entry.indexOf('=');
@@ -106,7 +106,7 @@ const statuses: Readonly<Record<string, string>> = {
 };
 export const statusOf = (status: unknown): string => statuses[String(status)] ?? String(status ?? '');
 
-export function readContainer(raw: Raw) {
+export function toContainer(raw: Raw) {
   const {
     State: state = {},
     Config: config = {},
@@ -134,7 +134,7 @@ export function readContainer(raw: Raw) {
     /** Image reference from which the container was created. */
     imageReference: String(config.Image ?? ''),
     labels: (config.Labels ?? {}) as Labels,
-    env: environment(config.Env),
+    env: toEnvironment(config.Env),
     status: statusOf(state.Status),
     /** ISO 8601, like all times of a container. */
     createdAt: String(raw.Created ?? ''),
@@ -177,11 +177,11 @@ export function readContainer(raw: Raw) {
 }
 
 /** Reads a container in a list. @throws TypeError if the JSON is not a container */
-export function readListed(raw: unknown) {
+export function toListedContainer(raw: unknown) {
   const { Id, Names, State, Image, ImageID, Labels, HostConfig } = Object(raw);
   return {
     /** 64 hex digits. */
-    id: textOf(Id),
+    id: requireText(Id),
     name: String(Names?.[0] ?? '').replace(/^\//, ''),
     status: statusOf(State),
     imageId: String(ImageID ?? ''),
@@ -243,7 +243,7 @@ export const publishedPorts = (ports: Raw): string[] =>
     bindings && bindings.length > 0 ? [target] : [],
   );
 
-export function readImage(raw: Raw) {
+export function toImage(raw: Raw) {
   const own = platformOf({ os: raw.Os, architecture: raw.Architecture });
   // Manifests of other kinds, such as attestations, cannot be run.
   const manifests = (raw.Manifests as Raw[] | undefined)?.filter(({ Kind }) => Kind === 'image');
@@ -260,7 +260,7 @@ export function readImage(raw: Raw) {
     platform: own,
     digests: texts(raw.RepoDigests),
     labels: (raw.Config?.Labels ?? {}) as Labels,
-    env: environment(raw.Config?.Env),
+    env: toEnvironment(raw.Config?.Env),
     /**
      * Configuration that containers inherit; null if the image has no local content for the engine's platform. An
      * engine with the containerd store then reports an empty configuration and an empty `Os`.
@@ -277,7 +277,7 @@ export function readImage(raw: Raw) {
 export const manifestOf = (raw: Raw): string | null => raw.ImageManifestDescriptor?.digest ?? null;
 
 const platformOf = ({ os, architecture }: Raw = {}): string | null =>
-  os && architecture ? readPlatform(`${os}/${architecture}`) : null;
+  os && architecture ? parsePlatform(`${os}/${architecture}`) : null;
 
 /** Keys of `HostConfig` that can refer to a container whose namespace is shared. */
 export const namespaceModes = ['NetworkMode', 'PidMode', 'IpcMode'] as const;

@@ -8,32 +8,32 @@ import {
   type Image,
   isUp,
   type ListedContainer,
-  readContainer,
-  readImage,
-  readListed,
+  toContainer,
+  toImage,
+  toListedContainer,
 } from './container.ts';
 import { type EngineCall, type EngineCallName, type EngineTimeouts, engineCalls } from './engine-calls.ts';
 import { isVersion } from './http/api-version.ts';
 import { EngineClient } from './http/client.ts';
-import { EngineError, refusalError, rejections, unless } from './http/engine-error.ts';
-import { linesOfStream, logText, objectsOf } from './http/lines.ts';
-import type { EngineAnswer, EngineQuestion, EngineStream } from './http/request.ts';
+import { EngineError, rejectionCodes, responseError, tolerateErrors } from './http/engine-error.ts';
+import { linesOfStream, logText, parseObjectLines } from './http/lines.ts';
+import type { EngineRequest, EngineResponse, EngineStream } from './http/request.ts';
 import { type EngineTarget, engineTarget } from './http/target.ts';
-import { type Json, list, listOf, object, strings, textOf } from './json.ts';
+import { type Json, requireList, requireText, toList, toObject, toStrings } from './json.ts';
 import { composeLabels } from './labels.ts';
 import { findOwnContainer, type OwnTraces } from './own-container.ts';
-import { inDockersWords, isPodman } from './podman.ts';
+import { isPodman, toDockerFormat } from './podman.ts';
 import { PullMeter, type PullProgress } from './pull-progress.ts';
-import { loginHeaders, type RegistryLogin } from './registry-login.ts';
+import { credentialHeaders, type RegistryCredentials } from './registry-login.ts';
 
 /** Filters of a list or of events, such as `{ label: ['svc.role=worker'] }`. */
-export type Filters = Readonly<Record<string, readonly string[]>>;
+export type EngineFilters = Readonly<Record<string, readonly string[]>>;
 
 export interface CallOptions {
   /** Values for the parameters in the call's path and purpose. */
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string>>;
-  filters?: Filters;
+  filters?: EngineFilters;
   headers?: Readonly<Record<string, string>>;
   body?: unknown;
   /** Milliseconds; overrides the deadline of the call. */
@@ -82,7 +82,7 @@ interface PullRequest {
   repository: string;
   /** Tag or digest. */
   tag: string;
-  login: RegistryLogin | null;
+  login: RegistryCredentials | null;
   onProgress: (progress: PullProgress) => void;
   signal: AbortSignal;
 }
@@ -143,12 +143,12 @@ export class EngineApi {
   }
 
   /** Sends a request to the engine. @throws EngineError for a status that the call does not accept */
-  async request(name: EngineCallName, options: CallOptions = {}): Promise<EngineAnswer> {
+  async request(name: EngineCallName, options: CallOptions = {}): Promise<EngineResponse> {
     const call: EngineCall = engineCalls[name];
     const answer = await this.exchange(call, this.#questionOf(call, options));
     if (answer.status < 300) return answer;
     const shown = options.isSecret ? { ...answer, body: Buffer.alloc(0) } : answer;
-    const error = refusalError(fillIn(call.call, options), shown);
+    const error = responseError(fillIn(call.call, options), shown);
     if (call.accepted?.includes(answer.status) && error.code !== 'refused-by-proxy') return answer;
     throw this.explain(error, purposeOf(call, options));
   }
@@ -158,11 +158,11 @@ export class EngineApi {
     return this.openStream(this.#questionOf(engineCalls[name], options), silenceMs);
   }
 
-  protected openStream(question: EngineQuestion, silenceMs: number): Promise<EngineStream> {
+  protected openStream(question: EngineRequest, silenceMs: number): Promise<EngineStream> {
     return this.client.open(question, silenceMs);
   }
 
-  protected exchange(_: EngineCall, question: EngineQuestion): Promise<EngineAnswer> {
+  protected exchange(_: EngineCall, question: EngineRequest): Promise<EngineResponse> {
     return this.client.ask(question);
   }
 
@@ -202,24 +202,24 @@ export class EngineApi {
 
   /** Returns the settings of the engine and its kernel; empty if a proxy or the engine rejects the request. */
   async getInfo(): Promise<Json> {
-    const found = await this.#getJson('getInfo').catch(unless(...rejections));
+    const found = await this.#getJson('getInfo').catch(tolerateErrors(...rejectionCodes));
     return found ?? {};
   }
 
   /** Checks whether the engine responds to a ping, which docker commands send first. A proxy may block the ping. */
   async answersPing(): Promise<boolean> {
-    const answer = await this.request('ping').catch(unless(...rejections));
+    const answer = await this.request('ping').catch(tolerateErrors(...rejectionCodes));
     return answer !== null && answer.apiVersion !== '';
   }
 
   /** Lists the containers that match the filters, including stopped containers. */
-  async listContainers(filters: Filters): Promise<ListedContainer[]> {
-    return this.#read(await this.#listAll(filters), (all) => all.map(readListed));
+  async listContainers(filters: EngineFilters): Promise<ListedContainer[]> {
+    return this.#read(await this.#listAll(filters), (all) => all.map(toListedContainer));
   }
 
   /** Lists the binds and volumes that contain a path, for all containers, including stopped ones. */
   async listMounts(path: string): Promise<NamedMount[]> {
-    const mounts = (await this.#listAll({})).flatMap((raw) => list<Json>(object(raw).Mounts));
+    const mounts = (await this.#listAll({})).flatMap((raw) => toList<Json>(toObject(raw).Mounts));
     return mounts.flatMap(({ Type, Name, Source, Destination }): NamedMount[] => {
       const isStored = (Type === 'bind' || Type === 'volume') && !!Source;
       const destination = String(Destination ?? '');
@@ -228,9 +228,9 @@ export class EngineApi {
     });
   }
 
-  async #listAll(filters: Filters): Promise<unknown[]> {
+  async #listAll(filters: EngineFilters): Promise<unknown[]> {
     const { body } = await this.request('listContainers', { query: { all: '1' }, filters });
-    return this.#read(body, (bytes) => listOf(JSON.parse(bytes.toString())));
+    return this.#read(body, (bytes) => requireList(JSON.parse(bytes.toString())));
   }
 
   /** Inspects a container by id or name; null if it does not exist. */
@@ -241,7 +241,7 @@ export class EngineApi {
 
   /** Inspects containers by id or name. Missing containers are left out. */
   async inspectContainers(names: readonly string[]): Promise<Container[]> {
-    return (await this.inspectRaw(names)).map(readContainer);
+    return (await this.inspectRaw(names)).map(toContainer);
   }
 
   /**
@@ -271,7 +271,7 @@ export class EngineApi {
     const { status, body } = await this.request('inspectContainer', { params: { id } });
     if (status === 404) return null;
     const raw = this.#read(body, objectIn);
-    return this.isPodman ? inDockersWords(raw) : raw;
+    return this.isPodman ? toDockerFormat(raw) : raw;
   }
 
   /** Finds the container in which this process runs; null if the engine has no such container. */
@@ -298,7 +298,7 @@ export class EngineApi {
       body,
       params: { image: String(body.Image) },
     });
-    return this.#read(made.body, (bytes) => textOf(objectIn(bytes).Id));
+    return this.#read(made.body, (bytes) => requireText(objectIn(bytes).Id));
   }
 
   /** Starts a container. Succeeds if the container is already running. */
@@ -417,13 +417,13 @@ export class EngineApi {
   }
 
   /** Lists local images that match the filters, with all tags and digests of each image. */
-  async listImages(filters: Filters) {
+  async listImages(filters: EngineFilters) {
     const { body } = await this.request('listImages', { filters });
-    const images = this.#read(body, (bytes) => listOf(JSON.parse(bytes.toString()))) as Json[];
+    const images = this.#read(body, (bytes) => requireList(JSON.parse(bytes.toString()))) as Json[];
     return images.map(({ Id, RepoTags, RepoDigests, Size }) => ({
       id: String(Id),
       // The containerd store also lists the digest of a pulled image as a tag.
-      ...{ tags: strings(RepoTags).filter((tag) => !tag.includes('@')), digests: strings(RepoDigests) },
+      ...{ tags: toStrings(RepoTags).filter((tag) => !tag.includes('@')), digests: toStrings(RepoDigests) },
       size: Number(Size ?? 0),
     }));
   }
@@ -449,8 +449,8 @@ export class EngineApi {
     if (raw === null) return null;
     const other = raw.Os ? undefined : platformHere(raw);
     const named = other === undefined ? raw : await inspect({ platform: JSON.stringify(other) });
-    const { Os = '', Architecture, Config } = object(named);
-    const image = other === undefined ? readImage(raw) : readImage({ ...raw, Os, Architecture, Config });
+    const { Os = '', Architecture, Config } = toObject(named);
+    const image = other === undefined ? toImage(raw) : toImage({ ...raw, Os, Architecture, Config });
     return { ...image, ...(this.isPodman && { isUnclear: true }) };
   }
 
@@ -475,16 +475,16 @@ export class EngineApi {
   }
 
   /** Looks up an image in its registry. @throws EngineError with the message of the registry or the engine */
-  async inspectRemoteImage(reference: string, login: RegistryLogin | null): Promise<RemoteImage> {
-    const headers = loginHeaders(login);
+  async inspectRemoteImage(reference: string, login: RegistryCredentials | null): Promise<RemoteImage> {
+    const headers = credentialHeaders(login);
     const { body } = await this.request('inspectRemoteImage', { params: { reference }, headers });
     return this.#read(body, (bytes) => {
       const { Descriptor, Platforms } = objectIn(bytes);
       // Like `docker stack deploy`: without an architecture for arm, each node selects the variant that it can run.
-      const platforms = list<Json>(Platforms).flatMap(({ architecture, os }) =>
+      const platforms = toList<Json>(Platforms).flatMap(({ architecture, os }) =>
         os === 'unknown' ? [] : [{ Architecture: architecture === 'arm' ? '' : architecture, OS: os }],
       );
-      return { digest: textOf(object(Descriptor).digest), platforms };
+      return { digest: requireText(toObject(Descriptor).digest), platforms };
     });
   }
 
@@ -492,7 +492,7 @@ export class EngineApi {
   async pullImage({ repository, tag, login, onProgress, signal }: PullRequest): Promise<void> {
     const query = { fromImage: repository, tag };
     const meter = new PullMeter();
-    const options = { query, headers: loginHeaders(login), signal };
+    const options = { query, headers: credentialHeaders(login), signal };
     await this.#readLines('pullImage', options, this.#timeouts.pullSilence, (event) => {
       const progress = meter.add(event);
       if (progress) onProgress(progress);
@@ -515,8 +515,8 @@ export class EngineApi {
     onEvent: (event: Json) => void,
   ): Promise<void> {
     const { chunks } = await this.open(name, options, silenceMs);
-    for await (const event of objectsOf(chunks)) {
-      const error = event.error ?? object(event.errorDetail).message;
+    for await (const event of parseObjectLines(chunks)) {
+      const error = event.error ?? toObject(event.errorDetail).message;
       if (typeof error === 'string') throw new EngineError('refused', error, { status: 500 });
       onEvent(event);
     }
@@ -542,8 +542,8 @@ export class EngineApi {
   #questionOf(
     call: EngineCall,
     { params = {}, query, filters, isSecret: _, ...more }: CallOptions,
-  ): EngineQuestion {
-    const [method, filled] = fillIn(call.call, { params }).split(' ') as [EngineQuestion['method'], string];
+  ): EngineRequest {
+    const [method, filled] = fillIn(call.call, { params }).split(' ') as [EngineRequest['method'], string];
     const parameters = `${new URLSearchParams({ ...query, ...(filters && { filters: JSON.stringify(filters) }) })}`;
     const { deadline = 'query' } = call;
     const timeouts = { ...this.#timeouts, none: Number.POSITIVE_INFINITY };
@@ -573,19 +573,19 @@ const objectIn = (body: Buffer): Json => {
 };
 
 function readComplete(raw: Json): Container {
-  const container = readContainer({ ...raw, Id: textOf(raw.Id) });
+  const container = toContainer({ ...raw, Id: requireText(raw.Id) });
   if (Number.isNaN(Date.parse(container.createdAt))) throw new TypeError(`created at ${container.createdAt}`);
   return container;
 }
 
 const platformHere = ({ Manifests }: Json): unknown =>
-  list<Json>(Manifests).flatMap(({ Available, ImageData }) =>
-    Available ? (object(ImageData).Platform ?? []) : [],
+  toList<Json>(Manifests).flatMap(({ Available, ImageData }) =>
+    Available ? (toObject(ImageData).Platform ?? []) : [],
   )[0];
 
 /** Reads listed networks or volumes with exactly these names: the engine's filter also returns partial matches. */
 const definedOnes = (listed: unknown, names: readonly string[]) =>
-  (list(listed) as { Name: string; Labels?: Record<string, string> | null; Options?: Json | null }[])
+  (toList(listed) as { Name: string; Labels?: Record<string, string> | null; Options?: Json | null }[])
     .filter(({ Name }) => names.includes(Name))
     .map(({ Name, Labels, Options }) => ({
       name: Name,

@@ -205,7 +205,7 @@ const remake = (service: string): string =>
   `If all of them belong to this instance, recreate them from its files with {compose} up -d --no-deps --force-recreate ${service}. Then run {command} again.`;
 
 /** Returns the containers of a project's directory that were started from the most common list of files. */
-export function agreeing<C extends Pick<Container, 'labels'>>(
+export function majorityOfContainers<C extends Pick<Container, 'labels'>>(
   containers: readonly C[],
   directory: string,
 ): C[] {

@@ -1,4 +1,4 @@
-import { type Json, list, object } from './json.ts';
+import { type Json, toList, toObject } from './json.ts';
 
 /** The engine's defaults for health checks. */
 const usual = { Interval: 30e9, Timeout: 30e9, Retries: 3 };
@@ -9,7 +9,7 @@ const usual = { Interval: 30e9, Timeout: 30e9, Retries: 3 };
  */
 export function readHealthCheck(config: Json, log: unknown) {
   const of = (key: keyof typeof usual) => Number(config[key] || usual[key]);
-  const results = (list(log) as Json[]).map(object);
+  const results = (toList(log) as Json[]).map(toObject);
   const last = results.at(-1);
   return {
     /** Milliseconds after a start within which the engine reports a container as healthy or unhealthy. */
@@ -22,7 +22,7 @@ export function readHealthCheck(config: Json, log: unknown) {
 }
 
 /** Formats the beginning of a health check's output in parentheses. */
-export const quoted = (output: string): string =>
+export const quoteOutput = (output: string): string =>
   output.trim() && ` (${output.trim().split('\n', 1)[0]?.slice(0, 200)})`;
 
 const linesOf = ({ Output }: Json): string[] =>

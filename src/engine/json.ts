@@ -1,9 +1,9 @@
 /** JSON of the engine's API: an inspection, or the body of `POST /containers/create`. */
 export type Json = Record<string, unknown>;
 
-export const object = (value: unknown): Json => (value ?? {}) as Json;
-export const list = <T = unknown>(value: unknown): T[] => (Array.isArray(value) ? value : []);
-export const strings = (value: unknown): string[] => list(value).map(String);
+export const toObject = (value: unknown): Json => (value ?? {}) as Json;
+export const toList = <T = unknown>(value: unknown): T[] => (Array.isArray(value) ? value : []);
+export const toStrings = (value: unknown): string[] => toList(value).map(String);
 
 /** Checks whether a value counts as unset in a request body, so that the engine uses its default. */
 export const isEmpty = (value: unknown): boolean =>
@@ -25,13 +25,13 @@ export function parseObject(text: string): Json | null {
 }
 
 /** Requires a non-empty text. @throws TypeError */
-export function textOf(value: unknown): string {
+export function requireText(value: unknown): string {
   if (typeof value !== 'string' || value === '') throw new TypeError('a text is missing');
   return value;
 }
 
 /** Requires a list. @throws TypeError */
-export function listOf(value: unknown): unknown[] {
+export function requireList(value: unknown): unknown[] {
   if (!Array.isArray(value)) throw new TypeError('a list is missing');
   return value;
 }

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
  * Returns why root in this container is another user on the host; null if it is root on the host, too. A rootless
  * engine maps root to the user that runs the engine, and `userns-remap` maps all users to a range.
  */
-export function mappedBy(map: string = readMap()): 'remapped' | 'rootless' | null {
+export function readUserMapping(map: string = readMap()): 'remapped' | 'rootless' | null {
   const [inside, outside, count] = (map.split('\n')[0] ?? '').trim().split(/ +/).map(Number);
   if (inside !== 0 || outside === undefined || outside === 0) return null;
   return count === 1 ? 'rootless' : 'remapped';

@@ -1,6 +1,6 @@
 import { readFile, realpath } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { unescaped } from '../core/files/mount-table.ts';
+import { unescapeOctal } from '../core/files/mount-table.ts';
 import { type Container, isUp } from './container.ts';
 
 /** Traces by which a process can identify the container in which it runs. */
@@ -33,15 +33,15 @@ interface ContainerLookup {
  */
 export async function ownTraces(): Promise<OwnTraces> {
   const table = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
-  return readTraces(table, hostname(), process.env);
+  return parseOwnTraces(table, hostname(), process.env);
 }
 
 /** Parses the traces in a mount table. @param table content of /proc/self/mountinfo */
-export function readTraces(table: string, host: string, env: OwnTraces['env']): OwnTraces {
+export function parseOwnTraces(table: string, host: string, env: OwnTraces['env']): OwnTraces {
   const mounts = new Map<string, string>();
   let layer: string | null = null;
   for (const line of table.split('\n')) {
-    const [, , , root = '', point = '', ...rest] = line.split(' ').map(unescaped);
+    const [, , , root = '', point = '', ...rest] = line.split(' ').map(unescapeOctal);
     if (point !== '') mounts.set(point, root);
     if (point === '/') layer = /(?:^|,)upperdir=([^,]*)/.exec(rest.at(-1) ?? '')?.[1] ?? null;
   }

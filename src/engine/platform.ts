@@ -8,7 +8,7 @@ const runsToo: Readonly<Record<string, string>> = { 'linux/amd64': 'linux/386', 
  * Normalises a platform: `linux/arm64` for `linux/arm64/v8`, `linux/aarch64` or `arm64`. The engine chooses the
  * variant.
  */
-export function readPlatform(text: string): string {
+export function parsePlatform(text: string): string {
   const parts = text.toLowerCase().split('/');
   const [os, machine = ''] = parts.length === 1 ? ['linux', ...parts] : parts;
   return `${os}/${others[machine] ?? machine}`;
@@ -19,7 +19,7 @@ export function readPlatform(text: string): string {
  * created.
  * @param chosen requested platform; null if the engine chooses its own platform, or another local platform
  */
-export function takenPlatform(here: readonly string[], chosen: string | null, own: string): string | null {
+export function platformInUse(here: readonly string[], chosen: string | null, own: string): string | null {
   const wanted = chosen ?? own;
   const fitting = [wanted, runsToo[wanted]].find((each) => each !== undefined && here.includes(each));
   return fitting ?? (chosen === null ? (here[0] ?? null) : null);

@@ -3,16 +3,16 @@
 // values that the owner has requested stay.
 
 import { constants } from 'node:os';
-import { isEmpty, type Json, list, object, strings } from './json.ts';
+import { isEmpty, type Json, toList, toObject, toStrings } from './json.ts';
 
 /** Checks the response to `/version` for Podman. */
 export const isPodman = ({ Components }: Record<string, unknown>): boolean =>
-  String(object(list(Components)[0]).Name).startsWith('Podman');
+  String(toObject(toList(Components)[0]).Name).startsWith('Podman');
 
 /** Converts the response to `GET /containers/<id>/json` to the values of Docker's engine. */
-export function inDockersWords(raw: Json): Json {
-  const [config, host] = [object(raw.Config), object(raw.HostConfig)];
-  const networks = Object.keys(object(object(raw.NetworkSettings).Networks));
+export function toDockerFormat(raw: Json): Json {
+  const [config, host] = [toObject(raw.Config), toObject(raw.HostConfig)];
+  const networks = Object.keys(toObject(toObject(raw.NetworkSettings).Networks));
   const unless = (value: unknown, own: string) => (value === own ? '' : value);
   return {
     ...raw,
@@ -32,10 +32,10 @@ export function inDockersWords(raw: Json): Json {
       PidMode: unless(host.PidMode, 'private'),
       UTSMode: unless(host.UTSMode, 'private'),
       Runtime: unless(host.Runtime, 'oci'),
-      Binds: host.Binds && strings(host.Binds).map(bind),
-      Ulimits: list<Json>(host.Ulimits).map((limit) => ({ ...limit, Name: limitName(limit.Name) })),
+      Binds: host.Binds && toStrings(host.Binds).map(bind),
+      Ulimits: toList<Json>(host.Ulimits).map((limit) => ({ ...limit, Name: limitName(limit.Name) })),
       Annotations: Object.fromEntries(
-        Object.entries(object(host.Annotations)).filter(([key]) => !ownAnnotation.test(key)),
+        Object.entries(toObject(host.Annotations)).filter(([key]) => !ownAnnotation.test(key)),
       ),
     },
   };
@@ -71,13 +71,13 @@ function bind(text: string): string {
  * Adds Podman's defaults to a definition that does not set them. @param planned settings that compose would send,
  * merged with the image's
  */
-export function withPodmansOwn(planned: Json, running: Json): Json {
+export function addPodmanDefaults(planned: Json, running: Json): Json {
   const keyOf = (entry: string) => entry.split('=', 1)[0];
-  const given = new Set(strings(planned.Env).map(keyOf));
-  const added = strings(running.Env).filter((entry) => !given.has(keyOf(entry)) && isOwn(entry, running));
+  const given = new Set(toStrings(planned.Env).map(keyOf));
+  const added = toStrings(running.Env).filter((entry) => !given.has(keyOf(entry)) && isOwn(entry, running));
   return {
     ...planned,
-    Env: [...strings(planned.Env), ...added],
+    Env: [...toStrings(planned.Env), ...added],
     Healthcheck: withOwnTimes(planned.Healthcheck),
     // Podman 4.3 reports only a timeout that was requested.
     StopTimeout: planned.StopTimeout ?? (running.StopTimeout === 10 ? 10 : undefined),
@@ -96,6 +96,6 @@ const second = 1_000_000_000;
 function withOwnTimes(healthcheck: unknown): unknown {
   if (isEmpty(healthcheck)) return healthcheck;
   const own = { Interval: 30 * second, Timeout: 30 * second, Retries: 3 };
-  const given = Object.entries(object(healthcheck)).filter(([, value]) => !isEmpty(value));
+  const given = Object.entries(toObject(healthcheck)).filter(([, value]) => !isEmpty(value));
   return { ...own, ...Object.fromEntries(given) };
 }

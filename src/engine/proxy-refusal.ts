@@ -1,5 +1,5 @@
 /** Advice for requests that a proxy blocks. */
-export const letThrough =
+export const proxyAdvice =
   'Allow all requests in the proxy that SECURITY.md lists for an updater that is started manually.';
 
 /** Matches the message for a response without a body. */
@@ -11,7 +11,7 @@ const page = /response from daemon: <[^\n]*?\b(40[1357][^<\n]*)/;
 /**
  * Converts the output of docker or compose about a request that a proxy blocks to one sentence; null for other output.
  */
-export function proxyRefusal(printed: string): string | null {
+export function explainProxyError(printed: string): string | null {
   const [, status, path] = silent.exec(printed) ?? page.exec(printed) ?? [];
   return status === undefined
     ? null

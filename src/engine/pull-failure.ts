@@ -4,18 +4,18 @@ import type { ErrorCode } from '../core/progress/update-error.ts';
  * Retry policy for a failed pull: `once` if a third response would be the same, `patiently` if the registry limits
  * requests, `often` for a temporary failure.
  */
-export type Again = 'never' | 'once' | 'patiently' | 'often';
+export type RetryPolicy = 'never' | 'once' | 'patiently' | 'often';
 
 interface PullFailure {
   code: Extract<ErrorCode, `pull-${string}`>;
-  again: Again;
+  again: RetryPolicy;
   /** Cause, printed after "repository:tag: ". */
   sentence: string;
   /** Next step for the user, if the advice of the code does not fit. */
   advice?: string;
 }
 
-type Row = readonly [RegExp, PullFailure['code'], Again, sentence: string, advice?: string];
+type Row = readonly [RegExp, PullFailure['code'], RetryPolicy, sentence: string, advice?: string];
 
 /** Matches a status code only if the text calls it a status: a size, a port or a version may be the same number. */
 const status = (codes: string): string => String.raw`(?:status(?: code)?:?|\bhttp|…"?:) (?:${codes})\b`;

@@ -1,4 +1,4 @@
-import { type Json, object, parseObject } from './json.ts';
+import { type Json, parseObject, toObject } from './json.ts';
 
 export interface PullProgress {
   /**
@@ -51,7 +51,7 @@ export class PullMeter {
     const words = [String(text ?? ''), String(status ?? '')];
     this.#readEnd(words[1] ?? '');
     if (typeof id !== 'string') return null;
-    const { current, total } = object(progressDetail ?? bytes);
+    const { current, total } = toObject(progressDetail ?? bytes);
     const layer = this.#layers.get(id) ?? { done: 0, total: null };
     const says = (form: RegExp) => words.some((word) => form.test(word));
     if (says(/^Downloading/)) {

@@ -1,25 +1,28 @@
 import { readFile } from 'node:fs/promises';
-import { object, parseObject } from './json.ts';
+import { parseObject, toObject } from './json.ts';
 
 /** Credentials in the form that `X-Registry-Auth` takes. */
-export type RegistryLogin =
+export type RegistryCredentials =
   | { username: string; password: string; serveraddress: string }
   | { identitytoken: string; serveraddress: string };
 
 const dockerHub = 'https://index.docker.io/v1/';
 
 /** Reads the credentials for an image's registry from a config.json; null if there are none. */
-export async function loginFor(repository: string, file: string | null): Promise<RegistryLogin | null> {
+export async function readRegistryCredentials(
+  repository: string,
+  file: string | null,
+): Promise<RegistryCredentials | null> {
   const text = file === null ? '' : await readFile(file, 'utf8').catch(() => '');
-  return registryLogin(text, repository);
+  return parseRegistryCredentials(text, repository);
 }
 
 /**
  * Returns the credentials for an image's registry from the text of a config.json; null if there are none, or if they
  * are in a credential store.
  */
-export function registryLogin(configText: string, repository: string): RegistryLogin | null {
-  const auths = object(parseObject(configText)?.auths);
+export function parseRegistryCredentials(configText: string, repository: string): RegistryCredentials | null {
+  const auths = toObject(parseObject(configText)?.auths);
   const wanted = hostOf(registryOf(repository));
   const [key, entry] = Object.entries(auths).find(([name]) => hostOf(name) === wanted) ?? [];
   if (key === undefined || typeof entry !== 'object' || entry === null) return null;
@@ -43,7 +46,7 @@ function registryOf(repository: string): string {
 const hostOf = (name: string): string => name.replace(/^https?:\/\//, '').replace(/\/.*$/, '');
 
 /** Returns the headers that send the credentials to the engine. */
-export function loginHeaders(login: RegistryLogin | null): Record<string, string> {
+export function credentialHeaders(login: RegistryCredentials | null): Record<string, string> {
   // The engine requires base64url with padding.
   return login === null
     ? {}

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { requestedMounts } from './container.ts';
-import { type Json, list, object, strings } from './json.ts';
+import { type Json, toList, toObject, toStrings } from './json.ts';
 
 // Rights over the host that a container's definition can grant. An engine grants all of them to every client. Lifting a
 // restriction (a read-only file system, a ban on new privileges) is not such a right.
@@ -12,7 +12,7 @@ export interface DefinedContainer {
 }
 
 /** A right over the host. */
-export interface Right {
+export interface HostRight {
   /** Key in a compose file that grants the right: `privileged`, `cap_add`, `volumes`. */
   section: string;
   /** Path of a mount or device in the container; otherwise `''`. */
@@ -22,7 +22,7 @@ export interface Right {
 }
 
 /** Context that a definition does not contain. */
-export interface RightsSurroundings {
+export interface RightsContext {
   /**
    * Checks whether a normalised host path belongs to the instance, so that mounting it grants no right over other data.
    * A user who can write to a directory may have created links in it to other directories.
@@ -33,9 +33,9 @@ export interface RightsSurroundings {
 }
 
 /** Reads the definition in an inspection, or in the body of `POST /containers/create`. */
-export const definedIn = (raw: Json): DefinedContainer => ({
-  config: object(raw.Config ?? raw),
-  hostConfig: object(raw.HostConfig),
+export const containerDefinitionOf = (raw: Json): DefinedContainer => ({
+  config: toObject(raw.Config ?? raw),
+  hostConfig: toObject(raw.HostConfig),
 });
 
 /**
@@ -44,8 +44,8 @@ export const definedIn = (raw: Json): DefinedContainer => ({
 export function gainedRights(
   now: DefinedContainer,
   then: DefinedContainer,
-  surroundings: RightsSurroundings,
-): Right[] {
+  surroundings: RightsContext,
+): HostRight[] {
   const [host, next] = [now.hostConfig, then.hostConfig];
   const isFree = host.Privileged === true;
   return [
@@ -58,12 +58,12 @@ export function gainedRights(
   ];
 }
 
-const right = (section: string, name: string, item = ''): Right => ({ section, item, name });
+const right = (section: string, name: string, item = ''): HostRight => ({ section, item, name });
 
 /** Returns the texts in `then` that are not in `now`, without duplicates. */
 const added = (now: unknown, then: unknown): string[] => {
-  const known = new Set(strings(now));
-  return [...new Set(strings(then))].filter((each) => !known.has(each));
+  const known = new Set(toStrings(now));
+  return [...new Set(toStrings(then))].filter((each) => !known.has(each));
 };
 
 const namespaces = [
@@ -76,7 +76,7 @@ const namespaces = [
 ] as const;
 
 /** Returns gained namespaces of the host or of another container, which may share the namespaces of the host. */
-const gainedNamespaces = (now: Json, then: Json): Right[] =>
+const gainedNamespaces = (now: Json, then: Json): HostRight[] =>
   namespaces.flatMap(([section, key]) => {
     const mode = String(then[key] ?? '');
     const isShared = /^(?:host$|container:|service:)/.test(mode);
@@ -90,7 +90,7 @@ const defaultCapabilities = [
 ];
 
 const named = (value: unknown): string[] =>
-  strings(value).map((each) => each.toUpperCase().replace(/^CAP_/, ''));
+  toStrings(value).map((each) => each.toUpperCase().replace(/^CAP_/, ''));
 
 /**
  * Returns the capabilities of a container by the rules of moby's `oci/caps/utils.go`; `added` may be `ALL`, minus
@@ -103,7 +103,7 @@ function capabilities(host: Json): { added: Set<string>; dropped: Set<string> } 
   return { added: new Set([...given, ...wished]), dropped: new Set() };
 }
 
-function gainedCapabilities(now: Json, then: Json): Right[] {
+function gainedCapabilities(now: Json, then: Json): HostRight[] {
   const [has, gets] = [capabilities(now), capabilities(then)];
   const isCovered = (name: string) => has.added.has(name) || (has.added.has('ALL') && !has.dropped.has(name));
   const gained = [...gets.added].filter((name) => !isCovered(name));
@@ -116,13 +116,13 @@ function gainedCapabilities(now: Json, then: Json): Right[] {
   );
 }
 
-function gainedDevices(now: Json, then: Json): Right[] {
+function gainedDevices(now: Json, then: Json): HostRight[] {
   const devices = (host: Json) => [
-    ...(list(host.Devices) as Json[]).map(({ PathOnHost, PathInContainer, CgroupPermissions }) => ({
+    ...(toList(host.Devices) as Json[]).map(({ PathOnHost, PathInContainer, CgroupPermissions }) => ({
       what: right('devices', `device ${PathOnHost}`, String(PathInContainer)),
       may: String(CgroupPermissions || 'rwm'),
     })),
-    ...strings(host.DeviceCgroupRules).map((rule) => {
+    ...toStrings(host.DeviceCgroupRules).map((rule) => {
       const [, which = rule, may = 'rwm'] = /^(.*) ([rwm]+)$/.exec(rule) ?? [];
       return { what: right('device_cgroup_rules', `devices by the rule ${which}`), may };
     }),
@@ -130,7 +130,7 @@ function gainedDevices(now: Json, then: Json): Right[] {
   const known = devices(now);
   const isKnown = ({ what, may }: (typeof known)[number]) =>
     known.some((each) => each.what.name === what.name && [...may].every((way) => each.may.includes(way)));
-  const requests = (host: Json) => (list(host.DeviceRequests) as Json[]).map(requestText);
+  const requests = (host: Json) => (toList(host.DeviceRequests) as Json[]).map(requestText);
   return [
     ...devices(then).flatMap((device) => (isKnown(device) ? [] : [device.what])),
     ...added(requests(now), requests(then)).map((text) => right('gpus', `devices of ${text}`)),
@@ -138,7 +138,7 @@ function gainedDevices(now: Json, then: Json): Right[] {
 }
 
 const requestText = ({ Driver, Count, DeviceIDs, Capabilities }: Json): string =>
-  [Driver || 'any driver', Number(Count ?? 0) || '', ...strings(DeviceIDs), ...strings(Capabilities)]
+  [Driver || 'any driver', Number(Count ?? 0) || '', ...toStrings(DeviceIDs), ...toStrings(Capabilities)]
     .filter((word) => word !== '')
     .join(' ');
 
@@ -146,9 +146,9 @@ const requestText = ({ Driver, Count, DeviceIDs, Capabilities }: Json): string =
  * Returns gained security profiles. A custom profile may confine nothing, so it counts as a right unless the container
  * already has it.
  */
-function gainedProfiles(now: Json, then: Json): Right[] {
+function gainedProfiles(now: Json, then: Json): HostRight[] {
   const options = (host: Json) =>
-    strings(host.SecurityOpt)
+    toStrings(host.SecurityOpt)
       .map((option) => option.replace(/^(label|apparmor|seccomp):/, '$1='))
       .filter((option) => /^(?:label|apparmor|seccomp|systempaths)=/.test(option) && !isDefault(option));
   const has = options(now);
@@ -179,12 +179,12 @@ const gainsSystemPaths = (now: Json, then: Json): boolean =>
     return hidden.some((path) => !left.includes(path));
   });
 
-function gainedMounts(now: Json, then: Json, { isOwn, volumeOptions }: RightsSurroundings): Right[] {
+function gainedMounts(now: Json, then: Json, { isOwn, volumeOptions }: RightsContext): HostRight[] {
   const read = (host: Json) => {
     const ownOptions = new Map(
-      (list(host.Mounts) as Json[]).map(({ Target, VolumeOptions }) => [
+      (toList(host.Mounts) as Json[]).map(({ Target, VolumeOptions }) => [
         String(Target),
-        object(object(object(VolumeOptions).DriverConfig).Options),
+        toObject(toObject(toObject(VolumeOptions).DriverConfig).Options),
       ]),
     );
     return requestedMounts(host).map((mount) => {
@@ -195,7 +195,7 @@ function gainedMounts(now: Json, then: Json, { isOwn, volumeOptions }: RightsSur
     });
   };
   const known = read(now);
-  const gained = read(then).flatMap(({ source, destination, writable, path, options }): Right[] => {
+  const gained = read(then).flatMap(({ source, destination, writable, path, options }): HostRight[] => {
     // A mount does not cover the paths below it, because a link in it may point anywhere.
     const covers = (mount: (typeof known)[number]) =>
       (mount.writable || !writable) &&
@@ -222,13 +222,13 @@ const isOfMachine = ({ type, device }: Json): boolean =>
   device !== undefined && !ofNetwork.has(String(type ?? ''));
 
 /** Returns rights gained by the user and the groups, which decide what a container may do with its mounts. */
-function gainedIdentity(now: DefinedContainer, then: DefinedContainer): Right[] {
+function gainedIdentity(now: DefinedContainer, then: DefinedContainer): HostRight[] {
   const user = ({ config }: DefinedContainer) => String(config.User ?? '').split(':');
   const isRoot = (definition: DefinedContainer) => ['', '0', 'root'].includes(user(definition)[0] ?? '');
   if (isRoot(now)) return [];
   const groups = (definition: DefinedContainer) => [
     ...user(definition).slice(1),
-    ...strings(definition.hostConfig.GroupAdd),
+    ...toStrings(definition.hostConfig.GroupAdd),
   ];
   return [
     ...(isRoot(then) ? [right('user', 'user root')] : []),

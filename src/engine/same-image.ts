@@ -16,7 +16,7 @@ export interface LocalImage {
  * Checks whether a container was created from an image, or from an image with the same content, such as a tag that was
  * published again with another index (docs/contract.md 3.15).
  */
-export const runsImage = (
+export const isContainerOfImage = (
   { imageId, imageManifest }: ImageInUse,
   image: LocalImage | null | undefined,
 ): boolean =>
@@ -32,8 +32,8 @@ export const isSameImage = (
     (manifests.length > 0 && manifests.every((digest) => (other.manifests ?? []).includes(digest))));
 
 /** Checks whether two containers were created from the same image. */
-export const runSameImage = (one: ImageInUse, { imageId, imageManifest }: ImageInUse): boolean =>
-  runsImage(one, { id: imageId, manifests: imageManifest ? [imageManifest] : [] });
+export const hasSameImage = (one: ImageInUse, { imageId, imageManifest }: ImageInUse): boolean =>
+  isContainerOfImage(one, { id: imageId, manifests: imageManifest ? [imageManifest] : [] });
 
 /**
  * Checks whether `up` keeps a container after a pull of the image. Compose up to 5.2 labels a container with the
@@ -41,11 +41,11 @@ export const runSameImage = (one: ImageInUse, { imageId, imageManifest }: ImageI
  * of a later compose are compared by content only: their label has the manifest's digest, or the id if `up` itself had
  * to pull.
  */
-export const keepsContainer = (
+export const canKeepContainer = (
   container: ImageInUse & Pick<Container, 'labels'>,
   image: LocalImage | null | undefined,
 ): boolean =>
-  runsImage(container, image) &&
+  isContainerOfImage(container, image) &&
   (container.imageId === image?.id ||
     (image?.manifests ?? []).includes(container.labels[composeLabels.image] ?? 'none') ||
     isAtLeast(container.labels[composeLabels.version] ?? '', '5.3'));

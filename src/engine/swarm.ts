@@ -1,36 +1,36 @@
-import { type Json, list, object, strings } from './json.ts';
+import { type Json, toList, toObject, toStrings } from './json.ts';
 import { swarmLabels } from './labels.ts';
 
 /** A Swarm service. Its spec is the engine's own JSON, because the whole spec is written back. */
-export interface SwarmService extends ReturnType<typeof readService> {}
+export interface SwarmService extends ReturnType<typeof toSwarmService> {}
 
-export interface SwarmTask extends ReturnType<typeof readTask> {}
-export interface SwarmNode extends ReturnType<typeof readNode> {}
+export interface SwarmTask extends ReturnType<typeof toSwarmTask> {}
+export interface SwarmNode extends ReturnType<typeof toSwarmNode> {}
 
 /** A Swarm config: data that never change, with labels that may change. */
-export interface SwarmConfig extends ReturnType<typeof readSwarmConfig> {}
+export interface SwarmConfig extends ReturnType<typeof toSwarmConfig> {}
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 const textsOf = (value: unknown): Record<string, string> =>
-  Object.fromEntries(Object.entries(object(value)).map(([key, each]) => [key, String(each)]));
-const versionOf = (raw: Json): number => Number(object(raw.Version).Index);
+  Object.fromEntries(Object.entries(toObject(value)).map(([key, each]) => [key, String(each)]));
+const versionOf = (raw: Json): number => Number(toObject(raw.Version).Index);
 
 /** Returns the container spec of a service. */
-export const containerOf = (spec: Json): Json => object(object(spec.TaskTemplate).ContainerSpec);
+export const containerOf = (spec: Json): Json => toObject(toObject(spec.TaskTemplate).ContainerSpec);
 export const imageOf = (spec: Json): string => text(containerOf(spec).Image);
 export const labelsOf = (spec: Json): Record<string, string> => textsOf(spec.Labels);
 /** Returns the number of replicas; null for a global service or a job. */
 export function replicasOf(spec: Json): number | null {
-  const { Replicated } = object(spec.Mode);
-  return Replicated === undefined ? null : Number(object(Replicated).Replicas ?? 1);
+  const { Replicated } = toObject(spec.Mode);
+  return Replicated === undefined ? null : Number(toObject(Replicated).Replicas ?? 1);
 }
 export const isJob = (spec: Json): boolean =>
-  Object.keys(object(spec.Mode)).some((mode) => mode.endsWith('Job'));
+  Object.keys(toObject(spec.Mode)).some((mode) => mode.endsWith('Job'));
 export const constraintsOf = (spec: Json): string[] =>
-  strings(object(object(spec.TaskTemplate).Placement).Constraints);
+  toStrings(toObject(toObject(spec.TaskTemplate).Placement).Constraints);
 
-export function readService(raw: Json) {
-  const spec = object(raw.Spec);
+export function toSwarmService(raw: Json) {
+  const spec = toObject(raw.Spec);
   return {
     id: text(raw.ID),
     /** `svc_app` */
@@ -42,14 +42,14 @@ export function readService(raw: Json) {
     /** Contains secret values: never log it. */
     spec,
     /** Spec before the last write, which a rollback restores; null if there was none. */
-    previous: raw.PreviousSpec == null ? null : object(raw.PreviousSpec),
+    previous: raw.PreviousSpec == null ? null : toObject(raw.PreviousSpec),
     /** State of the last rolling update, `updating`, `paused`; empty if there was none. */
-    updateState: text(object(raw.UpdateStatus).State),
+    updateState: text(toObject(raw.UpdateStatus).State),
   };
 }
 
-export function readTask(raw: Json) {
-  const { State, Err, Timestamp } = object(raw.Status);
+export function toSwarmTask(raw: Json) {
+  const { State, Err, Timestamp } = toObject(raw.Status);
   return {
     id: text(raw.ID),
     service: text(raw.ServiceID),
@@ -61,7 +61,7 @@ export function readTask(raw: Json) {
     state: text(State),
     /** Desired state. */
     wanted: text(raw.DesiredState),
-    image: text(object(object(raw.Spec).ContainerSpec).Image),
+    image: text(toObject(toObject(raw.Spec).ContainerSpec).Image),
     /** Reason for a failure or a pending state; empty if there is none. */
     error: text(Err),
     /** Milliseconds from the creation of the task to its last change of state. */
@@ -69,11 +69,11 @@ export function readTask(raw: Json) {
   };
 }
 
-export function readNode(raw: Json) {
-  const { Hostname, Platform, Engine } = object(raw.Description);
-  const { Role, Availability, Labels } = object(raw.Spec);
-  const { State } = object(raw.Status);
-  const { OS, Architecture } = object(Platform);
+export function toSwarmNode(raw: Json) {
+  const { Hostname, Platform, Engine } = toObject(raw.Description);
+  const { Role, Availability, Labels } = toObject(raw.Spec);
+  const { State } = toObject(raw.Status);
+  const { OS, Architecture } = toObject(Platform);
   return {
     id: text(raw.ID),
     name: text(Hostname),
@@ -85,12 +85,12 @@ export function readNode(raw: Json) {
     os: text(OS),
     arch: text(Architecture),
     labels: textsOf(Labels),
-    engineLabels: textsOf(object(Engine).Labels),
+    engineLabels: textsOf(toObject(Engine).Labels),
   };
 }
 
-export function readSwarmConfig(raw: Json) {
-  const { Name, Labels, Data } = object(raw.Spec);
+export function toSwarmConfig(raw: Json) {
+  const { Name, Labels, Data } = toObject(raw.Spec);
   return {
     id: text(raw.ID),
     name: text(Name),
@@ -101,5 +101,5 @@ export function readSwarmConfig(raw: Json) {
 }
 
 /** Reads a list in a response of the engine. */
-export const readAll = <T>(raw: unknown, read: (raw: Json) => T): T[] =>
-  list(raw).map((each) => read(object(each)));
+export const mapJsonList = <T>(raw: unknown, read: (raw: Json) => T): T[] =>
+  toList(raw).map((each) => read(toObject(each)));

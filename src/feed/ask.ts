@@ -1,6 +1,6 @@
 import { FeedError } from './feed-error.ts';
-import { type FeedRequest, follow } from './follow.ts';
-import { waitAfter } from './wait-after.ts';
+import { type FeedRequest, followRedirects } from './follow.ts';
+import { findRetryAfterMs } from './wait-after.ts';
 
 const second = 1000;
 
@@ -12,7 +12,7 @@ const usualDeadline = 10 * second;
  * closed afterwards.
  * @throws FeedError, or any error of fetch and `read`
  */
-export async function askFeed<T>(
+export async function requestFromFeed<T>(
   url: URL,
   { signal, ...following }: FeedRequest,
   read: (answer: { response: Response; address: URL }) => Promise<T>,
@@ -23,7 +23,9 @@ export async function askFeed<T>(
   const timer = setTimeout(() => ending.abort(late), deadline);
   timer.unref();
   try {
-    return await read(await follow(url, { ...following, signal: AbortSignal.any([signal, ending.signal]) }));
+    return await read(
+      await followRedirects(url, { ...following, signal: AbortSignal.any([signal, ending.signal]) }),
+    );
   } catch (error) {
     throw ending.signal.aborted ? late : error;
   } finally {
@@ -33,8 +35,8 @@ export async function askFeed<T>(
 }
 
 /** Checks that the status is 200. @throws FeedError if it is not */
-export function expectFound(response: Response): void {
+export function requireOk(response: Response): void {
   const { status } = response;
   if (status !== 200)
-    throw new FeedError(`the response has status ${status}`, { status, wait: waitAfter(response) });
+    throw new FeedError(`the response has status ${status}`, { status, wait: findRetryAfterMs(response) });
 }

@@ -1,7 +1,7 @@
 import { type Channel, newestOn, type Release } from '../core/release/channel.ts';
 import { FeedError, reasonOf } from './feed-error.ts';
 import type { FeedOptions } from './follow.ts';
-import { type FeedAnswer, readFeed } from './read-feed.ts';
+import { type FeedReading, readFeed } from './read-feed.ts';
 
 export type { FeedOptions } from './follow.ts';
 
@@ -52,7 +52,7 @@ export interface LogEntry {
 }
 
 /** Releases that may be offered as updates. */
-export interface Judgement {
+export interface InstallableReleases {
   releases: readonly Release[];
   /** Published files that are not accepted, and the reasons; null if there is no problem. */
   problem: string | null;
@@ -65,7 +65,7 @@ interface FeedHost {
   /** Returns the channel of the available updates. Default: `stable`. */
   channel?: () => Channel;
   /** Selects the releases that may be offered as updates. Default: all releases. */
-  judge?: ((releases: readonly Release[], signal: AbortSignal) => Promise<Judgement>) | undefined;
+  judge?: ((releases: readonly Release[], signal: AbortSignal) => Promise<InstallableReleases>) | undefined;
   /** Returns the milliseconds of a monotonic clock, which is used for all waiting times. */
   clock?: () => number;
 }
@@ -78,8 +78,8 @@ export function createFeed(
 ): Feed {
   const { host } = new URL(options.url);
   const closing = new AbortController();
-  let answer: FeedAnswer | null = null;
-  let judged: Judgement = { releases: [], problem: null };
+  let answer: FeedReading | null = null;
+  let judged: InstallableReleases = { releases: [], problem: null };
   let checkedAt: Date | null = null;
   let failures = 0;
   let failure: string | null = null;
@@ -94,8 +94,8 @@ export function createFeed(
   async function read(): Promise<void> {
     const { signal } = closing;
     const withAssets = judge !== undefined;
-    let fresh: FeedAnswer;
-    let now: Judgement;
+    let fresh: FeedReading;
+    let now: InstallableReleases;
     try {
       fresh = await readFeed(options, { known: answer, channel: channel(), withAssets, signal });
       now = judge ? await judge(fresh.releases, signal) : { releases: fresh.releases, problem: null };

@@ -1,5 +1,5 @@
 import { FeedError } from './feed-error.ts';
-import { type HostLookup, isInner } from './inner-host.ts';
+import { type HostLookup, isPrivateHost } from './inner-host.ts';
 
 /** Address of a release feed, with headers. */
 export interface FeedOptions {
@@ -28,7 +28,7 @@ const mostRedirects = 5;
  * a private network.
  * @throws FeedError, or any error of fetch
  */
-export async function follow(
+export async function followRedirects(
   url: URL,
   following: FeedRequest,
 ): Promise<{ response: Response; address: URL }> {
@@ -67,7 +67,9 @@ async function expectOutside(address: URL, { feed, signal, lookup }: FeedRequest
   const ended = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
-  const leadsIn = isInner(address, lookup).then(async (isIn) => isIn && !(await isInner(home, lookup)));
+  const leadsIn = isPrivateHost(address, lookup).then(
+    async (isIn) => isIn && !(await isPrivateHost(home, lookup)),
+  );
   if (await Promise.race([leadsIn, ended]))
     throw new FeedError(`it refers to ${address.host}, which is in a private network`);
 }

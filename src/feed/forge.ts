@@ -32,7 +32,7 @@ export function pageSizeFor(list: URL): number | null {
 }
 
 /** Returns the address of the first page of the list with this page size. */
-export function firstPage(list: URL, size: number | null): URL {
+export function buildFirstPageUrl(list: URL, size: number | null): URL {
   const forge = forgeOf(list);
   const page = new URL(list);
   if (forge && size !== null) page.searchParams.set(forge.size, String(size));
@@ -40,7 +40,7 @@ export function firstPage(list: URL, size: number | null): URL {
 }
 
 /** Returns the address of the newest release that is not a pre-release; null if the list has no such address. */
-export function latestRelease(list: URL): URL | null {
+export function findLatestReleaseUrl(list: URL): URL | null {
   const forge = forgeOf(list);
   if (!forge) return null;
   const latest = new URL(list);
@@ -53,7 +53,10 @@ export function latestRelease(list: URL): URL | null {
  * Returns the address of the next page from the headers of the response; null for the last page. Other origins than
  * that of the response are ignored, because their pages do not belong to this feed.
  */
-export function nextPage(headers: Headers, { asked, answered }: { asked: URL; answered: URL }): URL | null {
+export function findNextPageUrl(
+  headers: Headers,
+  { asked, answered }: { asked: URL; answered: URL },
+): URL | null {
   const next = linkToNext(headers.get('link'), answered);
   if (next?.origin === answered.origin) return next;
   // Gitea and GitLab use the address that the operator has configured, which may differ from the requested address.

@@ -37,7 +37,7 @@ for (const [network, bits] of [
  * Checks whether a host is this machine or in a private network, by its address or by any address of its name. The
  * result is false for a name that cannot be resolved: the connection will fail and report the reason.
  */
-export async function isInner(
+export async function isPrivateHost(
   { hostname }: URL,
   resolve: HostLookup = (name) => lookup(name, { all: true }),
 ): Promise<boolean> {

@@ -2,7 +2,7 @@ import type { Asset, Release } from '../core/release/channel.ts';
 import { FeedError } from './feed-error.ts';
 import type { FeedOptions } from './follow.ts';
 import { pageSizeFor } from './forge.ts';
-import { type ProofAsking, readAsset } from './read-proof.ts';
+import { type ProofRequest, readAsset } from './read-proof.ts';
 
 /** Names of the channel file and its signature. */
 const names = ['channel.json', 'channel.json.sigstore.json'] as const;
@@ -10,7 +10,7 @@ const names = ['channel.json', 'channel.json.sigstore.json'] as const;
 const mostCopies = 3;
 
 /** Location of a copy of the channel file and of its signature, if there is one. */
-export interface ChannelPlace {
+export interface ChannelFileLocation {
   feed: FeedOptions;
   files: readonly [file: Asset, bundle: Asset | undefined];
 }
@@ -20,10 +20,10 @@ export interface ChannelPlace {
  * newest releases.
  * @param releases of one channel
  */
-export function channelPlaces(
+export function channelFileLocations(
   feed: FeedOptions & { channelUrl?: string },
   releases: readonly Release[],
-): ChannelPlace[] {
+): ChannelFileLocation[] {
   const home = new URL(feed.url);
   if (feed.channelUrl === undefined && pageSizeFor(home) !== null) {
     const time = ({ publishedAt }: Release) => Date.parse(publishedAt ?? '') || 0;
@@ -50,7 +50,7 @@ export function channelPlaces(
 }
 
 /** Reads a file; null if the file does not exist. @throws BadAsset, FeedError, or any error of fetch */
-export async function readIfFound(asset: Asset, asking: ProofAsking): Promise<Uint8Array | null> {
+export async function readIfFound(asset: Asset, asking: ProofRequest): Promise<Uint8Array | null> {
   try {
     return await readAsset(asset, asking);
   } catch (error) {

@@ -8,9 +8,9 @@ import {
 } from '../core/release/channel.ts';
 import { FeedError, PageTooLarge } from './feed-error.ts';
 import type { FeedOptions } from './follow.ts';
-import { firstPage, latestRelease, pageSizeFor } from './forge.ts';
+import { buildFirstPageUrl, findLatestReleaseUrl, pageSizeFor } from './forge.ts';
 import { type Page, readPage } from './read-page.ts';
-import { mostEntries, releasesOf, tooMany } from './shapes.ts';
+import { mostEntries, releasesOf, tooManyReleasesError } from './shapes.ts';
 
 /** Maximum number of pages after the first page. */
 const mostFurtherPages = 5;
@@ -23,7 +23,7 @@ interface KnownPage extends Omit<Page, 'content'> {
 }
 
 /** Result of a check. */
-export interface FeedAnswer {
+export interface FeedReading {
   /** Releases of each channel, newest first. If nothing has changed, this is the array of the previous check. */
   releases: readonly Release[];
   /** Pages by address, including the page of the newest stable release. */
@@ -35,7 +35,7 @@ export interface FeedAnswer {
 /** Input of a check. */
 interface CheckFacts {
   /** Result of the previous check. */
-  known: FeedAnswer | null;
+  known: FeedReading | null;
   /** Channel to read: further pages are read only until a release of the channel is found. */
   channel: Channel;
   /** Also reads the files attached to the releases. */
@@ -48,7 +48,7 @@ interface CheckFacts {
  * not sent again. Responses that could not be read completely are never used.
  * @throws FeedError, or any error of fetch
  */
-export async function readFeed(feed: FeedOptions, facts: CheckFacts): Promise<FeedAnswer> {
+export async function readFeed(feed: FeedOptions, facts: CheckFacts): Promise<FeedReading> {
   const list = new URL(feed.url);
   const check = new Check(feed, facts);
   // A page size that was too large is not tried again, because each attempt transfers data up to the limit.
@@ -92,11 +92,11 @@ class Check {
   /** Reads the pages one after another, as forges require. */
   async pages(list: URL, size: number | null): Promise<Map<string, KnownPage>> {
     const pages = new Map<string, KnownPage>();
-    let url: URL | null = firstPage(list, size);
+    let url: URL | null = buildFirstPageUrl(list, size);
     for (let count = 0; url && count <= mostFurtherPages && !pages.has(url.href); count++) {
       const page = await this.#read(url, 'list');
       pages.set(url.href, page);
-      const latestAt = latestRelease(list);
+      const latestAt = findLatestReleaseUrl(list);
       if (count === 0 && latestAt) {
         this.#latest ??= this.#readLatest(latestAt);
         const latest = await this.#latest;
@@ -115,7 +115,7 @@ class Check {
     const releases = new Map<string, Release>();
     for (const release of [...pages.values()].flatMap((page) => page.releases))
       if (!releases.has(release.version)) releases.set(release.version, release);
-    if (releases.size > mostEntries) throw tooMany();
+    if (releases.size > mostEntries) throw tooManyReleasesError();
     return newestFirst([...releases.values()]);
   }
 

@@ -1,8 +1,8 @@
 import { readText } from '../wire/read-text.ts';
-import { askFeed, expectFound } from './ask.ts';
+import { requestFromFeed, requireOk } from './ask.ts';
 import { FeedError, PageTooLarge } from './feed-error.ts';
 import type { FeedOptions } from './follow.ts';
-import { nextPage } from './forge.ts';
+import { findNextPageUrl } from './forge.ts';
 
 /** Page of a feed as received. */
 export interface Page {
@@ -25,15 +25,15 @@ export async function readPage(
   signal: AbortSignal,
 ): Promise<Page | null> {
   const headers = { accept: 'application/json', ...validators };
-  return askFeed(url, { feed, headers, signal }, async ({ response, address }) => {
+  return requestFromFeed(url, { feed, headers, signal }, async ({ response, address }) => {
     if (response.status === 304 && validators) return null;
-    expectFound(response);
+    requireOk(response);
     const text = await readText(response);
     if (text === null) throw new PageTooLarge('a page is larger than 8 MiB');
     return {
       content: parse(text),
       validators: validatorsOf(response.headers),
-      next: nextPage(response.headers, { asked: url, answered: address }),
+      next: findNextPageUrl(response.headers, { asked: url, answered: address }),
     };
   });
 }

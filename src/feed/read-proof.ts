@@ -1,6 +1,6 @@
 import type { Asset, Release } from '../core/release/channel.ts';
 import { readBytes } from '../wire/read-text.ts';
-import { askFeed, expectFound } from './ask.ts';
+import { requestFromFeed, requireOk } from './ask.ts';
 import type { FeedOptions } from './follow.ts';
 
 /** Files attached to a release: its description and the signature of the description. */
@@ -23,7 +23,7 @@ export const proofAssets = ({ assets = [] }: Release): Asset[] =>
   });
 
 /** Options for requesting signed files. */
-export interface ProofAsking {
+export interface ProofRequest {
   feed: FeedOptions;
   signal: AbortSignal;
   /** Deadline for each file, in milliseconds. */
@@ -34,7 +34,7 @@ export interface ProofAsking {
  * Reads `release.json` and its signature.
  * @throws BadAsset, FeedError, or any error of fetch
  */
-export async function readProof(release: Release, asking: ProofAsking): Promise<Uint8Array[]> {
+export async function readProof(release: Release, asking: ProofRequest): Promise<Uint8Array[]> {
   const files: Uint8Array[] = [];
   for (const asset of proofAssets(release)) files.push(await readAsset(asset, asking));
   return files;
@@ -43,7 +43,7 @@ export async function readProof(release: Release, asking: ProofAsking): Promise<
 /** Reads an attached file. @throws BadAsset, FeedError, or any error of fetch */
 export function readAsset(
   { name, url: address }: Asset,
-  { feed, signal, deadline }: ProofAsking,
+  { feed, signal, deadline }: ProofRequest,
 ): Promise<Uint8Array> {
   // A static feed may contain relative addresses.
   const url = URL.parse(address, feed.url);
@@ -52,11 +52,11 @@ export function readAsset(
   if (url.protocol === 'http:' && new URL(feed.url).protocol === 'https:')
     throw new BadAsset(`the release feed uses https, but ${name} is at http://${url.host}`);
   const following = { feed, headers: {}, signal };
-  return askFeed(
+  return requestFromFeed(
     url,
     following,
     async ({ response }) => {
-      expectFound(response);
+      requireOk(response);
       const bytes = await readBytes(response, limit);
       if (bytes === null) throw new BadAsset(`${name} is larger than ${limit / 1024} KiB`);
       return bytes;

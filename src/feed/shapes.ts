@@ -85,7 +85,7 @@ export function releasesOf(page: unknown, { withAssets = false } = {}): Release[
   const forge = list.safeParse(page).data;
   const entries = forge ?? staticPage.safeParse(page).data?.releases;
   if (!entries) throw noList();
-  if (entries.length > mostEntries) throw tooMany();
+  if (entries.length > mostEntries) throw tooManyReleasesError();
   const schema = forge ? forgeRelease : staticRelease;
   const read = entries.flatMap((entry) => schema.safeParse(entry).data ?? []);
   if (entries.length > 0 && read.length === 0) throw noList();
@@ -107,7 +107,7 @@ export function releasesOf(page: unknown, { withAssets = false } = {}): Release[
   return [...releases.values()];
 }
 
-export const tooMany = () => new FeedError(`it lists more than ${mostEntries} releases`);
+export const tooManyReleasesError = () => new FeedError(`it lists more than ${mostEntries} releases`);
 const noList = () => new FeedError('the response is not a list of releases');
 
 /** Returns the attached files in an entry of a feed. Invalid files are omitted. */

@@ -8,7 +8,7 @@ const unnamedWait = 60 * second;
  * any. Retry-After follows RFC 9110; the other headers are those of GitHub, Gitea and GitLab. Absolute times are
  * compared with the Date of the response, because the clock of this machine may be wrong.
  */
-export function waitAfter({ status, headers }: Pick<Response, 'status' | 'headers'>): number | null {
+export function findRetryAfterMs({ status, headers }: Pick<Response, 'status' | 'headers'>): number | null {
   if (status !== 403 && status !== 429 && status !== 503) return null;
   const date = Date.parse(headers.get('date') ?? '');
   const sentAt = Number.isNaN(date) ? Date.now() : date;

@@ -13,7 +13,7 @@ export const mostAddresses = 8;
 export const addressForm = 'an http or https address, ntfy+https://HOST/TOPIC or slack+https://HOST/PATH';
 
 /** Parses an address; null if the text is not an address. */
-export function readAddress(text: string): NotifyAddress | null {
+export function parseNotifyAddress(text: string): NotifyAddress | null {
   const form = /^(?:(ntfy|slack)\+)?(https?:\/\/[^\s\p{Cc}]{1,2000})$/u;
   const [, style = 'plain', address = ''] = form.exec(text) ?? [];
   if (!URL.canParse(address)) return null;

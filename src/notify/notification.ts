@@ -1,4 +1,4 @@
-import { writtenOut } from '../core/progress/plain-text.ts';
+import { escapeUnprintable } from '../core/progress/plain-text.ts';
 import type { NotifyAddress } from './address.ts';
 
 const titles = {
@@ -30,7 +30,7 @@ const mostCharacters = 1000;
 
 /** Returns the body of a request in the format of the address. */
 export function requestBody(given: Notification, { style, topic }: NotifyAddress): object {
-  const message = [...writtenOut(given.message)].slice(0, mostCharacters).join('');
+  const message = [...escapeUnprintable(given.message)].slice(0, mostCharacters).join('');
   if (style === 'plain') return { ...given, message };
   const { event, product, outcome, url } = given;
   const title = `${product}: ${titles[event]}${outcome === null ? '' : ` (${outcome})`}`;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pause } from '../core/progress/wait.ts';
-import { type NotifyAddress, readAddress } from './address.ts';
+import { sleepFor } from '../core/progress/wait.ts';
+import { type NotifyAddress, parseNotifyAddress } from './address.ts';
 import { type Notification, requestBody } from './notification.ts';
 
 const deadlineMs = 5_000;
@@ -23,7 +23,7 @@ export class Notifier {
   }
 
   send(facts: Pick<Notification, 'event' | 'message'> & Partial<Notification>): void {
-    for (const address of this.addresses.map(readAddress)) {
+    for (const address of this.addresses.map(parseNotifyAddress)) {
       if (address === null) continue;
       const post: Promise<void> = this.#post(address, { product: this.#product, ...nothing, ...facts })
         // The log function of the application may throw.
@@ -56,7 +56,7 @@ export class Notifier {
     let failure = await postOnce(address, body, signal);
     for (const pauseMs of this.#pausesMs) {
       if (failure === null || signal.aborted) break;
-      await pause(pauseMs, signal, false);
+      await sleepFor(pauseMs, signal, false);
       if (!signal.aborted) failure = await postOnce(address, body, signal);
     }
     if (failure === null) return;

@@ -1,21 +1,21 @@
-import { byItself, type EndState, isGoodEnd, known } from '../wire/codes.ts';
-import { withoutLeftBehind } from '../wire/left-behind.ts';
+import { automaticCaller, type EndState, isGoodOutcome, lookUpCode } from '../wire/codes.ts';
+import { withoutBuildServerWarnings } from '../wire/left-behind.ts';
 import { messageClause } from '../wire/messages.ts';
-import type { Order } from '../wire/reader.ts';
+import type { UpdateOrderBody } from '../wire/reader.ts';
 import type { Run, Status } from '../wire/status.ts';
 import { presentPhases } from './present-run.ts';
 import { orderOf, presentBuildServers } from './present-status.ts';
 import {
-  type Box,
-  box,
-  button,
-  linkTo,
-  muted,
-  type Part,
+  createButton,
+  createMessageBox,
+  createPageLink,
+  type MessageBox,
+  mutedText,
   type Presentation,
+  type PresentationPart,
   type UserAction,
 } from './presentation.ts';
-import { codeText, joined, type Wording } from './wording.ts';
+import { codeText, joinFacts, type Wording } from './wording.ts';
 
 type ResultKind = 'updated' | 'unchanged' | 'failed' | 'cancelled' | 'broken' | 'other-end';
 
@@ -30,9 +30,10 @@ const resultKinds: Record<EndState, ResultKind> = {
 };
 
 /** Returns the category of a run's outcome. */
-export const resultKind = ({ outcome }: Run): ResultKind => known(resultKinds, outcome ?? '') ?? 'other-end';
+export const resultKind = ({ outcome }: Run): ResultKind =>
+  lookUpCode(resultKinds, outcome ?? '') ?? 'other-end';
 
-export const isSuccessfulEnd = (run: Run): boolean =>
+export const isSuccessfulRun = (run: Run): boolean =>
   ['updated', 'unchanged', 'cancelled'].includes(resultKind(run));
 
 /** Checks whether two versions are equal, with or without a leading `v`. */
@@ -43,7 +44,7 @@ export const outdatedServers = (status: Status | null): Status['buildServers'] =
   status?.buildServers.filter(({ outdated }) => outdated) ?? [];
 
 /** Returns the address of the release page, if the version is the latest release. */
-export const newsUrl = (status: Status | null, version: string | null): string | null =>
+export const findReleasePageUrl = (status: Status | null, version: string | null): string | null =>
   status?.latest?.version === version ? (status?.latest?.url ?? null) : null;
 
 /** Presents the result of a run. @param status null if it is unknown. @param version the running version */
@@ -54,13 +55,13 @@ export function presentResult(
 ): Presentation {
   const kind = resultKind(run);
   const isUpdated = kind === 'updated';
-  const isGood = isSuccessfulEnd(run);
-  const isOtherVersion = isOther(run, version);
+  const isGood = isSuccessfulRun(run);
+  const isOtherVersion = isOtherVersionRunning(run, version);
   // A later run may have changed the version.
-  const isLagging = isGoodEnd(run.outcome) && isOtherVersion && status?.run?.id === run.id;
+  const isLagging = isGoodOutcome(run.outcome) && isOtherVersion && status?.run?.id === run.id;
   const heading = headingOf(run, version, t);
   const about = aboutOf(run, version, t);
-  const servers = isGoodEnd(run.outcome) ? (status?.buildServers ?? []) : [];
+  const servers = isGoodOutcome(run.outcome) ? (status?.buildServers ?? []) : [];
   const why = t.sentence(run.cause ?? run.message);
   return {
     kind,
@@ -70,28 +71,28 @@ export function presentResult(
     about,
     ...(isUpdated && { look: 'ok' }),
     ...(kind === 'broken' && { look: 'bad' }),
-    announcement: joined(heading, run.rolledBack ? about : !isUpdated && why),
+    announcement: joinFacts(heading, run.rolledBack ? about : !isUpdated && why),
     isUrgent: !isGood,
     ...((kind === 'failed' || kind === 'broken') && { reportedRun: run }),
     parts: [
-      isLagging && box('warn', t.latestNotMoved(run.to ?? '')),
+      isLagging && createMessageBox('warn', t.latestNotMoved(run.to ?? '')),
       ...(isGood ? [] : causeParts(run, t)),
-      { kind: 'warnings', warnings: withoutLeftBehind(run.warnings, servers) },
+      { kind: 'warnings', warnings: withoutBuildServerWarnings(run.warnings, servers) },
       presentBuildServers(
         servers.filter(({ outdated }) => outdated),
         t,
       ),
-      !isGoodEnd(run.outcome) && run.advice !== null && { kind: 'advice', text: run.advice },
-      !isGoodEnd(run.outcome) &&
+      !isGoodOutcome(run.outcome) && run.advice !== null && { kind: 'advice', text: run.advice },
+      !isGoodOutcome(run.outcome) &&
         run.log !== null && { kind: 'commands', heading: t.fullLog, lines: [run.log] },
-      (kind === 'unchanged' || kind === 'broken') && version !== null && muted(t.nowRunning(version)),
+      (kind === 'unchanged' || kind === 'broken') && version !== null && mutedText(t.nowRunning(version)),
     ],
     actions: resultActions(run, status, version, t),
   };
 }
 
 /** Checks whether a version other than the target is running. The tag `canary` is not a version. */
-export const isOther = ({ to }: Run, version: string | null): boolean =>
+export const isOtherVersionRunning = ({ to }: Run, version: string | null): boolean =>
   to !== null && to !== 'canary' && version !== null && !isSameVersion(version, to);
 
 function headingOf(run: Run, version: string | null, t: Wording): string {
@@ -99,13 +100,13 @@ function headingOf(run: Run, version: string | null, t: Wording): string {
   const isRollback = run.kind === 'rollback';
   switch (resultKind(run)) {
     case 'updated':
-      if (to === null || isOther(run, version)) return t.versionIsRunning(version ?? t.product);
+      if (to === null || isOtherVersionRunning(run, version)) return t.versionIsRunning(version ?? t.product);
       if (to === 'canary') return t.updatedTo(version ?? to);
       return isRollback ? t.rolledBackToVersion(to) : t.updatedTo(to);
     case 'unchanged':
       return t.unchanged;
     case 'cancelled':
-      return by === null || by === byItself ? t.cancelled : t.cancelledBy(by);
+      return by === null || by === automaticCaller ? t.cancelled : t.cancelledBy(by);
     case 'failed':
       if (rolledBack && to) return t.versionFailed(to, messageClause(cause ?? ''));
       if (outcome === 'refused') return isRollback ? t.rollbackRefused : t.updateRefused;
@@ -144,7 +145,7 @@ export const outcomeText = ({ kind, outcome }: Run, t: Wording): string =>
     ? t.rolledBack
     : codeText(t.outcomes, outcome ?? '', outcome ?? '');
 
-function causeParts(run: Run, t: Wording): (Part | false)[] {
+function causeParts(run: Run, t: Wording): (PresentationPart | false)[] {
   const { cause, code, rolledBack, steps, to } = run;
   const isDeep = steps.some(({ state }) => ['write', 'save', 'recreate', 'verify'].includes(state));
   // The heading of a rolled back update contains the cause.
@@ -160,8 +161,8 @@ function causeParts(run: Run, t: Wording): (Part | false)[] {
   ];
 }
 
-export const warningBox = (warnings: readonly string[], t: Wording): Box | false =>
-  warnings.length > 0 && box('warn', t.warnings(warnings.length), warnings);
+export const warningBox = (warnings: readonly string[], t: Wording): MessageBox | false =>
+  warnings.length > 0 && createMessageBox('warn', t.warnings(warnings.length), warnings);
 
 function resultActions(
   run: Run,
@@ -170,17 +171,18 @@ function resultActions(
   t: Wording,
 ): (UserAction | null)[] {
   const kind = resultKind(run);
-  const close = (look: 'primary' | 'quiet end') => button('close', t.close, { kind: 'dismiss', run }, look);
+  const close = (look: 'primary' | 'quiet end') =>
+    createButton('close', t.close, { kind: 'dismiss', run }, look);
   if (kind === 'updated')
     return [
-      button('reload', t.reloadNow, { kind: 'reload' }, 'primary'),
-      linkTo(newsUrl(status, version), t.releaseNotes),
+      createButton('reload', t.reloadNow, { kind: 'reload' }, 'primary'),
+      createPageLink(findReleasePageUrl(status, version), t.releaseNotes),
     ];
-  if (isSuccessfulEnd(run)) return [close('primary')];
-  const report = button('report', t.copyReport, { kind: 'report', run });
+  if (isSuccessfulRun(run)) return [close('primary')];
+  const report = createButton('report', t.copyReport, { kind: 'report', run });
   if (kind === 'other-end') return [close('primary'), report];
   const label = kind === 'failed' ? t.tryAgain : t.checkAgain;
-  const again = button(
+  const again = createButton(
     'again',
     label,
     { kind: 'try-again', run, order: orderAfter(run, status, version) },
@@ -190,7 +192,7 @@ function resultActions(
 }
 
 /** Returns the request that repeats a run; null if the run cannot be repeated. */
-function orderAfter(run: Run, status: Status | null, version: string | null): Order | null {
+function orderAfter(run: Run, status: Status | null, version: string | null): UpdateOrderBody | null {
   // A rollback becomes available again with the current restore point.
   if (run.kind === 'rollback') return null;
   // An update to the same version completes an incomplete update.
@@ -210,6 +212,6 @@ export function presentUnknownRun(run: Run, version: string | null, t: Wording):
     about: t.runUnknownAbout,
     isUrgent: true,
     parts: [run.log !== null && { kind: 'commands', heading: t.fullLog, lines: [run.log] }],
-    actions: [button('close', t.close, { kind: 'dismiss', run }, 'primary')],
+    actions: [createButton('close', t.close, { kind: 'dismiss', run }, 'primary')],
   };
 }

@@ -1,8 +1,8 @@
 import type { Problem } from '../wire/reader-shapes.ts';
 import type { BlockingJob, Reason, RollbackOffer } from '../wire/status.ts';
 import { interruptedJobs, jobText } from './present-status.ts';
-import { box, button, muted, type Presentation } from './presentation.ts';
-import { joined, sentences, type Wording } from './wording.ts';
+import { createButton, createMessageBox, mutedText, type Presentation } from './presentation.ts';
+import { joinFacts, joinSentences, type Wording } from './wording.ts';
 
 /**
  * Presents a rollback to the restore point, before it is confirmed. @param jobs running jobs that the rollback would
@@ -24,11 +24,11 @@ export function presentRollback(
     heading,
     highlight: to,
     about: version && t.youAreRunning(version),
-    announcement: joined(heading, replaced),
+    announcement: joinFacts(heading, replaced),
     parts: [
-      box('warn', replaced, [t.currentSaved]),
-      muted(
-        sentences(
+      createMessageBox('warn', replaced, [t.currentSaved]),
+      mutedText(
+        joinSentences(
           downtimeSeconds === null
             ? t.allUnavailable(t.product)
             : t.allUnavailableAbout(t.product, t.seconds(downtimeSeconds)),
@@ -37,19 +37,19 @@ export function presentRollback(
       ),
     ],
     actions: [
-      button('rollback', t.rollBack, { kind: 'confirm', isConfirming: true }, 'primary'),
-      button('close', t.close, { kind: 'close' }, 'quiet end'),
+      createButton('rollback', t.rollBack, { kind: 'confirm', isConfirming: true }, 'primary'),
+      createButton('close', t.close, { kind: 'close' }, 'quiet end'),
     ],
     confirmation: {
-      announcement: joined(replaced, ...(isForced ? [t.willBeInterrupted, ...interrupted] : [])),
+      announcement: joinFacts(replaced, ...(isForced ? [t.willBeInterrupted, ...interrupted] : [])),
       isUrgent: true,
       parts: [
-        box('bad', replaced, [t.currentSaved]),
-        isForced && box('bad', t.willBeInterrupted, interrupted),
+        createMessageBox('bad', replaced, [t.currentSaved]),
+        isForced && createMessageBox('bad', t.willBeInterrupted, interrupted),
       ],
       actions: [
-        button('stay', t.cancel, { kind: 'confirm', isConfirming: false }),
-        button('go', t.rollBackTo(to), { kind: 'rollback', order }, 'quiet danger end'),
+        createButton('stay', t.cancel, { kind: 'confirm', isConfirming: false }),
+        createButton('go', t.rollBackTo(to), { kind: 'rollback', order }, 'quiet danger end'),
       ],
     },
   };
@@ -67,13 +67,13 @@ export function presentRefusedRollback(to: string, problem: Problem | null, t: W
     announcement: `${heading}. ${why}`,
     isUrgent: true,
     parts: [
-      box('bad', why, [], { code: refusal ?? (problem && t.httpStatus(problem.status)) }),
+      createMessageBox('bad', why, [], { code: refusal ?? (problem && t.httpStatus(problem.status)) }),
       { kind: 'jobs', jobs: jobs.map((job) => jobText(job, t)) },
       advice && { kind: 'advice', text: advice },
     ],
     actions: [
-      button('again', t.checkAgain, { kind: 'check-rollback', to }, 'primary'),
-      button('close', t.close, { kind: 'close' }, 'quiet end'),
+      createButton('again', t.checkAgain, { kind: 'check-rollback', to }, 'primary'),
+      createButton('close', t.close, { kind: 'close' }, 'quiet end'),
     ],
   };
 }

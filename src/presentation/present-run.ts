@@ -1,19 +1,19 @@
-import { launchStates, phaseWords } from '../wire/codes.ts';
-import { type PathPlace, runPlace } from '../wire/path.ts';
+import { launchStates, phaseNames } from '../wire/codes.ts';
+import { type PathPosition, runPosition } from '../wire/path.ts';
 import { isTooLate, rowsOf, savesData } from '../wire/phase-rows.ts';
 import type { Problem } from '../wire/reader-shapes.ts';
 import type { PendingStep, Run } from '../wire/status.ts';
 import { jobText, savingText, startText } from './present-status.ts';
 import {
-  type Box,
-  box,
-  button,
-  muted,
+  createButton,
+  createMessageBox,
+  type MessageBox,
+  mutedText,
   type PhaseText,
   type Presentation,
   type UserAction,
 } from './presentation.ts';
-import { clockText, codeText, joined, sentences, type Wording } from './wording.ts';
+import { clockText, codeText, joinFacts, joinSentences, type Wording } from './wording.ts';
 
 /** State of the user's cancel request. */
 interface CancelContext {
@@ -29,7 +29,7 @@ export function presentRun(run: Run, context: CancelContext, t: Wording): Presen
   const kind = kindOf(run);
   const { jobs, until, message, state } = run;
   const isWaiting = kind === 'waiting';
-  const place = runPlace(run);
+  const place = runPosition(run);
   const phases = presentPhases(run, t);
   const now = phases.find(({ mark }) => mark === 'now');
   const requested = kind === 'cancelling' && t.cancelRequested(run.cancelRequestedBy ?? '');
@@ -43,18 +43,18 @@ export function presentRun(run: Run, context: CancelContext, t: Wording): Presen
     title: titleOf(run, t),
     heading,
     about: isWaiting
-      ? joined(stepText(place, t), until === null ? t.newJobsQueued : t.waitingUntil(t.clock(until)))
-      : joined(stepText(place, t), started, t.canBeClosed),
+      ? joinFacts(stepText(place, t), until === null ? t.newJobsQueued : t.waitingUntil(t.clock(until)))
+      : joinFacts(stepText(place, t), started, t.canBeClosed),
     announcement: isWaiting ? heading : requested || (now?.text ?? t.sentence(message)),
     ticks: true,
     parts: [
       place && { kind: 'path', versions: place.versions, done: place.at, isRunning: true },
       isWaiting ? { kind: 'jobs', jobs: jobs.map((job) => jobText(job, t)) } : { kind: 'phases', phases },
-      isWaiting && muted(joined(now && `${now.text} ${clockText(elapsed)}`, started)),
+      isWaiting && mutedText(joinFacts(now && `${now.text} ${clockText(elapsed)}`, started)),
       // Shown while data is copied. The server responds at that time, so nothing has been stopped yet.
       state === 'save' &&
-        muted(
-          sentences(
+        mutedText(
+          joinSentences(
             t.copyingData(t.product),
             context.savingSeconds != null && savingText(context.savingSeconds, t),
           ),
@@ -68,7 +68,7 @@ export function presentRun(run: Run, context: CancelContext, t: Wording): Presen
 }
 
 function kindOf(run: Run) {
-  const known: readonly string[] = [...launchStates, ...phaseWords];
+  const known: readonly string[] = [...launchStates, ...phaseNames];
   if (isTooLate(run)) return 'late';
   if (run.cancelRequestedBy !== null) return 'cancelling';
   if (!known.includes(run.state)) return 'other-state';
@@ -84,21 +84,21 @@ function runActions(kind: string, run: Run, context: CancelContext, t: Wording):
 }
 
 const cancelButton = ({ isCancelSent }: CancelContext, t: Wording): UserAction =>
-  button('cancel', t.cancel, isCancelSent ? null : { kind: 'cancel' });
+  createButton('cancel', t.cancel, isCancelSent ? null : { kind: 'cancel' });
 
 const tooLateText = ({ kind }: Run, t: Wording): string =>
   kind === 'rollback' ? t.cannotCancelRollback : t.cannotCancel;
 
-function cancelProblemBox({ cancelProblem: problem }: CancelContext, t: Wording): Box | null {
+function cancelProblemBox({ cancelProblem: problem }: CancelContext, t: Wording): MessageBox | null {
   if (problem === null) return null;
   const { reason, detail } = problem;
-  return box('warn', t.sentence(codeText(t.cancelRefusals, reason?.code ?? '', detail)));
+  return createMessageBox('warn', t.sentence(codeText(t.cancelRefusals, reason?.code ?? '', detail)));
 }
 
 /** Presents an upgrade path between two updates. */
 export function presentPendingStep(
   { to, reason, until, since }: PendingStep,
-  { version, place, ...context }: CancelContext & { version: string; place: PathPlace | null },
+  { version, place, ...context }: CancelContext & { version: string; place: PathPosition | null },
   t: Wording,
 ): Presentation {
   const waited = t.passed(since);
@@ -108,13 +108,13 @@ export function presentPendingStep(
     key: 'run',
     title: t.headingUpdating(t.product),
     heading,
-    about: joined(stepText(place, t), waited !== null && clockText(waited), t.canBeClosed),
-    announcement: joined(heading, reason),
+    about: joinFacts(stepText(place, t), waited !== null && clockText(waited), t.canBeClosed),
+    announcement: joinFacts(heading, reason),
     ticks: true,
     parts: [
       place && { kind: 'path', versions: place.versions, done: place.at + 1, isRunning: false },
       { kind: 'text', text: reason === null ? t.nextStartsSoon(to) : t.sentence(reason) },
-      reason !== null && muted(t.readyDeadline(t.product, to, t.clock(until))),
+      reason !== null && mutedText(t.readyDeadline(t.product, to, t.clock(until))),
       cancelProblemBox(context, t),
     ],
     actions: [cancelButton(context, t)],
@@ -133,7 +133,7 @@ export function presentRestart(run: Run, outageMs: number, t: Wording): Presenta
     outage: clockText(outageMs),
     ticks: true,
     parts: [
-      muted(joined(stepText(runPlace(run), t), t.versions(run.from, run.to))),
+      mutedText(joinFacts(stepText(runPosition(run), t), t.versions(run.from, run.to))),
       log !== null && { kind: 'commands', heading: t.onTheServer, lines: [log] },
     ],
     actions: [isTooLate(run) && { note: tooLateText(run, t) }],
@@ -146,7 +146,7 @@ const longRestartMs = 60_000;
 const titleOf = ({ kind }: Run, t: Wording): string =>
   (kind === 'rollback' ? t.headingRollingBack : t.headingUpdating)(t.product);
 
-const stepText = (place: PathPlace | null, t: Wording): string | null =>
+const stepText = (place: PathPosition | null, t: Wording): string | null =>
   place && t.stepOf(place.at + 1, place.versions.length);
 
 /** Presents the phases of a run, each with its time. */

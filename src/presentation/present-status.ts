@@ -1,20 +1,20 @@
-import { byItself } from '../wire/codes.ts';
-import type { Order } from '../wire/reader.ts';
-import { pointOf } from '../wire/rollback-point.ts';
+import { automaticCaller } from '../wire/codes.ts';
+import type { UpdateOrderBody } from '../wire/reader.ts';
+import { findRollbackableRun } from '../wire/rollback-point.ts';
 import type { BlockingJob, FeedProblem, Reason, Run, Status } from '../wire/status.ts';
 import { isSoon } from '../wire/times.ts';
 import {
-  type Box,
-  box,
-  button,
+  createButton,
+  createMessageBox,
+  createPageLink,
   type JobText,
-  linkTo,
-  muted,
+  type MessageBox,
+  mutedText,
   type PageLink,
-  type Part,
   type Presentation,
+  type PresentationPart,
 } from './presentation.ts';
-import { codeText, joined, sentences, type Wording } from './wording.ts';
+import { codeText, joinFacts, joinSentences, type Wording } from './wording.ts';
 
 /** Data that a status does not contain. */
 export interface StatusContext {
@@ -35,20 +35,23 @@ export function presentStatus(status: Status, context: StatusContext, t: Wording
   const notices = presentAdvisory(status, t);
   return {
     ...shown,
-    announcement: joined(...notices.map(({ heading }) => heading), shown.announcement ?? shown.heading),
+    announcement: joinFacts(...notices.map(({ heading }) => heading), shown.announcement ?? shown.heading),
     parts: [...notices, ...shown.parts],
   };
 }
 
 /** Presents the publisher's notices about the running version, and the error of the last check for releases. */
-export function presentAdvisory(status: Status, t: Wording): Box[] {
+export function presentAdvisory(status: Status, t: Wording): MessageBox[] {
   const { version, recalled, urgent, feedError } = status;
   return [
     recalled &&
-      box('bad', t.recalled(version), [t.sentence(recalled.why)], {
-        link: linkTo(recalled.url, t.moreAbout),
+      createMessageBox('bad', t.recalled(version), [t.sentence(recalled.why)], {
+        link: createPageLink(recalled.url, t.moreAbout),
       }),
-    urgent && box('warn', t.securityUpdate, [sentences(t.sentence(urgent.why), t.affected(urgent.below))]),
+    urgent &&
+      createMessageBox('warn', t.securityUpdate, [
+        joinSentences(t.sentence(urgent.why), t.affected(urgent.below)),
+      ]),
     feedError && feedErrorBox(feedError, t),
   ].filter((notice) => !!notice);
 }
@@ -58,7 +61,7 @@ export function presentUpToDate(status: Status, context: StatusContext, t: Wordi
   const { upToDate, version, channel, checkedAt, automatic, recalled } = status;
   const why = upToDate ? codeText(t.upToDate, upToDate.code, upToDate.message) : t.noUpdateAvailable;
   const checked = t.age(checkedAt);
-  const rollback = recalled && context.history && pointOf(context.history);
+  const rollback = recalled && context.history && findRollbackableRun(context.history);
   const isStuck = recalled !== null && context.history !== null && rollback === null;
   return {
     kind: 'nothing',
@@ -66,8 +69,8 @@ export function presentUpToDate(status: Status, context: StatusContext, t: Wordi
     about: t.channelName(channel),
     announcement: why,
     parts: [
-      { kind: 'text', text: sentences(t.sentence(why), checked && t.checkedAgo(checked)) },
-      muted(automatic && blockedText(automatic, t)),
+      { kind: 'text', text: joinSentences(t.sentence(why), checked && t.checkedAgo(checked)) },
+      mutedText(automatic && blockedText(automatic, t)),
       isStuck && { kind: 'text', text: t.noWayBack },
     ],
     actions: [
@@ -77,18 +80,20 @@ export function presentUpToDate(status: Status, context: StatusContext, t: Wordi
   };
 }
 
-function feedErrorBox({ staleSince, message, nextCheckAt }: FeedProblem, t: Wording): Box {
+function feedErrorBox({ staleSince, message, nextCheckAt }: FeedProblem, t: Wording): MessageBox {
   const why = t.sentence(message);
-  if (staleSince) return box('warn', t.staleSince(t.date(staleSince)), [why]);
+  if (staleSince) return createMessageBox('warn', t.staleSince(t.date(staleSince)), [why]);
   const wait = -(t.passed(nextCheckAt) ?? 0);
-  return box('warn', t.lastCheckFailed, [sentences(why, wait > 0 && t.nextAttempt(t.duration(wait)))]);
+  return createMessageBox('warn', t.lastCheckFailed, [
+    joinSentences(why, wait > 0 && t.nextAttempt(t.duration(wait))),
+  ]);
 }
 
 export const rollbackButton = (to: string, t: Wording, look?: 'primary') =>
-  button('rollback', t.rollBackToVersion(to), { kind: 'check-rollback', to }, look);
+  createButton('rollback', t.rollBackToVersion(to), { kind: 'check-rollback', to }, look);
 
 const checkButton = ({ isChecking }: StatusContext, t: Wording, isPrimary = true) =>
-  button(
+  createButton(
     'check',
     isChecking ? t.checking : t.checkAgain,
     isChecking ? null : { kind: 'check' },
@@ -110,18 +115,18 @@ export function presentUpdate(
   const release = [...releases, ...(latest ? [latest] : [])].find((one) => one.version === goal);
   const isMajor = next?.major || (path.length > 0 && majorOf(goal) !== majorOf(version));
   const published = t.age(release?.publishedAt);
-  const notes = linkTo(release?.url, t.releaseNotes);
+  const notes = createPageLink(release?.url, t.releaseNotes);
   const update: Presentation = {
     kind: 'available',
     heading: t.available(shown),
     highlight: shown,
-    about: joined(
+    about: joinFacts(
       t.youAreRunning(version),
       isMajor ? t.majorVersion : t.channelName(status.channel),
       published && t.publishedAgo(published),
     ),
-    parts: [muted(t.youSkipped(shown, t.age(skipped?.since)))],
-    actions: [button('unskip', t.offerAgain, { kind: 'skip', version: null }, 'primary'), notes],
+    parts: [mutedText(t.youSkipped(shown, t.age(skipped?.since)))],
+    actions: [createButton('unskip', t.offerAgain, { kind: 'skip', version: null }, 'primary'), notes],
   };
   if (skipped) return update;
   const preparation = preparationText(status, to, t);
@@ -133,10 +138,11 @@ export function presentUpdate(
     ...update,
     parts: [
       path.length > 0 && { kind: 'path', versions: [version, ...path], done: 1, isRunning: false },
-      path.length > 0 && muted(t.upgradePathAbout(t.product, path.length)),
-      later && box('warn', t.intermediateRelease(later, to), [t.intermediateReleaseAbout(later, to)]),
+      path.length > 0 && mutedText(t.upgradePathAbout(t.product, path.length)),
+      later &&
+        createMessageBox('warn', t.intermediateRelease(later, to), [t.intermediateReleaseAbout(later, to)]),
       isMajor &&
-        box(
+        createMessageBox(
           'warn',
           t.majorWarning,
           [preparation || t.backUpFirst],
@@ -144,25 +150,25 @@ export function presentUpdate(
         ),
       { kind: 'notes', releases: releases.filter((one) => one.notes?.trim()) },
       { kind: 'settings', settings: next?.settings ?? [] },
-      muted(
-        sentences(
+      mutedText(
+        joinSentences(
           !isMajor && preparation,
           downloadText(status, t),
           path.length === 0 && durationText(status, downtime ?? null, t),
           t.newJobsRunLater,
         ),
       ),
-      muted(automaticUpdateText(status, t)),
+      mutedText(automaticUpdateText(status, t)),
     ],
     actions: [
-      button(
+      createButton(
         'start',
         later === null && path.length === 0 ? t.updateNow : t.updateTo(goal),
         { kind: 'start', order: orderOf(status) },
         'primary',
       ),
       // A required intermediate release cannot be skipped.
-      later === null && button('skip', t.skipThis, { kind: 'skip', version: goal }, 'quiet'),
+      later === null && createButton('skip', t.skipThis, { kind: 'skip', version: goal }, 'quiet'),
       notes,
     ],
   };
@@ -177,14 +183,14 @@ function upgradePathOf({ next, latest }: Status): readonly string[] {
 }
 
 /** Returns the request that installs the latest release. */
-export function orderOf(status: Status): Order {
+export function orderOf(status: Status): UpdateOrderBody {
   const last = upgradePathOf(status).at(-1);
   return last === undefined ? { target: status.next?.version ?? '' } : { target: last, allSteps: true };
 }
 
 /** Describes the host application's preparation for an update, and the restore point; empty if nothing is saved. */
 const preparationText = (status: Status, to: string, t: Wording): string =>
-  sentences(status.preparation && t.sentence(status.preparation), restorePointText(status, to, t));
+  joinSentences(status.preparation && t.sentence(status.preparation), restorePointText(status, to, t));
 
 /** Announces the restore point and its downtime; empty if no restore point is saved. */
 export const restorePointText = ({ restorePoint, version }: Status, to: string, t: Wording): string =>
@@ -208,7 +214,7 @@ function durationText({ next, restorePoint }: Status, downtime: number | null, t
     return t.estimatedDurationAndDowntime(t.seconds(seconds), t.seconds(Math.max(1, downtime)));
   const unavailable =
     downtime === null ? t.unavailableBriefly(t.product) : t.unavailableAsLast(t.product, t.seconds(downtime));
-  return sentences(
+  return joinSentences(
     seconds !== null && t.estimatedDuration(t.seconds(seconds)),
     restorePoint === null && unavailable,
   );
@@ -240,9 +246,9 @@ function blockedText({ blockedBy }: NonNullable<Status['automatic']>, t: Wording
   if (!blockedBy) return '';
   const { code, message, since } = blockedBy;
   if (code !== 'paused') return t.sentence(t.notInstalledAutomatically(codeText(t.blockedBy, code, message)));
-  if (!since) return sentences(t.sentence(t.notInstalledAutomatically(message)), t.automaticResumes);
+  if (!since) return joinSentences(t.sentence(t.notInstalledAutomatically(message)), t.automaticResumes);
   const day = t.day(since);
-  return sentences(t.automaticPaused(day === '' ? t.today : t.onDay(day)), t.automaticResumes);
+  return joinSentences(t.automaticPaused(day === '' ? t.today : t.onDay(day)), t.automaticResumes);
 }
 
 /** Codes of reasons that concern the deployment of the server. */
@@ -303,32 +309,37 @@ function presentJobs(
 ): Presentation {
   const order = orderOf(status);
   const isStuck = jobs.some(({ stuck }) => stuck);
-  const list: Part = { kind: 'jobs', jobs: jobs.map((job) => jobText(job, t)) };
+  const list: PresentationPart = { kind: 'jobs', jobs: jobs.map((job) => jobText(job, t)) };
   const interrupted = interruptedJobs(jobs, t);
   const queued = jobs.filter(({ state }) => state === 'queued').length;
   const running = jobs.length - queued;
   return {
     kind: 'jobs',
-    heading: joined(running > 0 && t.jobsRunning(running), queued > 0 && t.jobsQueued(queued)),
+    heading: joinFacts(running > 0 && t.jobsRunning(running), queued > 0 && t.jobsQueued(queued)),
     about: t.versions(status.version, order.target),
     ticks: true,
     parts: [
       list,
       { kind: 'settings', settings: status.next?.settings ?? [] },
-      muted(isStuck ? t.stuckJobs : t.canWaitForJobs(t.product)),
+      mutedText(isStuck ? t.stuckJobs : t.canWaitForJobs(t.product)),
     ],
     actions: [
       !isStuck &&
-        button('idle', t.updateWhenIdle, { kind: 'start', order: { ...order, when: 'idle' } }, 'primary'),
+        createButton(
+          'idle',
+          t.updateWhenIdle,
+          { kind: 'start', order: { ...order, when: 'idle' } },
+          'primary',
+        ),
       checkButton(context, t, isStuck),
-      button('anyway', t.updateAnyway, { kind: 'confirm', isConfirming: true }, 'quiet danger end'),
+      createButton('anyway', t.updateAnyway, { kind: 'confirm', isConfirming: true }, 'quiet danger end'),
     ],
     confirmation: {
       announcement: `${t.willBeInterrupted} ${interrupted.join(', ')}`,
-      parts: [list, box('bad', t.willBeInterrupted, interrupted)],
+      parts: [list, createMessageBox('bad', t.willBeInterrupted, interrupted)],
       actions: [
-        button('back', t.back, { kind: 'confirm', isConfirming: false }),
-        button(
+        createButton('back', t.back, { kind: 'confirm', isConfirming: false }),
+        createButton(
           'force',
           t.interruptAndUpdate,
           { kind: 'start', order: { ...order, force: true } },
@@ -360,9 +371,9 @@ export const interruptedJobs = (jobs: readonly BlockingJob[], t: Wording): strin
 /** Describes who started a run, and when. */
 export function startText({ by, startedAt }: Run, t: Wording): string {
   const time = t.clock(startedAt);
-  if (by === byItself) return t.startedAutomatically(time);
+  if (by === automaticCaller) return t.startedAutomatically(time);
   return by === null ? t.startedAt(time) : t.startedBy(by, time);
 }
 
-export const presentBuildServers = (servers: Status['buildServers'], t: Wording): Part | false =>
+export const presentBuildServers = (servers: Status['buildServers'], t: Wording): PresentationPart | false =>
   servers.length > 0 && { kind: 'servers', heading: t.serversOutdated(servers.length), servers };

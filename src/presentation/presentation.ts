@@ -1,5 +1,5 @@
 import type { RowOfRun } from '../wire/phase-rows.ts';
-import type { Order, RollbackOrder } from '../wire/reader.ts';
+import type { RollbackOrder, UpdateOrderBody } from '../wire/reader.ts';
 import type { BuildServer, OfferedSetting, PublishedRelease, Run } from '../wire/status.ts';
 
 /** A state of an instance as texts and actions, which the page renders and the client prints. */
@@ -16,7 +16,7 @@ export interface Presentation {
   look?: 'ok' | 'bad';
   /** Duration of the current outage. */
   outage?: string;
-  parts: (Part | Falsy)[];
+  parts: (PresentationPart | Falsy)[];
   actions: (UserAction | Falsy)[];
   /** Text for screen readers; `heading` by default. */
   announcement?: string;
@@ -32,9 +32,9 @@ export interface Presentation {
 
 type Falsy = false | null | undefined | '';
 
-export type Part =
+export type PresentationPart =
   | { kind: 'text' | 'muted' | 'advice'; text: string }
-  | Box
+  | MessageBox
   | { kind: 'cause'; text: string; code: string | null }
   | { kind: 'warnings'; warnings: readonly string[] }
   | { kind: 'path'; versions: readonly string[]; done: number; isRunning: boolean }
@@ -45,7 +45,7 @@ export type Part =
   | { kind: 'notes'; releases: readonly PublishedRelease[] }
   | { kind: 'settings'; settings: readonly OfferedSetting[] };
 
-export interface Box {
+export interface MessageBox {
   kind: 'box';
   look: 'bad' | 'warn' | '';
   heading: string;
@@ -77,42 +77,42 @@ export interface PageLink {
 }
 
 /** A button, a link, or a note beside the buttons. */
-export type UserAction = Button | PageLink | { note: string; isRight?: boolean };
+export type UserAction = ActionButton | PageLink | { note: string; isRight?: boolean };
 
-export interface Button {
+export interface ActionButton {
   key: string;
   label: string;
   look?: 'primary' | 'quiet' | 'quiet end' | 'quiet danger end';
   /** Request that the button sends; null while a request is pending. */
-  press: Request | null;
+  press: ButtonRequest | null;
 }
 
 /** Action of a button. */
-export type Request =
-  | { kind: 'start'; order: Order }
+export type ButtonRequest =
+  | { kind: 'start'; order: UpdateOrderBody }
   | { kind: 'rollback'; order: RollbackOrder }
   | { kind: 'check-rollback'; to: string }
-  | { kind: 'try-again'; run: Run; order: Order | null }
+  | { kind: 'try-again'; run: Run; order: UpdateOrderBody | null }
   | { kind: 'skip'; version: string | null }
   | { kind: 'confirm'; isConfirming: boolean }
   | { kind: 'dismiss' | 'report'; run: Run }
   | { kind: 'cancel' | 'check' | 'close' | 'reload' };
 
-export const button = (
+export const createButton = (
   key: string,
   label: string,
-  press: Request | null,
-  look?: NonNullable<Button['look']>,
-): Button => ({ key, label, press, ...(look && { look }) });
+  press: ButtonRequest | null,
+  look?: NonNullable<ActionButton['look']>,
+): ActionButton => ({ key, label, press, ...(look && { look }) });
 
-export const muted = (text: string | Falsy): Part | Falsy => text && { kind: 'muted', text };
+export const mutedText = (text: string | Falsy): PresentationPart | Falsy => text && { kind: 'muted', text };
 
-export const box = (
-  look: Box['look'],
+export const createMessageBox = (
+  look: MessageBox['look'],
   heading: string,
   lines: readonly (string | Falsy)[] = [],
-  more: Pick<Box, 'code' | 'link'> = {},
-): Box => ({
+  more: Pick<MessageBox, 'code' | 'link'> = {},
+): MessageBox => ({
   kind: 'box',
   look,
   heading,
@@ -120,5 +120,5 @@ export const box = (
   ...more,
 });
 
-export const linkTo = (url: string | null | undefined, label: string): PageLink | null =>
+export const createPageLink = (url: string | null | undefined, label: string): PageLink | null =>
   url ? { url, label } : null;

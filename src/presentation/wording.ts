@@ -1,11 +1,11 @@
-import { known } from '../wire/codes.ts';
+import { lookUpCode } from '../wire/codes.ts';
 import { messageSentence } from '../wire/messages.ts';
 import {
   ageText,
-  between,
   dateFormat,
   daysBetween,
   durationText,
+  millisecondsBetween,
   nearDay,
   secondsText,
 } from '../wire/times.ts';
@@ -28,7 +28,7 @@ export function wordingOf(texts: Texts, now: number | null) {
    * Returns the milliseconds since a time of the server, negative for a future time; null if one of them is unknown.
    */
   const passed = (time: string | null | undefined): number | null =>
-    now === null ? null : between(time, new Date(now).toISOString());
+    now === null ? null : millisecondsBetween(time, new Date(now).toISOString());
   /** Formats a time of day, `10:42`, by default in the user's time zone. */
   const clock = (time: string | null, timeZone?: string): string =>
     format(time, { hour: '2-digit', minute: '2-digit' }, timeZone);
@@ -78,15 +78,15 @@ export function wordingOf(texts: Texts, now: number | null) {
     },
     /** Returns the name of a channel, or the code of an unknown channel. */
     channelName: (channel: string): string =>
-      known<{ name: string }>(texts.channels, channel)?.name ?? channel,
+      lookUpCode<{ name: string }>(texts.channels, channel)?.name ?? channel,
   };
 }
 
 /** Joins facts into one line. */
-export const joined = (...facts: (string | null | undefined | false)[]): string =>
+export const joinFacts = (...facts: (string | null | undefined | false)[]): string =>
   facts.filter(Boolean).join(' · ');
 
-export const sentences = (...list: (string | null | undefined | false)[]): string =>
+export const joinSentences = (...list: (string | null | undefined | false)[]): string =>
   list.filter(Boolean).join(' ');
 
 /** Formats an elapsed time: `0:07`, `12:34`, `1:02:03`. */
@@ -100,6 +100,6 @@ export function clockText(milliseconds: number): string {
 
 /** Returns the text of a code, or the server's message if the code has no text here (docs/contract.md 10.7). */
 export function codeText(list: Readonly<Record<string, CodeText>>, code: string, message: string): string {
-  const text = known(list, code) ?? message;
+  const text = lookUpCode(list, code) ?? message;
   return typeof text === 'function' ? text(message) : text;
 }

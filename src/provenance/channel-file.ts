@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
 import { channelOf, channels, isAhead } from '../core/release/channel.ts';
-import { attempt, Unproven, verifySigner } from './prove-release.ts';
+import { rethrowAsUnproven, Unproven, verifySigner } from './prove-release.ts';
 import { readJsonFile } from './read-json-file.ts';
 import { nameWord } from './release-file.ts';
 import type { Trust } from './trust.ts';
@@ -46,7 +46,7 @@ export type Recall = ChannelFile['recalled'][number];
 type Recalls = { recalled: readonly Recall[] };
 
 /** Parses `channel.json`. @throws Error if the file is not valid */
-export const readChannelFile = (bytes: Uint8Array): ChannelFile =>
+export const parseChannelFile = (bytes: Uint8Array): ChannelFile =>
   readJsonFile(bytes, channelFileSchema, mostChannelBytes);
 
 /**
@@ -54,22 +54,22 @@ export const readChannelFile = (bytes: Uint8Array): ChannelFile =>
  * @param file the bytes of `channel.json` @param bundle the text of `channel.json.sigstore.json`
  * @throws Unproven
  */
-export async function proveChannel(
+export async function verifyChannelFile(
   file: Uint8Array,
   bundle: string,
   trust: Trust,
   wanted: { product: string },
 ): Promise<ChannelFile & { signer: string }> {
   const signer = await verifySigner(file, bundle, trust);
-  return { ...readChannelFileOf(file, wanted.product), signer };
+  return { ...parseChannelFileFor(file, wanted.product), signer };
 }
 
 /**
  * Reads a channel file without checking its signature. @throws Unproven if the file is not valid or is for another
  * product
  */
-export function readChannelFileOf(file: Uint8Array, product: string): ChannelFile {
-  const told = attempt(() => readChannelFile(file), 'channel.json cannot be read');
+export function parseChannelFileFor(file: Uint8Array, product: string): ChannelFile {
+  const told = rethrowAsUnproven(() => parseChannelFile(file), 'channel.json cannot be read');
   if (told.product !== product)
     throw new Unproven(`it is a channel file of ${told.product}, not of ${product}`);
   return told;

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import type { TrustMaterial } from '@sigstore/verify';
 import { channelOf } from '../core/release/channel.ts';
-import { type ReleaseFile, readReleaseFile } from './release-file.ts';
+import { parseReleaseFile, type ReleaseFile } from './release-file.ts';
 import { signersOf, type Trust } from './trust.ts';
 
 /** Error for a release or channel file that cannot be verified. */
@@ -10,10 +10,10 @@ export class Unproven extends Error {
 }
 
 /** Verified content of `release.json`, and the trusted signer of the file. */
-export type Proven = ReleaseFile & { signer: string };
+export type VerifiedRelease = ReleaseFile & { signer: string };
 
 /** Expected product and version. */
-export interface Wanted {
+export interface ExpectedRelease {
   product: string;
   /** Null accepts any version. */
   version: string | null;
@@ -24,14 +24,14 @@ export interface Wanted {
  * @param file the bytes of `release.json` @param bundle the text of `release.json.sigstore.json`
  * @throws Unproven
  */
-export async function proveRelease(
+export async function verifyRelease(
   file: Uint8Array,
   bundle: string,
   trust: Trust,
-  wanted: Wanted,
-): Promise<Proven> {
+  wanted: ExpectedRelease,
+): Promise<VerifiedRelease> {
   const signer = await verifySigner(file, bundle, trust);
-  const told = attempt(() => readReleaseFile(file), 'release.json cannot be read');
+  const told = rethrowAsUnproven(() => parseReleaseFile(file), 'release.json cannot be read');
   const { product, version, channel } = told;
   if (product !== wanted.product)
     throw new Unproven(`it is a release of ${product}, not of ${wanted.product}`);
@@ -52,11 +52,14 @@ export async function verifySigner(file: Uint8Array, text: string, trust: Trust)
       import('@sigstore/protobuf-specs'),
       import('@sigstore/verify'),
     ]);
-  const bundle = attempt(() => bundleFromJSON(JSON.parse(text)), 'the signature bundle cannot be read');
+  const bundle = rethrowAsUnproven(
+    () => bundleFromJSON(JSON.parse(text)),
+    'the signature bundle cannot be read',
+  );
   // The signature of an envelope does not cover the file.
   if (bundle.content.$case !== 'messageSignature')
     throw new Unproven('the signature bundle does not sign a file');
-  const signed = attempt(
+  const signed = rethrowAsUnproven(
     () => toSignedEntity(bundle, Buffer.from(file)),
     'the signature bundle cannot be read',
   );
@@ -84,7 +87,7 @@ export async function verifySigner(file: Uint8Array, text: string, trust: Trust)
   }
   if (signed.key.$case !== 'certificate')
     throw new Unproven('it is signed with a key, not with a certificate');
-  const { identity } = attempt(
+  const { identity } = rethrowAsUnproven(
     () => new Verifier(toTrustMaterial(TrustedRoot.fromJSON(trust.root))).verify(signed),
     'its signature is not valid',
   );
@@ -105,7 +108,7 @@ const keyMaterial = (pem: string): TrustMaterial => ({
 });
 
 /** Calls a function and converts any error. @throws Unproven instead of any other error */
-export function attempt<T>(work: () => T, what: string): T {
+export function rethrowAsUnproven<T>(work: () => T, what: string): T {
   try {
     return work();
   } catch (cause) {

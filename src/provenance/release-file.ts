@@ -57,7 +57,7 @@ export type ReleaseFile = z.infer<typeof releaseFileSchema>;
 const mostBytes = 256 * 1024;
 
 /** Parses `release.json`. @throws Error if the file is not valid */
-export const readReleaseFile = (bytes: Uint8Array): ReleaseFile =>
+export const parseReleaseFile = (bytes: Uint8Array): ReleaseFile =>
   readJsonFile(bytes, releaseFileSchema, mostBytes);
 
 /**

@@ -21,7 +21,7 @@ export type Trust =
  * object.
  * @throws Error if the file contains neither
  */
-export function readTrust(given: string | object): Trust {
+export function parseTrust(given: string | object): Trust {
   const { data, error } = trustSchema.safeParse(typeof given === 'string' ? readText(given) : given);
   if (error)
     throw new Error(

@@ -1,10 +1,10 @@
 import type { Product, ProductOptions } from '../core/progress/product.ts';
 import type { InstanceOptions } from './contract/instance-options.ts';
 import type { InstanceUpdates } from './contract/instance-updates.ts';
-import { readOptions } from './contract/options.ts';
+import { validateInstanceOptions } from './contract/options.ts';
 import { createHandler } from './http/handler.ts';
-import { methodsOf } from './http/methods.ts';
-import { createUpdates } from './updates.ts';
+import { createLibraryMethods } from './http/methods.ts';
+import { createUpdateService } from './updates.ts';
 
 export type { ProgressEvent } from '../core/progress/event.ts';
 export type { Channel, Release } from '../core/release/channel.ts';
@@ -54,10 +54,10 @@ export type { Product, ProductOptions };
 
 /** Creates the library object (docs/server-library.md). @throws TypeError that lists all invalid options */
 export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates {
-  const settings = readOptions(options);
-  const updates = createUpdates(settings);
+  const settings = validateInstanceOptions(options);
+  const updates = createUpdateService(settings);
   return {
-    ...methodsOf(updates, { path: settings.path, name: settings.product.name }),
+    ...createLibraryMethods(updates, { path: settings.path, name: settings.product.name }),
     handle: createHandler(updates, settings),
     start: updates.boot,
     close: updates.close,

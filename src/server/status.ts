@@ -1,14 +1,14 @@
 import { secondsToSave } from '../wire/rollback-point.ts';
 import type { Status } from '../wire/status.ts';
-import { askJobs } from './host/ask-jobs.ts';
-import { askBuildServers } from './offer/build-servers.ts';
-import { releasesBetween } from './offer/offer.ts';
-import { secondsToUpdate } from './offer/seconds-to-update.ts';
+import { fetchJobs } from './host/ask-jobs.ts';
+import { fetchBuildServers } from './offer/build-servers.ts';
+import { releasesIncludedIn } from './offer/offer.ts';
+import { estimateUpdateSeconds } from './offer/seconds-to-update.ts';
 import type { Prefetcher } from './run/prefetcher.ts';
 import type { ServerParts } from './run/server-parts.ts';
-import { unavailable } from './run/update-service.ts';
+import { throwUnavailable } from './run/update-service.ts';
 import type { AutomaticUpdates } from './schedule/automatic-updates.ts';
-import { decide } from './schedule/decide.ts';
+import { decideAutomaticUpdate } from './schedule/decide.ts';
 import type { PathUpdates } from './schedule/path-updates.ts';
 
 interface StatusParts extends ServerParts {
@@ -17,19 +17,25 @@ interface StatusParts extends ServerParts {
   paths: PathUpdates;
 }
 
-export async function statusNow(parts: StatusParts, notes: boolean): Promise<Status> {
+export async function buildStatus(parts: StatusParts, notes: boolean): Promise<Status> {
   const { settings, timing, observations, history, offers, prefetcher, automatic, paths } = parts;
   const [observation, jobs, buildServers] = await Promise.all([
     observations.recent(),
-    askJobs(settings, timing).catch(unavailable),
-    askBuildServers(settings, timing, settings.version),
+    fetchJobs(settings, timing).catch(throwUnavailable),
+    fetchBuildServers(settings, timing, settings.version),
   ]);
   const { last: run, all: past } = await history.read();
   const { known, offer } = await offers.now(run);
   const prefetch = prefetcher.of(offer.next?.version);
   const isReady = prefetch?.state === 'downloaded';
   const automaticSettings = await automatic.settings();
-  const decision = decide({ settings: automaticSettings, offer, known, past, now: Date.now() });
+  const decision = decideAutomaticUpdate({
+    settings: automaticSettings,
+    offer,
+    known,
+    past,
+    now: Date.now(),
+  });
   const reason = observations.reasonAgainst(observation, jobs, offer.upToDate?.message ?? null);
   return {
     version: settings.version,
@@ -38,7 +44,7 @@ export async function statusNow(parts: StatusParts, notes: boolean): Promise<Sta
     next: offer.next && {
       ...offer.next,
       downloaded: prefetch && isReady,
-      estimatedSeconds: secondsToUpdate(past, { isReady }),
+      estimatedSeconds: estimateUpdateSeconds(past, { isReady }),
     },
     prefetch,
     automatic: { ...automaticSettings, ...decision },
@@ -52,6 +58,6 @@ export async function statusNow(parts: StatusParts, notes: boolean): Promise<Sta
     manual: [...((observation.home ?? observation.noHome)?.manual ?? [])],
     run,
     now: new Date().toISOString(),
-    ...(notes && { releases: releasesBetween(offer, known) }),
+    ...(notes && { releases: releasesIncludedIn(offer, known) }),
   };
 }

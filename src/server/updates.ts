@@ -1,29 +1,29 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EngineApi } from '../engine/engine-api.ts';
 import type { EngineTimeouts } from '../engine/engine-calls.ts';
-import type { Settings } from './contract/options.ts';
-import { type Timing, usualTiming } from './contract/timing.ts';
-import { keepLooking } from './host/keep-looking.ts';
+import type { ValidatedInstanceOptions } from './contract/options.ts';
+import { defaultServerTiming, type Timing } from './contract/timing.ts';
+import { repeatCheck } from './host/keep-looking.ts';
 import { Listeners } from './host/listeners.ts';
 import { QueueHold } from './host/queue-hold.ts';
-import { CurrentOffer } from './offer/current-offer.ts';
-import { SurroundingsCache } from './place/surroundings.ts';
-import { makeReport } from './run/make-report.ts';
-import { notKnownYet, ObservationCache } from './run/observation.ts';
+import { CurrentUpdate } from './offer/current-offer.ts';
+import { DeploymentEnvironmentCache } from './place/surroundings.ts';
+import { createReport } from './run/make-report.ts';
+import { ObservationCache, stillCheckingMessage } from './run/observation.ts';
 import { Prefetcher } from './run/prefetcher.ts';
 import { RunController } from './run/run-controller.ts';
 import { RunHistory } from './run/run-history.ts';
 import { RunStarter } from './run/run-starter.ts';
 import { ServerNotices } from './run/server-notices.ts';
-import { Unavailable, type UpdateService, unavailable } from './run/update-service.ts';
+import { throwUnavailable, Unavailable, type UpdateService } from './run/update-service.ts';
 import { RunWatch } from './run/watch-runs.ts';
 import { AutomaticUpdates } from './schedule/automatic-updates.ts';
 import { PathUpdates } from './schedule/path-updates.ts';
-import { statusNow } from './status.ts';
-import { Ledger } from './store/ledger.ts';
+import { buildStatus } from './status.ts';
+import { StateStore } from './store/ledger.ts';
 
 /** Server side of updates, which finds releases, launches the updater and follows its runs. */
-export interface Updates extends UpdateService {
+export interface StartableUpdateService extends UpdateService {
   listeners: Listeners;
   /**
    * Looks for a run in progress, usually the update that has just replaced the server, and pauses the queue until the
@@ -40,27 +40,27 @@ const refreshPauseMs = 10_000;
  * Connects the parts of a server.
  * @param waits timeouts and intervals for tests
  */
-export function createUpdates(
-  settings: Settings,
+export function createUpdateService(
+  settings: ValidatedInstanceOptions,
   waits: { timing?: Partial<Timing>; patience?: Partial<EngineTimeouts> } = {},
-): Updates {
+): StartableUpdateService {
   const closing = new AbortController();
-  const timing = { ...usualTiming, ...waits.timing };
+  const timing = { ...defaultServerTiming, ...waits.timing };
   const engine = new EngineApi(settings.engine, { timeouts: waits.patience ?? {} });
   const context = {
     settings,
     timing,
     engine,
     closing: closing.signal,
-    ledger: new Ledger(settings, timing),
+    ledger: new StateStore(settings, timing),
     hold: new QueueHold(settings, timing, closing.signal),
     listeners: new Listeners(settings.log),
-    place: new SurroundingsCache(engine, settings),
+    place: new DeploymentEnvironmentCache(engine, settings),
   };
   const runs = new RunController(context);
   const history = new RunHistory(runs, context.ledger);
   const observations = new ObservationCache(runs, context);
-  const offers = new CurrentOffer(context, async () => (await history.last())?.run ?? null);
+  const offers = new CurrentUpdate(context, async () => (await history.last())?.run ?? null);
   const parts = { ...context, runs, history, observations, offers };
   const watch = new RunWatch(runs, context);
   const starter = new RunStarter(parts);
@@ -69,7 +69,7 @@ export function createUpdates(
   const paths = new PathUpdates(parts, starter);
   const notices = new ServerNotices(parts);
   let watching: Promise<void> | null = null;
-  let report: ReturnType<typeof makeReport> | null = null;
+  let report: ReturnType<typeof createReport> | null = null;
   let refreshedAt = Number.NEGATIVE_INFINITY;
 
   const status: UpdateService['status'] = async ({ refresh = false, notes = false } = {}) => {
@@ -78,7 +78,7 @@ export function createUpdates(
       context.place.forgetHome();
       await Promise.all([offers.check(), observations.refresh()]);
     }
-    return statusNow({ ...parts, prefetcher, automatic, paths }, notes);
+    return buildStatus({ ...parts, prefetcher, automatic, paths }, notes);
   };
 
   return {
@@ -88,11 +88,11 @@ export function createUpdates(
     async boot() {
       runs.bootedAt = Date.now();
       const isFirst = watching === null;
-      watching ??= keepLooking(watch, context);
+      watching ??= repeatCheck(watch, context);
       await watching;
       await offers.start();
       if (isFirst)
-        for (const check of [prefetcher, automatic, paths, notices]) void keepLooking(check, context);
+        for (const check of [prefetcher, automatic, paths, notices]) void repeatCheck(check, context);
     },
     async close() {
       const noted = runs.noteStop();
@@ -111,7 +111,7 @@ export function createUpdates(
     rollbackOffer: () => starter.rollbackOffer(),
     rollback: (order) => starter.rollback(order),
     report() {
-      report ??= makeReport(context)
+      report ??= createReport(context)
         .catch((cause) => {
           throw new Unavailable('the report cannot be created', { cause });
         })
@@ -124,26 +124,26 @@ export function createUpdates(
       starter.refuseWhenClosing();
       await observations.refresh();
       if (!runs.isUnderWay) {
-        const [last] = await history.all().catch(unavailable);
-        if (last && paths.after(last)) return { run: await paths.leave(last).catch(unavailable) };
+        const [last] = await history.all().catch(throwUnavailable);
+        if (last && paths.after(last)) return { run: await paths.leave(last).catch(throwUnavailable) };
       }
-      return runs.cancel(by).catch(unavailable);
+      return runs.cancel(by).catch(throwUnavailable);
     },
     async setChannel(channel) {
-      await offers.setChannel(channel).catch(unavailable);
+      await offers.setChannel(channel).catch(throwUnavailable);
       return status();
     },
-    skip: async (version) => ((await offers.skip(version).catch(unavailable)) ? status() : null),
+    skip: async (version) => ((await offers.skip(version).catch(throwUnavailable)) ? status() : null),
     async setAutomatic(choice) {
-      await automatic.set(choice).catch(unavailable);
+      await automatic.set(choice).catch(throwUnavailable);
       return status();
     },
     async record() {
       // A client that reconnects to follow a run must not get 404 while the state is unknown.
-      if ((await observations.whyUnknown()) && !runs.isUnderWay) throw new Unavailable(notKnownYet);
+      if ((await observations.whyUnknown()) && !runs.isUnderWay) throw new Unavailable(stillCheckingMessage);
       if (!runs.hasSession) await observations.recent();
       return history.last();
     },
-    history: () => history.all().catch(unavailable),
+    history: () => history.all().catch(throwUnavailable),
   };
 }

@@ -38,14 +38,14 @@ export const jobStates = ['queued', 'running'] as const;
 export const prefetchStates = ['waiting', 'downloading', 'downloaded'] as const;
 
 /** Value of `by` for automatic updates. */
-export const byItself = 'automatic';
+export const automaticCaller = 'automatic';
 
 /** Format of a time of day: `02:00`. */
 export const clockForm = /^(?:[01]\d|2[0-3]):[0-5]\d$/;
 
 /** Days of the week, in the order of ISO 8601. */
-export const dayWords = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
-export type DayWord = (typeof dayWords)[number];
+export const dayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
+export type DayName = (typeof dayNames)[number];
 
 /** Reasons why an available release is not installed automatically, in the order in which they are checked. */
 export const blockedByCodes = [
@@ -87,18 +87,18 @@ export const endStates = [
 export type EndState = (typeof endStates)[number];
 
 /** Checks whether the target version is running and nothing remains to be done. */
-export const isGoodEnd = (outcome: string | null): boolean =>
+export const isGoodOutcome = (outcome: string | null): boolean =>
   outcome === 'updated' || outcome === 'unchanged';
 
 /** Phases in the updater's log. */
-export const phaseWords = ['inspect', 'plan', 'pull', 'save', 'write', 'recreate', 'verify'] as const;
-export type PhaseWord = (typeof phaseWords)[number];
+export const phaseNames = ['inspect', 'plan', 'pull', 'save', 'write', 'recreate', 'verify'] as const;
+export type PhaseName = (typeof phaseNames)[number];
 
 /** States of a run before the updater is started. */
 export const launchStates = ['waiting', 'preparing', 'launching'] as const;
 
 /** States of a run, in order. A run only moves forward, except that it may return to `waiting` for new jobs. */
-export const runStates = [...launchStates, ...phaseWords, ...endStates] as const;
+export const runStates = [...launchStates, ...phaseNames, ...endStates] as const;
 export type RunState = (typeof runStates)[number];
 
 /** Reasons why no update is available. */
@@ -125,5 +125,5 @@ export const upToDateCodes = [
 export type UpToDateCode = (typeof upToDateCodes)[number];
 
 /** Returns the table entry for a code. A newer server may send unknown codes, even `constructor`. */
-export const known = <T>(table: Readonly<Record<string, T>>, code: string): T | undefined =>
+export const lookUpCode = <T>(table: Readonly<Record<string, T>>, code: string): T | undefined =>
   Object.hasOwn(table, code) ? table[code] : undefined;

@@ -16,7 +16,7 @@ export interface Field<T> {
 }
 
 /** An object with named fields, which is an OpenAPI component. */
-export interface Shape<F extends Fields> extends Field<ShapeOf<F>> {
+export interface ObjectSchema<F extends Fields> extends Field<ShapeOf<F>> {
   readonly name: string;
   readonly component: object;
   readonly fields: F;
@@ -38,7 +38,7 @@ const about = (schema: object, description: string | null | undefined): object =
 
 const readText = (value: unknown) => (typeof value === 'string' ? value : undefined);
 
-export const text = (description?: string): Field<string> => ({
+export const textField = (description?: string): Field<string> => ({
   schema: about({ type: 'string' }, description),
   read: readText,
   missing: () => '',
@@ -47,31 +47,31 @@ export const text = (description?: string): Field<string> => ({
 const timeForm = /^\d{4}-\d\d-\d\dT/;
 
 /** Defines a time field. An invalid time counts as missing, because readers calculate with times. */
-export const time = (description = 'UTC, ISO 8601'): Field<string> => ({
-  ...text(),
+export const timeField = (description = 'UTC, ISO 8601'): Field<string> => ({
+  ...textField(),
   schema: { type: 'string', format: 'date-time', description },
   read: (value) =>
     typeof value === 'string' && timeForm.test(value) && !Number.isNaN(Date.parse(value)) ? value : undefined,
 });
 
-export const flag = (description?: string): Field<boolean> => ({
+export const booleanField = (description?: string): Field<boolean> => ({
   schema: about({ type: 'boolean' }, description),
   read: (value) => (typeof value === 'boolean' ? value : undefined),
   missing: () => false,
 });
 
-export const number = (limits: object): Field<number> => ({
+export const numberField = (limits: object): Field<number> => ({
   schema: { type: 'number', ...limits },
   read: (value) => (typeof value === 'number' ? value : undefined),
 });
 
-export const percent = (): Field<number> => ({
+export const percentField = (): Field<number> => ({
   schema: { type: 'integer', minimum: 0, maximum: 100 },
   read: (value) => (typeof value === 'number' && value >= 0 && value <= 100 ? Math.round(value) : undefined),
 });
 
 /** Defines a field with known values. A newer server may send other values, which the user interface must handle. */
-export const word = <W extends string>(words: readonly W[]): Field<W> => ({
+export const keywordField = <W extends string>(words: readonly W[]): Field<W> => ({
   schema: {
     type: 'string',
     description: `One of ${words.map((one) => `\`${one}\``).join(', ')}; later versions may add values`,
@@ -87,13 +87,13 @@ export const listField = <T>({ schema, read }: Field<T>, description?: string): 
   missing: () => [],
 });
 
-export const nullable = <T>({ schema, read }: Field<T>, description?: string): Field<T | null> => {
+export const nullableField = <T>({ schema, read }: Field<T>, description?: string): Field<T | null> => {
   const isPlain = JSON.stringify(schema) === '{"type":"string"}';
   const either = isPlain ? { type: ['string', 'null'] } : { anyOf: [schema, { type: 'null' }] };
   return { schema: about(either, description), read, missing: () => null };
 };
 
-export const optional = <T>({ schema, read }: Field<T>, description?: string): Field<T | undefined> => ({
+export const optionalField = <T>({ schema, read }: Field<T>, description?: string): Field<T | undefined> => ({
   schema: about(schema, description),
   read,
   missing: () => undefined,
@@ -101,22 +101,26 @@ export const optional = <T>({ schema, read }: Field<T>, description?: string): F
 });
 
 /** Defines a field with two types. Readers treat both as the first type, which includes all members of the second. */
-export const either = <T>({ schema, read }: Field<T>, second: Field<unknown>): Field<T> => ({
+export const eitherField = <T>({ schema, read }: Field<T>, second: Field<unknown>): Field<T> => ({
   schema: { anyOf: [schema, second.schema] },
   read,
 });
 
 /** Removes the default value of a field: objects without the field cannot be read. */
-export const needed = <T>(field: Field<T>): Field<T> => ({ ...field, missing: undefined });
+export const requiredField = <T>(field: Field<T>): Field<T> => ({ ...field, missing: undefined });
 
 /** Replaces the default value of a field. */
-export const or = <T, M extends string | undefined>(
+export const fieldWithDefault = <T, M extends string | undefined>(
   field: Field<T>,
   missing: (beside: Given) => M,
 ): Field<Exclude<T, undefined> | M> => ({ ...(field as Field<Exclude<T, undefined>>), missing });
 
 /** Defines an object. Unknown members come from newer servers and are retained. */
-export function shape<F extends Fields>(name: string, description: string | null, fields: F): Shape<F> {
+export function objectSchema<F extends Fields>(
+  name: string,
+  description: string | null,
+  fields: F,
+): ObjectSchema<F> {
   const all = Object.entries(fields);
   const properties = Object.fromEntries(all.map(([key, { schema }]) => [key, schema]));
   const required = all.flatMap(([key, { isOptional }]) => (isOptional ? [] : key));

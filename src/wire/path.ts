@@ -1,31 +1,31 @@
-import { isGoodEnd } from './codes.ts';
+import { isGoodOutcome } from './codes.ts';
 import type { PendingStep, Run } from './status.ts';
 
 /** Position on an upgrade path, counted from 0. */
-export interface PathPlace {
+export interface PathPosition {
   versions: readonly string[];
   at: number;
 }
 
 /** Returns the position of a run on its upgrade path; null if the run is a single update. */
-export function runPlace(run: Pick<Run, 'upgradePath' | 'to'> | null | undefined): PathPlace | null {
+export function runPosition(run: Pick<Run, 'upgradePath' | 'to'> | null | undefined): PathPosition | null {
   if (!run || run.upgradePath.length < 2) return null;
   const at = run.upgradePath.indexOf(run.to ?? '');
   return at < 0 ? null : { versions: run.upgradePath, at };
 }
 
 /** Returns the step after a run on its upgrade path; null if the run is the last step or a single update. */
-export function afterOnPath(run: Pick<Run, 'upgradePath' | 'to'>): string | null {
-  const place = runPlace(run);
+export function stepVersionAfter(run: Pick<Run, 'upgradePath' | 'to'>): string | null {
+  const place = runPosition(run);
   return place?.versions[place.at + 1] ?? null;
 }
 
 /** Returns the step after a run on its upgrade path; null if the run did not succeed. */
-export const nextOnPath = (run: Pick<Run, 'upgradePath' | 'to' | 'outcome'>): string | null =>
-  isGoodEnd(run.outcome) ? afterOnPath(run) : null;
+export const stepVersionAfterSuccess = (run: Pick<Run, 'upgradePath' | 'to' | 'outcome'>): string | null =>
+  isGoodOutcome(run.outcome) ? stepVersionAfter(run) : null;
 
 /** Derives the next step from the run; used until the status contains the step. */
 export function expectedStep(run: Run): PendingStep | null {
-  const to = nextOnPath(run);
+  const to = stepVersionAfterSuccess(run);
   return to === null ? null : { to, reason: null, since: run.endedAt ?? run.startedAt, until: '' };
 }

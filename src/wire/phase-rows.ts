@@ -1,4 +1,4 @@
-import { isGoodEnd, launchStates, type RunState } from './codes.ts';
+import { isGoodOutcome, launchStates, type RunState } from './codes.ts';
 import type { Run, RunStep } from './status.ts';
 
 /** A phase of a run, which groups several states in one row. */
@@ -47,7 +47,7 @@ export const savesData = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boole
  * Checks whether svc may be unavailable, which is possible once the first container is stopped: in `save` if the run
  * saves a restore point.
  */
-export const mayBeAway = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
+export const canBeUnavailable = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
   ['save', 'recreate', 'verify'].includes(state) || (state === 'write' && savesData({ state, steps }));
 
 /**
@@ -65,7 +65,7 @@ export const isTooLate = ({ kind, state }: Pick<Run, 'kind' | 'state'>): boolean
  */
 export function rowsOf(run: Run, now: number): RowOfRun[] {
   const isOver = run.outcome !== null;
-  const isGood = isGoodEnd(run.outcome);
+  const isGood = isGoodOutcome(run.outcome);
   const isIn = (row: PhaseRow, state: RunState) => row.states.includes(state);
   const last = run.steps.findLast(({ state }) => phaseRows.some((row) => isIn(row, state)));
   const current = phaseRows.findIndex((row) => isIn(row, isOver && last ? last.state : run.state));
@@ -76,7 +76,7 @@ export function rowsOf(run: Run, now: number): RowOfRun[] {
         ? []
         : [{ mark: 'ahead', word: row.doing, message: '', percent: null, took: null }];
     }
-    const took = timeOf(steps, isOver ? endOf(run, now) : now);
+    const took = durationMsOf(steps, isOver ? endOf(run, now) : now);
     if (index === current && !(isOver && isGood)) {
       const word = (isOver ? steps.at(-1)?.state : run.state) === 'waiting' ? 'waiting' : row.doing;
       const message = messageIn(row, isOver ? steps.at(-1)?.message : run.message);
@@ -94,7 +94,7 @@ function messageIn({ doing, done }: PhaseRow, message = ''): string {
 }
 
 /** Returns the total milliseconds of the steps; null if unknown. A state may occur several times (`waiting`). */
-export function timeOf(steps: readonly RunStep[], now: number): number | null {
+export function durationMsOf(steps: readonly RunStep[], now: number): number | null {
   if (steps.length === 0) return null;
   const times = steps.map(
     ({ startedAt, endedAt }) => (endedAt === null ? now : Date.parse(endedAt)) - Date.parse(startedAt),

@@ -2,7 +2,7 @@ import { readText } from './read-text.ts';
 import { type Problem, readProblem } from './reader-shapes.ts';
 
 /** Reason why there is no valid response from svc. */
-export type NoAnswer =
+export type NoResponseReason =
   /** There was no connection, or it was interrupted. `cause` is the error of `fetch`. */
   | { what: 'nothing'; cause: unknown }
   /** There was no response in time. */
@@ -13,7 +13,7 @@ export type NoAnswer =
   | { what: 'other'; status: number; type: string };
 
 /** Result of a request. */
-export type Answer<T> =
+export type RequestResult<T> =
   | { kind: 'ok'; value: T }
   /** Error that svc returned. */
   | { kind: 'problem'; problem: Problem }
@@ -23,11 +23,11 @@ export type Answer<T> =
    * unknown origin.
    */
   | { kind: 'logged-out'; status: number; location: string | null; inFront: string | null }
-  | { kind: 'none'; why: NoAnswer };
+  | { kind: 'none'; why: NoResponseReason };
 
-export type Refused = Exclude<Answer<unknown>, { kind: 'ok' }>;
+export type FailedResult = Exclude<RequestResult<unknown>, { kind: 'ok' }>;
 
-export const noAnswer = (why: NoAnswer): Refused => ({ kind: 'none', why });
+export const noResponse = (why: NoResponseReason): FailedResult => ({ kind: 'none', why });
 
 const mediaType = (response: Response): string =>
   (response.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
@@ -36,21 +36,26 @@ const mediaType = (response: Response): string =>
  * Returns why a response is not a success of the expected type; null if the response is a success. Other programs
  * respond with a page, or with an error that is not problem+json. The bodies of their responses are discarded.
  */
-export async function refusalIn(response: Response, expected: readonly string[]): Promise<Refused | null> {
+export async function findFailure(
+  response: Response,
+  expected: readonly string[],
+): Promise<FailedResult | null> {
   const { status } = response;
   const type = mediaType(response);
   if (response.type === 'opaqueredirect' || (status >= 300 && status < 400) || status === 401) {
-    await drop(response);
+    await discardBody(response);
     const inFront = status === 401 && type !== 'application/problem+json' ? loginOf(response) : null;
     return { kind: 'logged-out', status, location: response.headers.get('location'), inFront };
   }
   if (!response.ok && type === 'application/problem+json') {
     const body = await readJson(response);
-    return 'why' in body ? noAnswer(body.why) : { kind: 'problem', problem: readProblem(body.value, status) };
+    return 'why' in body
+      ? noResponse(body.why)
+      : { kind: 'problem', problem: readProblem(body.value, status) };
   }
   if (response.ok && expected.includes(type)) return null;
-  await drop(response);
-  return noAnswer({ what: 'other', status, type });
+  await discardBody(response);
+  return noResponse({ what: 'other', status, type });
 }
 
 /** Returns the login scheme of a proxy in front of svc, such as `Basic`. A 401 of svc has no scheme. */
@@ -58,7 +63,7 @@ const loginOf = ({ headers }: Response): string | null =>
   /^\s*(basic|digest|negotiate|ntlm)\b/i.exec(headers.get('www-authenticate') ?? '')?.[1] ?? null;
 
 /** Parses the body of a response, or returns why the body could not be read. */
-export async function readJson(response: Response): Promise<{ value: unknown } | { why: NoAnswer }> {
+export async function readJson(response: Response): Promise<{ value: unknown } | { why: NoResponseReason }> {
   let body: string | null;
   try {
     body = await readText(response);
@@ -74,6 +79,6 @@ export async function readJson(response: Response): Promise<{ value: unknown } |
 }
 
 /** Discards the body of a response, because an unread body would keep the connection open. */
-export const drop = async (response: Response): Promise<void> => {
+export const discardBody = async (response: Response): Promise<void> => {
   await response.body?.cancel().catch(() => {});
 };

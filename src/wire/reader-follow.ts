@@ -1,11 +1,11 @@
 import type { Reader } from './reader.ts';
-import { noAnswer, type Refused } from './reader-answer.ts';
+import { type FailedResult, noResponse } from './reader-answer.ts';
 import { EndlessEvent, readEvents, type StreamEvent } from './reader-events.ts';
 import { readToldRun } from './reader-shapes.ts';
 import type { ToldRun } from './status.ts';
 
 /** Update for a client that follows a run. */
-export type News =
+export type RunNews =
   /** Current state of the run; the last update if the run has an outcome. */
   | { kind: 'run'; run: ToldRun }
   /** Line of the updater log, as sent by the stream. */
@@ -13,7 +13,7 @@ export type News =
   /** Contact with svc, which sent an event or a comment. */
   | { kind: 'heard' }
   /** Failed attempt, which is repeated automatically. */
-  | { kind: 'unheard'; refused: Refused }
+  | { kind: 'unheard'; refused: FailedResult }
   /** svc responds but has no such run. This is the last update. */
   | { kind: 'unknown' };
 
@@ -55,7 +55,7 @@ interface Following {
 export async function* followRun(
   reader: Reader,
   { run: id, signal, timing, after }: Following,
-): AsyncGenerator<News, void> {
+): AsyncGenerator<RunNews, void> {
   const { firstPause, longestPause, silence, unknown, poll } = { ...usualTiming, ...timing };
   let lastEventId = after ?? null;
   let pause = firstPause;
@@ -127,12 +127,12 @@ export async function* followRun(
 }
 
 type Piece =
-  | { news: News; eventId: string | null }
+  | { news: RunNews; eventId: string | null }
   /** The stream has been opened without sending anything, or it sends an event that is too large to read. */
   | { held: 'silent' | 'endless' };
 
 const heard: Piece = { news: { kind: 'heard' }, eventId: null };
-const unheard = (refused: Refused): Piece => ({ news: { kind: 'unheard', refused }, eventId: null });
+const unheard = (refused: FailedResult): Piece => ({ news: { kind: 'unheard', refused }, eventId: null });
 
 /** Yields the content of a stream until the stream ends, breaks or stalls. */
 async function* streamed(
@@ -163,7 +163,7 @@ async function* streamed(
     if (cause instanceof EndlessEvent) return yield { held: 'endless' };
     if (dead.signal.aborted && !hasSpoken) return yield { held: 'silent' };
     if (!dead.signal.aborted && hasSpoken) yield heard;
-    yield unheard(noAnswer(dead.signal.aborted ? { what: 'late' } : { what: 'nothing', cause }));
+    yield unheard(noResponse(dead.signal.aborted ? { what: 'late' } : { what: 'nothing', cause }));
   } finally {
     clearTimeout(timer);
     dead.abort();
@@ -171,7 +171,7 @@ async function* streamed(
 }
 
 /** Converts a stream event to an update. A comment, or an event that cannot be read, shows that svc is alive. */
-function newsOf(event: StreamEvent | null): News {
+function newsOf(event: StreamEvent | null): RunNews {
   try {
     const data: unknown = JSON.parse(event?.data ?? 'null');
     if (event?.event === 'line') return { kind: 'line', line: data };
@@ -186,7 +186,7 @@ async function lookUp(
   reader: Reader,
   id: string,
   signal: AbortSignal,
-): Promise<{ run: ToldRun | null } | { refused: Refused }> {
+): Promise<{ run: ToldRun | null } | { refused: FailedResult }> {
   const current = await reader.progress({ signal });
   if (current.kind === 'ok' && current.value.id === id) return { run: current.value };
   if (current.kind !== 'ok' && !isNoRun(current)) return { refused: current };
@@ -196,7 +196,8 @@ async function lookUp(
   return { run: run ? { ...run, now: run.endedAt ?? run.startedAt } : null };
 }
 
-const isNoRun = (refused: Refused): boolean => refused.kind === 'problem' && refused.problem.status === 404;
+const isNoRun = (refused: FailedResult): boolean =>
+  refused.kind === 'problem' && refused.problem.status === 404;
 
 /** Resolves after the time, or when the signal is aborted. */
 function rest(milliseconds: number, signal: AbortSignal): Promise<void> {

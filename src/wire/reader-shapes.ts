@@ -1,16 +1,16 @@
 import {
   type Problem,
-  problemShape,
+  problemSchema,
   type RollbackOffer,
   type Run,
-  rollbackOfferShape,
-  runShape,
+  rollbackOfferSchema,
+  runSchema,
   type Status,
-  statusShape,
+  statusSchema,
   type ToldRun,
-  toldRunShape,
+  toldRunSchema,
   type UserStatus,
-  versionShape,
+  userStatusSchema,
 } from './status.ts';
 
 export type { Problem, UserStatus };
@@ -23,23 +23,23 @@ export const isForAdmins = (status: Status | UserStatus): status is Status =>
  * fields get defaults, and unknown fields and values are retained.
  */
 export const readStatus = (value: unknown): Status | UserStatus | null =>
-  statusShape.read(value) ?? versionShape.read(value) ?? null;
+  statusSchema.read(value) ?? userStatusSchema.read(value) ?? null;
 
 /** Reads a run with the server's time; null if the value is not a run. */
-export const readToldRun = (value: unknown): ToldRun | null => toldRunShape.read(value) ?? null;
+export const readToldRun = (value: unknown): ToldRun | null => toldRunSchema.read(value) ?? null;
 
 /** Reads a run; null if the value is not a run. */
-export const readRun = (value: unknown): Run | null => runShape.read(value) ?? null;
+export const readRun = (value: unknown): Run | null => runSchema.read(value) ?? null;
 
 /** Reads the effects of a rollback; null if the version to roll back to is missing. */
 export const readRollbackOffer = (value: unknown): RollbackOffer | null =>
-  rollbackOfferShape.read(value) ?? null;
+  rollbackOfferSchema.read(value) ?? null;
 
 export const readHistory = (value: unknown): Run[] | null =>
   Array.isArray(value) ? value.flatMap((one) => readRun(one) ?? []) : null;
 
 export const readProblem = (value: unknown, status: number): Problem =>
-  problemShape.read({ ...(typeof value === 'object' ? value : null), status }) as Problem;
+  problemSchema.read({ ...(typeof value === 'object' ? value : null), status }) as Problem;
 
 /** Creates a run with these fields, and defaults for all other fields. */
-export const runOf = (given: Partial<Run> & Pick<Run, 'id' | 'state'>): Run => runShape.read(given) as Run;
+export const runOf = (given: Partial<Run> & Pick<Run, 'id' | 'state'>): Run => runSchema.read(given) as Run;

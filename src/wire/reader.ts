@@ -1,5 +1,5 @@
 import { readBytes } from './read-text.ts';
-import { type Answer, noAnswer, type Refused, readJson, refusalIn } from './reader-answer.ts';
+import { type FailedResult, findFailure, noResponse, type RequestResult, readJson } from './reader-answer.ts';
 import { readHistory, readRollbackOffer, readStatus, readToldRun, type UserStatus } from './reader-shapes.ts';
 import type { Automatic, RollbackOffer, Run, Status, ToldRun } from './status.ts';
 
@@ -27,7 +27,7 @@ interface ReaderOptions {
 }
 
 /** Request for an update. */
-export interface Order {
+export interface UpdateOrderBody {
   target: string;
   when?: 'idle';
   force?: true;
@@ -41,7 +41,7 @@ export interface Order {
 export type AutomaticChoice = Partial<Omit<Automatic, 'nextAt' | 'blockedBy'>>;
 
 /** Request for a rollback that the user has confirmed. */
-export interface RollbackOrder extends Omit<Order, 'target' | 'allSteps' | 'settings'> {
+export interface RollbackOrder extends Omit<UpdateOrderBody, 'target' | 'allSteps' | 'settings'> {
   /** Version to roll back to, from `to` of the rollback preview. */
   confirm: string;
 }
@@ -68,41 +68,41 @@ export class Reader {
     refresh = false,
     notes = false,
     signal,
-  }: Waiting & { refresh?: boolean; notes?: boolean } = {}): Promise<Answer<Status | UserStatus>> {
+  }: Waiting & { refresh?: boolean; notes?: boolean } = {}): Promise<RequestResult<Status | UserStatus>> {
     const query = [...(refresh ? ['refresh=1'] : []), ...(notes ? ['notes=1'] : [])].join('&');
     const deadline = refresh ? this.#deadlines.refresh : this.#deadlines.read;
     return this.#ask(readStatus, { path: query && `?${query}`, deadline, signal });
   }
 
   /** Fetches the current run or the last run; a 404 problem if there is none. */
-  progress({ signal }: Waiting = {}): Promise<Answer<ToldRun>> {
+  progress({ signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#ask(readToldRun, { path: '/progress', signal });
   }
 
-  history({ signal }: Waiting = {}): Promise<Answer<Run[]>> {
+  history({ signal }: Waiting = {}): Promise<RequestResult<Run[]>> {
     return this.#ask(readHistory, { path: '/history', signal });
   }
 
   /** Starts an update. Do not repeat the request if the response is lost: use `progress` to find out the result. */
-  start(order: Order, { signal }: Waiting = {}): Promise<Answer<ToldRun>> {
+  start(order: UpdateOrderBody, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#change(readToldRun, { method: 'POST', body: order, signal });
   }
 
-  cancel({ signal }: Waiting = {}): Promise<Answer<ToldRun>> {
+  cancel({ signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#change(readToldRun, { method: 'DELETE', path: '/progress', signal });
   }
 
   /** Fetches the effects of a rollback to the last restore point; a 409 problem if there is no restore point. */
-  rollbackOffer({ signal }: Waiting = {}): Promise<Answer<RollbackOffer>> {
+  rollbackOffer({ signal }: Waiting = {}): Promise<RequestResult<RollbackOffer>> {
     return this.#ask(readRollbackOffer, { path: '/rollback', deadline: this.#deadlines.check, signal });
   }
 
   /** Starts a rollback. Do not repeat the request if the response is lost, as for `start`. */
-  rollback(order: RollbackOrder, { signal }: Waiting = {}): Promise<Answer<ToldRun>> {
+  rollback(order: RollbackOrder, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#change(readToldRun, { method: 'POST', path: '/rollback', body: order, signal });
   }
 
-  setChannel(channel: string, { signal }: Waiting = {}): Promise<Answer<Status | UserStatus>> {
+  setChannel(channel: string, { signal }: Waiting = {}): Promise<RequestResult<Status | UserStatus>> {
     return this.#change(readStatus, { method: 'PUT', path: '/channel', body: { channel }, signal });
   }
 
@@ -110,12 +110,15 @@ export class Reader {
    * Changes the settings of automatic updates. Returns a 400 problem for an invalid setting, such as an unknown time
    * zone.
    */
-  setAutomatic(choice: AutomaticChoice, { signal }: Waiting = {}): Promise<Answer<Status | UserStatus>> {
+  setAutomatic(
+    choice: AutomaticChoice,
+    { signal }: Waiting = {},
+  ): Promise<RequestResult<Status | UserStatus>> {
     return this.#change(readStatus, { method: 'PUT', path: '/automatic', body: choice, signal });
   }
 
   /** Skips the newest release until a newer release is published; null makes the skipped release available again. */
-  skip(version: string | null, { signal }: Waiting = {}): Promise<Answer<Status | UserStatus>> {
+  skip(version: string | null, { signal }: Waiting = {}): Promise<RequestResult<Status | UserStatus>> {
     return this.#change(readStatus, { method: 'PUT', path: '/skip', body: { version }, signal });
   }
 
@@ -123,68 +126,68 @@ export class Reader {
    * Opens the event stream after an event; null if there are no more events. The stream stays open until the signal is
    * aborted.
    */
-  events(lastEventId: string | null, signal: AbortSignal): Promise<Answer<OpenStream | null>> {
+  events(lastEventId: string | null, signal: AbortSignal): Promise<RequestResult<OpenStream | null>> {
     // The id is a query parameter, because a custom header would cause a CORS preflight request in browsers.
     const path = `/progress${lastEventId === null ? '' : `?lastEventId=${encodeURIComponent(lastEventId)}`}`;
     return this.#open({ path, accept: stream, signal });
   }
 
   /** Fetches the archive that users attach to an issue. */
-  async report(signal: AbortSignal): Promise<Answer<Uint8Array>> {
+  async report(signal: AbortSignal): Promise<RequestResult<Uint8Array>> {
     const [deadline, accept] = [this.#deadlines.check, 'application/gzip'];
     const opened = await this.#open({ path: '/report', accept, deadline, signal });
     if (opened.kind !== 'ok') return opened;
-    if (opened.value === null) return noAnswer({ what: 'other', status: 204, type: '' });
+    if (opened.value === null) return noResponse({ what: 'other', status: 204, type: '' });
     try {
       const value = await readBytes(opened.value);
-      return value ? { kind: 'ok', value } : noAnswer({ what: 'large' });
+      return value ? { kind: 'ok', value } : noResponse({ what: 'large' });
     } catch (cause) {
-      return noAnswer({ what: 'nothing', cause });
+      return noResponse({ what: 'nothing', cause });
     }
   }
 
   async #open(
     question: Question & { accept: string; signal: AbortSignal },
-  ): Promise<Answer<OpenStream | null>> {
+  ): Promise<RequestResult<OpenStream | null>> {
     const { accept, deadline = this.#deadlines.read, signal } = question;
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(), deadline);
     try {
       const response = await this.#fetch({ ...question, signal: AbortSignal.any([signal, late.signal]) });
       if (response.status === 204) return { kind: 'ok', value: null };
-      const refusal = await refusalIn(response, [accept]);
+      const refusal = await findFailure(response, [accept]);
       if (refusal) return refusal;
       return response.body
         ? { kind: 'ok', value: { body: response.body } }
-        : noAnswer({ what: 'other', status: response.status, type: accept });
+        : noResponse({ what: 'other', status: response.status, type: accept });
     } catch (cause) {
-      return late.signal.aborted ? noAnswer({ what: 'late' }) : noAnswer({ what: 'nothing', cause });
+      return late.signal.aborted ? noResponse({ what: 'late' }) : noResponse({ what: 'nothing', cause });
     } finally {
       clearTimeout(timer);
     }
   }
 
-  #change<T>(read: (value: unknown) => T | null, question: Question): Promise<Answer<T>> {
+  #change<T>(read: (value: unknown) => T | null, question: Question): Promise<RequestResult<T>> {
     return this.#ask(read, { ...question, deadline: this.#deadlines.change });
   }
 
-  async #ask<T>(read: (value: unknown) => T | null, question: Question): Promise<Answer<T>> {
+  async #ask<T>(read: (value: unknown) => T | null, question: Question): Promise<RequestResult<T>> {
     const { deadline = this.#deadlines.read, signal } = question;
     const late = AbortSignal.timeout(deadline);
     try {
       const either = signal ? AbortSignal.any([signal, late]) : late;
       const response = await this.#fetch({ ...question, accept: json[0] ?? '', signal: either });
-      const refusal = await refusalIn(response, json);
+      const refusal = await findFailure(response, json);
       if (refusal) return lateOr(refusal, late);
       const body = await readJson(response);
-      if ('why' in body) return lateOr(noAnswer(body.why), late);
+      if ('why' in body) return lateOr(noResponse(body.why), late);
       const value = read(body.value);
       const { status } = response;
       return value === null
-        ? noAnswer({ what: 'other', status, type: 'application/json' })
+        ? noResponse({ what: 'other', status, type: 'application/json' })
         : { kind: 'ok', value };
     } catch (cause) {
-      return lateOr(noAnswer({ what: 'nothing', cause }), late);
+      return lateOr(noResponse({ what: 'nothing', cause }), late);
     }
   }
 
@@ -223,5 +226,5 @@ interface Question extends Waiting {
   deadline?: number;
 }
 
-const lateOr = (refusal: Refused, late: AbortSignal): Refused =>
-  refusal.kind === 'none' && late.aborted ? noAnswer({ what: 'late' }) : refusal;
+const lateOr = (refusal: FailedResult, late: AbortSignal): FailedResult =>
+  refusal.kind === 'none' && late.aborted ? noResponse({ what: 'late' }) : refusal;

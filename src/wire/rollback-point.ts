@@ -1,14 +1,14 @@
 import type { RestorePoint, Run } from './status.ts';
 
 /** An update that can be rolled back, with its restore point. */
-export type PastPoint = Run & { restorePoint: RestorePoint };
+export type RollbackableRun = Run & { restorePoint: RestorePoint };
 
 /**
  * Returns the update that `rollback` would roll back: the last run that changed anything, if it was an update that
  * saved a restore point and was not rolled back automatically. Null otherwise. The updater makes the final decision.
  * @param past past runs, newest first
  */
-export function pointOf(past: readonly Run[]): PastPoint | null {
+export function findRollbackableRun(past: readonly Run[]): RollbackableRun | null {
   const last = past.find(({ outcome, rolledBack }) => rolledBack !== null || changing.includes(outcome));
   // Data that a rollback saves is only for manual recovery.
   const isOffered = last?.kind === 'update' && last.rolledBack === null;

@@ -54,7 +54,10 @@ export const secondsText = (count: number, units = unitTexts): string =>
   durationText(Math.round(count) * second, units);
 
 /** Returns the milliseconds between two times of the server; null if one of them is unknown. */
-export function between(from: string | null | undefined, to: string | null | undefined): number | null {
+export function millisecondsBetween(
+  from: string | null | undefined,
+  to: string | null | undefined,
+): number | null {
   const passed = Date.parse(to ?? '') - Date.parse(from ?? '');
   return Number.isFinite(passed) ? passed : null;
 }

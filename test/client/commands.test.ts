@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { clientCommands } from '../../src/client/commands.ts';
-import { helpOf } from '../../src/client/help.ts';
+import { commandHelp } from '../../src/client/help.ts';
 import { decideStart } from '../../src/client/start/decide.ts';
 import type { Script, ScriptedJob } from '../../src/server/testing/index.ts';
 import { plainStatus } from '../../src/server/testing/script.ts';
@@ -311,7 +311,7 @@ describe.concurrent('the configuration', () => {
 
 describe('help', () => {
   it.each(clientCommands)('of $name has its options and two examples', (command) => {
-    const help = helpOf(command);
+    const help = commandHelp(command);
     expect(help.match(/^ {2}(?:eval "\$\()?svc .* {2}\S/gm) ?? []).toHaveLength(2);
     for (const name of Object.keys(command.options)) expect(help).toContain(`  --${name}`);
   });
@@ -321,7 +321,7 @@ describe('help', () => {
     for (const { name } of clientCommands) expect(out).toContain(`  svc ${name} `);
     const [update] = clientCommands.filter(({ name }) => name === 'update');
     for (const words of ['update --help', 'help update'])
-      expect((await svc('', words)).out).toBe(update && helpOf(update));
+      expect((await svc('', words)).out).toBe(update && commandHelp(update));
     const { err, exitCode } = await svc('', 'instance statsu');
     expect([exitCode, err]).toEqual([2, expect.stringContaining('instance status')]);
     expect((await svc('', '--version')).out).toMatch(/^svc (?:dev|v\d+\.\d+\.\d+)\n$/);

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
-import { completionForBash, offersAfter } from '../../src/client/commands/completion.ts';
+import { completionForBash, completionsFor } from '../../src/client/commands/completion.ts';
 import { clientCommands } from '../../src/client/commands.ts';
 
 const client = fileURLToPath(new URL('../../src/client/main.ts', import.meta.url));
@@ -42,7 +42,7 @@ describe('completion', () => {
   it.each(clientCommands)('offers every word of $name', ({ name, options }) => {
     const parts = name.split(' ');
     const offeredAfter = (words: readonly string[]) =>
-      offersAfter(words, clientCommands)
+      completionsFor(words, clientCommands)
         .split('\n')
         .map((line) => line.split('\t')[0]);
     parts.forEach((part, at) => {

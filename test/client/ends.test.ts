@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { endReportOf } from '../../src/client/endings.ts';
+import { resultReportOf } from '../../src/client/endings.ts';
 import { type Script, typicalRun } from '../../src/server/testing/index.ts';
 import { readStatus, runOf } from '../../src/wire/reader-shapes.ts';
 import type { Status } from '../../src/wire/status.ts';
@@ -29,7 +29,7 @@ function endOf(end: object, told: object = {}) {
     ...end,
   };
   const status = readStatus({ version: 'v1.5.0', channel: 'stable', ...told }) as Status;
-  return endReportOf(runOf({ ...run, state: 'verify' }), status);
+  return resultReportOf(runOf({ ...run, state: 'verify' }), status);
 }
 
 const running = 'v1.5.0 is now running.';

@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { explainAnswer } from '../../src/client/explain.ts';
+import { explainFailedResult } from '../../src/client/explain.ts';
 import { Reader } from '../../src/wire/reader.ts';
 import { selfSigned } from '../engine/self-signed.ts';
 import { endless, type Reply, text } from '../feed/forge.ts';
@@ -17,7 +17,7 @@ async function said(url: string): Promise<string> {
   const answer = await new Reader({ address: `${url}/api/v1/instance/update` }).status();
   if (answer.kind === 'ok') return JSON.stringify(answer.value);
   const config = { url, token: null, urlSetting: 'SVC_URL', tokenSetting: 'SVC_TOKEN', openFile: null };
-  return explainAnswer(answer, config).replaceAll(url, 'URL');
+  return explainFailedResult(answer, config).replaceAll(url, 'URL');
 }
 
 const page =

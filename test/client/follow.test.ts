@@ -1,10 +1,19 @@
 import { expect, it, vi } from 'vitest';
 import { JsonEvents, PlainLines } from '../../src/client/follow/lines.ts';
 import { LiveList } from '../../src/client/follow/live-list.ts';
-import { notesAt, type View } from '../../src/client/follow/view.ts';
-import { clean, cleanText, cut, inColumns, jsonLine, table, widthOf, wrap } from '../../src/client/text.ts';
+import { type FollowedRunView, noteLinesAt } from '../../src/client/follow/view.ts';
+import {
+  cleanText,
+  cleanTexts,
+  fitToColumns,
+  formatTable,
+  jsonLine,
+  truncateText,
+  widthOf,
+  wrap,
+} from '../../src/client/text.ts';
 import { clockTime } from '../../src/client/times.ts';
-import type { Refused } from '../../src/wire/reader-answer.ts';
+import type { FailedResult } from '../../src/wire/reader-answer.ts';
 import { readToldRun } from '../../src/wire/reader-shapes.ts';
 
 // Some expected texts contain the current minute.
@@ -12,10 +21,10 @@ vi.useFakeTimers({ toFake: ['Date'] });
 
 const start = Date.parse('2026-11-21T10:42:00Z');
 const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
-const nothing: Refused = { kind: 'none', why: { what: 'late' } };
+const nothing: FailedResult = { kind: 'none', why: { what: 'late' } };
 
 /** A run that has been in one state from the start, received at 0. */
-function viewOf(state: string, refused: Refused | null = null, more: object = {}): View {
+function viewOf(state: string, refused: FailedResult | null = null, more: object = {}): FollowedRunView {
   const steps = [{ state, startedAt: at(0), endedAt: null, message: 'm' }];
   const run = readToldRun({
     id: 'a',
@@ -32,7 +41,7 @@ function viewOf(state: string, refused: Refused | null = null, more: object = {}
   return { run, toldAt: 0, heardAt: 0, refused };
 }
 
-it.each<[View, number, string[]]>([
+it.each<[FollowedRunView, number, string[]]>([
   [
     viewOf('recreate', nothing),
     61,
@@ -73,10 +82,10 @@ it.each<[View, number, string[]]>([
     [`Waiting until ${clockTime(at(3600), at(0))} at the latest. New jobs stay queued.`],
   ],
 ])('%#: the lines below the phases after %d s', (view, seconds, notes) => {
-  expect(notesAt(view, seconds * 1000)).toEqual(notes);
+  expect(noteLinesAt(view, seconds * 1000)).toEqual(notes);
 });
 
-function plainly(view: View, seconds: readonly number[]): string[] {
+function plainly(view: FollowedRunView, seconds: readonly number[]): string[] {
   const said: string[] = [];
   const lines = new PlainLines({ write: (text) => said.push(text.trimEnd()) });
   lines.begin(view, 0);
@@ -85,7 +94,7 @@ function plainly(view: View, seconds: readonly number[]): string[] {
 }
 const everySecond = (until: number) => Array.from({ length: until }, (_, index) => index + 1);
 
-it.each<[string, View, number, string[]]>([
+it.each<[string, FollowedRunView, number, string[]]>([
   [
     'a long phase',
     viewOf('pull', null, { percent: 42 }),
@@ -163,13 +172,17 @@ it('shows the current phase on a low terminal', () => {
 
 it('escapes texts for a terminal and measures their columns', () => {
   expect(cleanText('a\tb\u2066\ud800')).toBe('a\\u0009b\\u2066\ufffd');
-  expect(clean({ a: ['\x1b'], b: null, c: 1 })).toEqual({ a: ['\\u001b'], b: null, c: 1 });
+  expect(cleanTexts({ a: ['\x1b'], b: null, c: 1 })).toEqual({ a: ['\\u001b'], b: null, c: 1 });
   expect(JSON.parse(jsonLine({ a: '\x1b\u202e"' }))).toEqual({ a: '\x1b\u202e"' });
   expect([widthOf('日本'), widthOf('e\u0301'), widthOf('🚀a')]).toEqual([4, 1, 3]);
-  expect([cut('日本語', 5), inColumns('ab', 4), cut('abc', 0)]).toEqual(['日本…', 'ab  ', '']);
+  expect([truncateText('日本語', 5), fitToColumns('ab', 4), truncateText('abc', 0)]).toEqual([
+    '日本…',
+    'ab  ',
+    '',
+  ]);
   expect(wrap('one two three', 7)).toEqual(['one two', 'three']);
   expect(
-    table([
+    formatTable([
       ['a', 'b'],
       ['long', 'c'],
     ]),

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { clientCommands } from '../../src/client/commands.ts';
-import { parseTyped } from '../../src/client/parse.ts';
+import { parseClientCommand } from '../../src/client/parse.ts';
 import { svc } from './rig.ts';
 
-const parse = (line: string) => parseTyped(line.split(' ').filter(Boolean), clientCommands);
+const parse = (line: string) => parseClientCommand(line.split(' ').filter(Boolean), clientCommands);
 
 describe('a mistyped command', () => {
   it.each([

@@ -16,7 +16,7 @@ import {
   type ScriptedRun,
   typicalRun,
 } from '../../src/server/testing/index.ts';
-import type { PhaseWord } from '../../src/wire/codes.ts';
+import type { PhaseName } from '../../src/wire/codes.ts';
 
 const nowhere = mkdtempSync(join(tmpdir(), 'svc-client-'));
 const program = join(nowhere, 'svc.mjs');
@@ -112,7 +112,7 @@ export async function serve(listener: RequestListener): Promise<string> {
 }
 
 /** A run that stays in a state while `lasts` returns true, by default forever. */
-export function stayingIn(state: PhaseWord, lasts = () => true): ScriptedRun {
+export function stayingIn(state: PhaseName, lasts = () => true): ScriptedRun {
   const { steps, end } = typicalRun();
   return { steps: steps.map((step) => (step.state === state ? { ...step, lasts } : step)), end };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Script, ScriptedJob } from '../../src/server/testing/index.ts';
-import { phaseWords } from '../../src/wire/codes.ts';
+import { phaseNames } from '../../src/wire/codes.ts';
 import { play } from './rig.ts';
 import { sit } from './terminal.ts';
 
@@ -91,7 +91,7 @@ describe.concurrent('on a terminal', () => {
           .slice(1, 6)
           .map((line) => line.split(',')[0]),
       ).toEqual(['Prepared', 'Checked', 'Downloaded', 'Replaced', 'Verified']);
-      expect(phaseWords).toHaveLength(7);
+      expect(phaseNames).toHaveLength(7);
     },
   );
 });

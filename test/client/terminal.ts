@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import xterm from '@xterm/headless';
-import { shellWord } from '../../src/core/progress/advice.ts';
+import { quoteForShell } from '../../src/core/progress/advice.ts';
 import { clientCommand, environment } from './rig.ts';
 
 /** The output of a command on a terminal. */
@@ -33,7 +33,7 @@ export async function sit(
 ): Promise<Session> {
   const rows = 24;
   const terminal = new xterm.Terminal({ cols: columns, rows, scrollback: 1000, allowProposedApi: true });
-  const typed = [...command, ...words.split(' ')].map(shellWord).join(' ');
+  const typed = [...command, ...words.split(' ')].map(quoteForShell).join(' ');
   const child = spawn('script', ['-qefc', `stty cols ${columns} rows ${rows}; exec ${typed}`, '/dev/null'], {
     env: environment(url, { TERM: 'xterm-256color', SHELL: '/bin/sh', ...env }),
   });

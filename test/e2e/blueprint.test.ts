@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { describe, expect, test } from 'vitest';
-import { type Blueprint, takeBlueprints } from '../../src/engine/api/blueprint.ts';
+import { type ContainerSnapshot, takeSnapshots } from '../../src/engine/api/blueprint.ts';
 import { copiedPaths } from '../../src/engine/api/copied-files.ts';
 import { rebuildContainer } from '../../src/engine/api/rebuild-container.ts';
 import { Engine } from '../../src/engine/cli/engine.ts';
@@ -43,7 +43,7 @@ const nameOf = (inspection: Inspection): string => inspection.Name.slice(1);
 interface Round {
   before: Map<string, Inspection>;
   after: Map<string, Inspection>;
-  blueprints: Map<string, Blueprint>;
+  blueprints: Map<string, ContainerSnapshot>;
 }
 
 /** Takes blueprints, removes every container as compose does, makes all again and starts those that ran. */
@@ -57,11 +57,11 @@ async function round(instance: Instance, meanwhile: () => Promise<void> = async 
       copiedPaths(model.services[each.Config.Labels['com.docker.compose.service']]),
     ]),
   );
-  const taken = await takeBlueprints(engine, [...old.map(({ Id }) => Id), 'f'.repeat(64)], copied);
+  const taken = await takeSnapshots(engine, [...old.map(({ Id }) => Id), 'f'.repeat(64)], copied);
   await docker('rm', '-f', ...old.map(({ Id }) => Id));
   await meanwhile();
   // The journal keeps them as text.
-  const blueprints: Blueprint[] = JSON.parse(JSON.stringify(taken));
+  const blueprints: ContainerSnapshot[] = JSON.parse(JSON.stringify(taken));
   const successors = new Map<string, string>();
   for (const blueprint of blueprints) {
     const id = await rebuildContainer(engine, blueprint, successors);

@@ -3,7 +3,7 @@ import { lstat, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
-import { type Blueprint, blueprintOf } from '../../src/engine/api/blueprint.ts';
+import { type ContainerSnapshot, snapshotOf } from '../../src/engine/api/blueprint.ts';
 import type { Json } from '../../src/engine/json.ts';
 import type { JournalData } from '../../src/updater/run/state/journal.ts';
 import { expectWords } from './support/attempt.ts';
@@ -63,14 +63,14 @@ test('a forged journal restores no file but those of the project, and none with 
 });
 
 /** What a journal holds of the containers that an update has replaced, by what runs in their place. */
-async function blueprintsOf({ changeover }: JournalData, project: string): Promise<Blueprint[]> {
+async function blueprintsOf({ changeover }: JournalData, project: string): Promise<ContainerSnapshot[]> {
   const records = changeover?.containers ?? [];
   const moved = records.filter(({ service }) => changeover?.moved.some(({ name }) => name === service));
   const inspected = await execa('docker', ['inspect', ...moved.map(({ name }) => name)]);
   expect(moved.map(({ name }) => name).sort()).toEqual([`${project}-app-1`, `${project}-worker-1`]);
   return (JSON.parse(inspected.stdout) as Json[]).map((raw, at) => {
     const { id = '', imageId = '', reference = '' } = moved[at] ?? {};
-    return { ...blueprintOf(raw), id, imageId, imageManifest: null, imageReference: reference };
+    return { ...snapshotOf(raw), id, imageId, imageManifest: null, imageReference: reference };
   });
 }
 

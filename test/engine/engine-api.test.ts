@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { EngineApi } from '../../src/engine/engine-api.ts';
-import { apiVersion, isAtLeast, takesAllNetworks } from '../../src/engine/http/api-version.ts';
+import { isAtLeast, negotiateApiVersion, takesAllNetworks } from '../../src/engine/http/api-version.ts';
 import type { EngineErrorCode } from '../../src/engine/http/engine-error.ts';
 import { startEngine } from './api/http-engine.ts';
 import { frame } from './raw-engine.ts';
@@ -249,11 +249,11 @@ describe('the version of the API', () => {
     ['1.45/../x', '1.24', null],
     [145, null, null],
   ])('of an engine that speaks %j, at least %j, is %j', (ApiVersion, MinAPIVersion, expected) => {
-    expect(apiVersion({ ApiVersion, MinAPIVersion })).toBe(expected);
+    expect(negotiateApiVersion({ ApiVersion, MinAPIVersion })).toBe(expected);
   });
 
   it('is too old before 1.30', () => {
-    expect(() => apiVersion({ ApiVersion: '1.29' })).toThrow(
+    expect(() => negotiateApiVersion({ ApiVersion: '1.29' })).toThrow(
       'the engine is too old: it supports API 1.29, but at least 1.30 is required',
     );
   });

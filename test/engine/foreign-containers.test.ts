@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { ListedContainer } from '../../src/engine/container.ts';
 import {
-  agreeing,
   claimFor,
   claimOf,
   findForeign,
   type KnownInstance,
+  majorityOfContainers,
 } from '../../src/engine/foreign-containers.ts';
 import { composeLabels } from '../../src/engine/labels.ts';
 
@@ -171,6 +171,8 @@ describe('containers of one service with one number', () => {
 
 it('finds the containers that were started from the same files as most others', () => {
   const own = [app, one('db-1')];
-  expect(agreeing([one('x-1', evil), ...own, one('y-1', { directory: '/srv' })], '/opt/svc')).toEqual(own);
-  expect(agreeing(own, '/elsewhere')).toEqual(own);
+  expect(
+    majorityOfContainers([one('x-1', evil), ...own, one('y-1', { directory: '/srv' })], '/opt/svc'),
+  ).toEqual(own);
+  expect(majorityOfContainers(own, '/elsewhere')).toEqual(own);
 });

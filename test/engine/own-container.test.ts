@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Container, readContainer } from '../../src/engine/container.ts';
-import { findOwnContainer, readTraces } from '../../src/engine/own-container.ts';
+import { type Container, toContainer } from '../../src/engine/container.ts';
+import { findOwnContainer, parseOwnTraces } from '../../src/engine/own-container.ts';
 
 const vpn = 'a'.repeat(64);
 const server = 'b'.repeat(64);
@@ -33,7 +33,7 @@ interface Changes {
 }
 
 const container = (id: string, changes: Changes = {}): Container =>
-  readContainer({
+  toContainer({
     Id: id,
     Image: changes.image ?? 'sha256:1',
     State: { Status: changes.status ?? 'running' },
@@ -62,14 +62,14 @@ async function found(
         return all.flatMap((each) => (each.networkMode === `container:${id}` ? [each.id] : []));
       },
     },
-    readTraces(mountTable, 'aaaaaaaaaaaa', env),
+    parseOwnTraces(mountTable, 'aaaaaaaaaaaa', env),
   );
   return { id: own?.id ?? null, lists };
 }
 
 describe('the own container of a process', () => {
   it('reads the id, the layer and the mounts from the mount table', () => {
-    const traces = readTraces(
+    const traces = parseOwnTraces(
       table(server, { layer: '/l/1/diff', mounts: { '/da\\040ta': '/srv/x' } }),
       'h',
       {},
@@ -79,13 +79,13 @@ describe('the own container of a process', () => {
   });
 
   it('uses the host name if there is no such table', () => {
-    expect(readTraces('', 'h', {})).toMatchObject({ id: null, name: 'h', layer: null });
+    expect(parseOwnTraces('', 'h', {})).toMatchObject({ id: null, name: 'h', layer: null });
   });
 
   it('ignores the mounted directory of another container', () => {
     const mounts = { '/logs': `${docker}/containers/${vpn}/x` };
-    expect(readTraces(`${table(server, { mounts })}`, 'h', {}).id).toBe(server);
-    expect(readTraces(`138 1 8:1 ${mounts['/logs']} /logs rw - ext4 x rw`, 'h', {}).id).toBeNull();
+    expect(parseOwnTraces(`${table(server, { mounts })}`, 'h', {}).id).toBe(server);
+    expect(parseOwnTraces(`138 1 8:1 ${mounts['/logs']} /logs rw - ext4 x rw`, 'h', {}).id).toBeNull();
   });
 });
 

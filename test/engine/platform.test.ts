@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readContainer, readImage } from '../../src/engine/container.ts';
-import { readPlatform } from '../../src/engine/platform.ts';
+import { toContainer, toImage } from '../../src/engine/container.ts';
+import { parsePlatform } from '../../src/engine/platform.ts';
 
 describe('a platform', () => {
   it.each([
@@ -11,7 +11,7 @@ describe('a platform', () => {
     ['x86_64', 'linux/amd64'],
     ['windows/amd64', 'windows/amd64'],
   ])('%s is %s', (text, platform) => {
-    expect(readPlatform(text)).toBe(platform);
+    expect(parsePlatform(text)).toBe(platform);
   });
 });
 
@@ -27,23 +27,23 @@ describe('the platforms that the engine reports', () => {
       manifest('arm64'),
       { ID: 'sha256:said', Kind: 'attestation', Available: true },
     ];
-    const image = readImage({ Id: 'sha256:one', Os: 'linux', Architecture: 'arm64', Manifests });
+    const image = toImage({ Id: 'sha256:one', Os: 'linux', Architecture: 'arm64', Manifests });
     expect(image).toMatchObject({ platforms: ['linux/arm64'], manifests: ['sha256:arm64'] });
     expect(image).toMatchObject({ platform: 'linux/arm64' });
   });
   it('of an image without an index', () => {
-    const image = readImage({ Id: 'sha256:one', Os: 'linux', Architecture: 'arm', Variant: 'v7' });
+    const image = toImage({ Id: 'sha256:one', Os: 'linux', Architecture: 'arm', Variant: 'v7' });
     expect(image).toMatchObject({ platforms: ['linux/arm'], platform: 'linux/arm' });
   });
   it('of an image with no platform on this machine', () => {
-    expect(readImage({ Id: 'sha256:one', Os: '', Architecture: '' })).toMatchObject({
+    expect(toImage({ Id: 'sha256:one', Os: '', Architecture: '' })).toMatchObject({
       platforms: [],
       platform: null,
     });
   });
   it('of a container', () => {
     const ImageManifestDescriptor = { platform: { os: 'linux', architecture: 'arm64', variant: 'v8' } };
-    expect(readContainer({ Id: 'one', ImageManifestDescriptor }).platform).toBe('linux/arm64');
-    expect(readContainer({ Id: 'one' }).platform).toBeNull();
+    expect(toContainer({ Id: 'one', ImageManifestDescriptor }).platform).toBe('linux/arm64');
+    expect(toContainer({ Id: 'one' }).platform).toBeNull();
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { readContainer, readListed } from '../../src/engine/container.ts';
+import { toContainer, toListedContainer } from '../../src/engine/container.ts';
 import type { Json } from '../../src/engine/json.ts';
-import { readTraces } from '../../src/engine/own-container.ts';
-import { inDockersWords, isPodman, withPodmansOwn } from '../../src/engine/podman.ts';
+import { parseOwnTraces } from '../../src/engine/own-container.ts';
+import { addPodmanDefaults, isPodman, toDockerFormat } from '../../src/engine/podman.ts';
 import { engineThat } from './api/http-engine.ts';
 
 const id = '63e37df2b694da04d9cb172cba83a8f5b28609fc0a1034acb680aec20421d992';
@@ -30,12 +30,12 @@ const told = {
   NetworkSettings: { Networks: { svc_internal: {} } },
 };
 
-const host = (raw: Json) => inDockersWords(raw).HostConfig as Json;
+const host = (raw: Json) => toDockerFormat(raw).HostConfig as Json;
 const withHost = (more: Json) => ({ ...told, HostConfig: { ...told.HostConfig, ...more } });
 
 describe('a container reported by podman', () => {
   it('uses the terms of the Docker engine', () => {
-    expect(inDockersWords(told)).toMatchObject({
+    expect(toDockerFormat(told)).toMatchObject({
       Config: { StopSignal: 'SIGTERM', StopTimeout: 10 },
       HostConfig: {
         Binds: ['/opt/svc/data:/data:rw', `${volume}:/cache:rw`],
@@ -62,12 +62,12 @@ describe('a container reported by podman', () => {
 
   it('keeps the stop signal and the time to stop', () => {
     const config = { ...told.Config, StopSignal: '2', StopTimeout: 60 };
-    expect(inDockersWords({ ...told, Config: config })).toMatchObject({
+    expect(toDockerFormat({ ...told, Config: config })).toMatchObject({
       Config: { StopSignal: 'SIGINT', StopTimeout: 60 },
     });
     // As 4.3 tells of a container that was given none.
-    const none = inDockersWords({ ...told, Config: { ...config, StopTimeout: 0 } });
-    expect(readContainer(none).stopTimeout).toBe(10);
+    const none = toDockerFormat({ ...told, Config: { ...config, StopTimeout: 0 } });
+    expect(toContainer(none).stopTimeout).toBe(10);
   });
 
   it("is not changed if it comes from Docker's engine", async () => {
@@ -79,7 +79,7 @@ describe('a container reported by podman', () => {
 describe('the defaults of podman', () => {
   const running = { Hostname: '63e37df2b694', User: '', StopTimeout: 10 };
   const added = (env: string[], more: Json = {}, planned: Json = { Env: ['A=1'] }) =>
-    (withPodmansOwn(planned, { ...running, ...more, Env: ['A=1', ...env] }).Env as string[]).slice(1);
+    (addPodmanDefaults(planned, { ...running, ...more, Env: ['A=1', ...env] }).Env as string[]).slice(1);
 
   it.each<[entry: string, more: Json, isOwn: boolean]>([
     ['container=podman', {}, true],
@@ -94,13 +94,13 @@ describe('the defaults of podman', () => {
   });
 
   it('do not override the files', () => {
-    expect(withPodmansOwn({ Env: ['TERM=vt100'] }, { ...running, Env: ['TERM=xterm'] }).Env).toEqual([
+    expect(addPodmanDefaults({ Env: ['TERM=vt100'] }, { ...running, Env: ['TERM=xterm'] }).Env).toEqual([
       'TERM=vt100',
     ]);
   });
 
   it('include times for a health check', () => {
-    const health = (Healthcheck: Json) => withPodmansOwn({ Healthcheck }, running).Healthcheck;
+    const health = (Healthcheck: Json) => addPodmanDefaults({ Healthcheck }, running).Healthcheck;
     expect(health({ Test: ['CMD', 'true'], Timeout: 3_000_000_000 })).toEqual({
       Test: ['CMD', 'true'],
       Interval: 30_000_000_000,
@@ -111,7 +111,7 @@ describe('the defaults of podman', () => {
   });
 
   it('include ten seconds to stop, unless the files set a time', () => {
-    const stop = (planned: Json, now: Json) => withPodmansOwn(planned, { ...running, ...now }).StopTimeout;
+    const stop = (planned: Json, now: Json) => addPodmanDefaults(planned, { ...running, ...now }).StopTimeout;
     expect(stop({}, {})).toBe(10);
     expect(stop({ StopTimeout: 60 }, {})).toBe(60);
     expect(stop({}, { StopTimeout: 60 })).toBeUndefined();
@@ -124,12 +124,15 @@ it('are used if the engine identifies itself as podman', () => {
 });
 
 it('podman reports a stopped container as exited', () => {
-  expect(readContainer({ ...told, State: { Status: 'stopped' } }).status).toBe('exited');
-  expect(readListed({ Id: id, State: 'stopped' })).toMatchObject({ status: 'exited', networkMode: '' });
+  expect(toContainer({ ...told, State: { Status: 'stopped' } }).status).toBe('exited');
+  expect(toListedContainer({ Id: id, State: 'stopped' })).toMatchObject({
+    status: 'exited',
+    networkMode: '',
+  });
 });
 
 it('podman lists its own container in the mount table', () => {
   const root = `/containers/storage/overlay-containers/${id}/userdata/hostname`;
   const table = `61 58 0:24 ${root} /etc/hostname rw,nosuid - tmpfs tmpfs rw`;
-  expect(readTraces(table, 'chosen', {}).id).toBe(id);
+  expect(parseOwnTraces(table, 'chosen', {}).id).toBe(id);
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { isConnectionLost } from '../../src/engine/cli/engine.ts';
-import { proxyRefusal } from '../../src/engine/proxy-refusal.ts';
+import { explainProxyError } from '../../src/engine/proxy-refusal.ts';
 
 const said = (status: string, path: string, host = 'proxy:2375') =>
   `request returned ${status} for API route and version http://${host}${path}, check if the server supports the requested API version`;
@@ -19,7 +19,7 @@ it.each([
   [said('500 Internal Server Error', '/v1.45/version'), null],
   ['Head "https://ghcr.io/v2/acme/svc/manifests/v9": 403 Forbidden', null],
 ])('%s is the refusal of a proxy: %s', (printed, call) => {
-  expect(proxyRefusal(printed)).toBe(call && `a proxy in front of the engine blocks ${call}`);
+  expect(explainProxyError(printed)).toBe(call && `a proxy in front of the engine blocks ${call}`);
 });
 
 it.each([

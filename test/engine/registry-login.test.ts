@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { loginFor, registryLogin } from '../../src/engine/registry-login.ts';
+import { parseRegistryCredentials, readRegistryCredentials } from '../../src/engine/registry-login.ts';
 
 const auth = (text: string) => Buffer.from(text).toString('base64');
 const config = JSON.stringify({
@@ -32,12 +32,12 @@ describe('the login for an image', () => {
     ['registry.example/svc', null],
     ['other.example/svc', null],
   ])('%s', (repository, login) => {
-    expect(registryLogin(config, repository)).toEqual(login);
+    expect(parseRegistryCredentials(config, repository)).toEqual(login);
   });
 
   it.each(['', 'nonsense', 'null', '[]', '{"auths":null}', '{"auths":{"ghcr.io":null}}'])(
     'is none in %j',
-    (text) => expect(registryLogin(text, 'ghcr.io/acme/svc')).toBeNull(),
+    (text) => expect(parseRegistryCredentials(text, 'ghcr.io/acme/svc')).toBeNull(),
   );
 });
 
@@ -47,10 +47,10 @@ it('reads the registry login from the credentials of the server', async () => {
   const file = join(directory, 'config.json');
   const auth = Buffer.from('me:secret').toString('base64');
   await writeFile(file, JSON.stringify({ auths: { 'ghcr.io': { auth } } }));
-  expect(await loginFor('ghcr.io/acme/svc-updater', file)).toMatchObject({
+  expect(await readRegistryCredentials('ghcr.io/acme/svc-updater', file)).toMatchObject({
     username: 'me',
     password: 'secret',
   });
-  expect(await loginFor('ghcr.io/acme/svc-updater', `${file}.missing`)).toBeNull();
-  expect(await loginFor('ghcr.io/acme/svc-updater', null)).toBeNull();
+  expect(await readRegistryCredentials('ghcr.io/acme/svc-updater', `${file}.missing`)).toBeNull();
+  expect(await readRegistryCredentials('ghcr.io/acme/svc-updater', null)).toBeNull();
 });

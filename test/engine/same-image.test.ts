@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { isSameImage, keepsContainer, runSameImage, runsImage } from '../../src/engine/same-image.ts';
+import {
+  canKeepContainer,
+  hasSameImage,
+  isContainerOfImage,
+  isSameImage,
+} from '../../src/engine/same-image.ts';
 
 // Ids and manifests as engines of each kind tell them: with the containerd store the id is the index's digest.
 const image = (id: string, ...manifests: string[]) => ({ id, manifests });
@@ -10,7 +15,14 @@ const noted = (image: string | null, version = '2.40.3-3') => ({
 });
 
 describe('runsImage', () => {
-  it.each<[what: string, Parameters<typeof runsImage>[0], Parameters<typeof runsImage>[1], boolean]>([
+  it.each<
+    [
+      what: string,
+      Parameters<typeof isContainerOfImage>[0],
+      Parameters<typeof isContainerOfImage>[1],
+      boolean,
+    ]
+  >([
     ['the same id', use('index-1', 'amd64'), image('index-1', 'amd64'), true],
     ['the same id, as a journal of before has it', { imageId: 'config' }, { id: 'config' }, true],
     ['another index with the same content', use('index-1', 'amd64'), image('index-2', 'amd64'), true],
@@ -19,7 +31,7 @@ describe('runsImage', () => {
     ['an image that is not here', use('index-1', 'amd64'), null, false],
     ['none', use('', ''), undefined, false],
   ])('%s: %j, %j', (_, container, other, expected) => {
-    expect(runsImage(container, other)).toBe(expected);
+    expect(isContainerOfImage(container, other)).toBe(expected);
   });
 });
 
@@ -30,8 +42,8 @@ describe('runSameImage', () => {
     [['config'], ['other'], false],
     [['index-1'], ['index-2', 'amd64'], false],
   ])('%j and %j', (one, other, expected) => {
-    expect(runSameImage(use(...one), use(...other))).toBe(expected);
-    expect(runSameImage(use(...other), use(...one))).toBe(expected);
+    expect(hasSameImage(use(...one), use(...other))).toBe(expected);
+    expect(hasSameImage(use(...other), use(...one))).toBe(expected);
   });
 });
 
@@ -44,7 +56,7 @@ it.each<[ReturnType<typeof image>, ReturnType<typeof image>, boolean]>([
 describe('keepsContainer', () => {
   const [pulled, running] = [image('index-2', 'amd64'), use('index-1', 'amd64')];
 
-  it.each<[what: string, Parameters<typeof keepsContainer>[0], boolean]>([
+  it.each<[what: string, Parameters<typeof canKeepContainer>[0], boolean]>([
     ['made of what was pulled before', { ...running, labels: noted('amd64') }, true],
     ['made by an up that pulled', { ...running, labels: noted('index-1', '5.4.0') }, true],
     ['made by 5.2', { ...running, labels: noted('index-1', '5.2.1') }, false],
@@ -61,6 +73,6 @@ describe('keepsContainer', () => {
       false,
     ],
   ])('%s', (_, container, expected) => {
-    expect(keepsContainer(container, pulled)).toBe(expected);
+    expect(canKeepContainer(container, pulled)).toBe(expected);
   });
 });

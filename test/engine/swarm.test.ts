@@ -5,10 +5,10 @@ import {
   imageOf,
   isJob,
   labelsOf,
-  readAll,
-  readService,
-  readTask,
+  mapJsonList,
   replicasOf,
+  toSwarmService,
+  toSwarmTask,
 } from '../../src/engine/swarm.ts';
 
 describe('the API of a Swarm', () => {
@@ -21,10 +21,10 @@ describe('the API of a Swarm', () => {
   it('a service', () => {
     const raw = { ID: 'a', Version: { Index: 7 }, Spec: spec };
     const is = { id: 'a', name: 'svc_app', stack: 'svc', version: 7, spec };
-    expect(readService(raw)).toEqual({ ...is, previous: null, updateState: '' });
+    expect(toSwarmService(raw)).toEqual({ ...is, previous: null, updateState: '' });
     const moved = { ...raw, PreviousSpec: { Name: 'old' }, UpdateStatus: { State: 'paused' } };
-    expect(readService(moved)).toEqual({ ...is, previous: { Name: 'old' }, updateState: 'paused' });
-    expect(readService({ ...raw, Spec: { Name: 'x', Labels: null } }).stack).toBeNull();
+    expect(toSwarmService(moved)).toEqual({ ...is, previous: { Name: 'old' }, updateState: 'paused' });
+    expect(toSwarmService({ ...raw, Spec: { Name: 'x', Labels: null } }).stack).toBeNull();
   });
 
   it.each<[mode: Json, replicas: number | null, job: boolean]>([
@@ -39,7 +39,12 @@ describe('the API of a Swarm', () => {
   });
 
   it('empty fields', () => {
-    expect([imageOf({}), labelsOf({}), constraintsOf({}), readAll(null, readTask)]).toEqual(['', {}, [], []]);
+    expect([imageOf({}), labelsOf({}), constraintsOf({}), mapJsonList(null, toSwarmTask)]).toEqual([
+      '',
+      {},
+      [],
+      [],
+    ]);
     expect(constraintsOf({ TaskTemplate: { Placement: { Constraints: ['a==b'] } } })).toEqual(['a==b']);
     expect(labelsOf(spec)).toEqual({ 'com.docker.stack.namespace': 'svc', n: '1' });
   });

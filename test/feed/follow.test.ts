@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { download, proofLimits } from '../../src/client/self-update/download.ts';
-import { follow } from '../../src/feed/follow.ts';
-import { isInner } from '../../src/feed/inner-host.ts';
+import { downloadAsset, proofLimits } from '../../src/client/self-update/download.ts';
+import { followRedirects } from '../../src/feed/follow.ts';
+import { isPrivateHost } from '../../src/feed/inner-host.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(() => {
@@ -31,7 +31,7 @@ async function rig(location: (port: number) => string) {
   const names: Record<string, string> = { localhost: '93.184.215.14', 'inner.test': '10.1.2.3' };
   const lookup = async (name: string) => [{ address: names[name] ?? '93.184.215.14' }];
   const go = (address: string, feed = address, resolve = lookup) =>
-    follow(new URL(address), {
+    followRedirects(new URL(address), {
       feed: { url: feed },
       headers: {},
       signal: AbortSignal.timeout(10_000),
@@ -56,7 +56,7 @@ describe('a public feed', () => {
     const asset = { name: 'file', url: 'http://169.254.169.254/latest/meta-data' };
     const { signal } = new AbortController();
     const wanted = { asset, feed: 'http://93.184.215.14/releases.json', limits: proofLimits, signal };
-    await expect(download(wanted)).rejects.toThrow('in a private network');
+    await expect(downloadAsset(wanted)).rejects.toThrow('in a private network');
     expect(asked).toEqual([]);
   });
 
@@ -64,7 +64,7 @@ describe('a public feed', () => {
     const ending = new AbortController();
     const { signal } = ending;
     const hanging = () => new Promise<never>(() => {});
-    const asked = follow(new URL('http://slow.test/'), {
+    const asked = followRedirects(new URL('http://slow.test/'), {
       feed: { url: 'http://feed.test/' },
       headers: {},
       signal,
@@ -81,12 +81,12 @@ it('a feed with https cannot refer to http', async () => {
   vi.stubGlobal('fetch', async () => answer);
   const { signal } = new AbortController();
   const feed = 'https://93.184.215.14/releases.json';
-  await expect(follow(new URL(feed), { feed: { url: feed }, headers: {}, signal })).rejects.toThrow(
+  await expect(followRedirects(new URL(feed), { feed: { url: feed }, headers: {}, signal })).rejects.toThrow(
     'it redirects from https to http',
   );
   vi.unstubAllGlobals();
   const asset = { name: 'file', url: 'http://93.184.215.14/file' };
-  await expect(download({ asset, feed, limits: proofLimits, signal })).rejects.toThrow(
+  await expect(downloadAsset({ asset, feed, limits: proofLimits, signal })).rejects.toThrow(
     'the feed uses https, but the file is at http://93.184.215.14',
   );
 });
@@ -111,15 +111,17 @@ it.each([
   ['inner', innerHosts, true],
   ['outer', outerHosts, false],
 ] as const)('knows each %s address', async (_, hosts, expected) => {
-  for (const host of hosts) expect(await isInner(new URL(`http://${host}/`)), host).toBe(expected);
+  for (const host of hosts) expect(await isPrivateHost(new URL(`http://${host}/`)), host).toBe(expected);
 });
 
 it('a name is private if one of its addresses is', async () => {
   const of = (...all: string[]) =>
-    isInner(new URL('http://x.test/'), async () => all.map((address) => ({ address })));
+    isPrivateHost(new URL('http://x.test/'), async () => all.map((address) => ({ address })));
   expect(await of('93.184.215.14', '192.168.0.7')).toBe(true);
   expect(await of('fe80::1%eth0')).toBe(true);
   expect(await of('93.184.215.14', '2606:4700::1')).toBe(false);
-  expect(await isInner(new URL('http://x.test/'), () => Promise.reject(new Error('ENOTFOUND')))).toBe(false);
-  expect(await isInner(new URL('http://localhost/'))).toBe(true);
+  expect(await isPrivateHost(new URL('http://x.test/'), () => Promise.reject(new Error('ENOTFOUND')))).toBe(
+    false,
+  );
+  expect(await isPrivateHost(new URL('http://localhost/'))).toBe(true);
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { waitAfter } from '../../src/feed/wait-after.ts';
+import { findRetryAfterMs } from '../../src/feed/wait-after.ts';
 
 const now = Date.UTC(2026, 10, 21, 10, 0, 0);
 const clock = 'Sat, 21 Nov 2026 10:10:00 GMT';
@@ -44,7 +44,7 @@ describe('waitAfter', () => {
       300,
     ],
   ])('%s (%i)', (_, status, headers, seconds) => {
-    const wait = waitAfter({ status, headers: new Headers(headers) });
+    const wait = findRetryAfterMs({ status, headers: new Headers(headers) });
     expect(wait === null ? null : wait / 1000).toBe(seconds);
   });
 });

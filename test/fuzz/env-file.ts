@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { applyEdits } from '../../src/core/compose/edit.ts';
 import { type Assignment, findAssignments, setVariableEdit } from '../../src/core/compose/env-file.ts';
 import { secretsOfEnvFiles } from '../../src/core/compose/secret-texts.ts';
-import type { TracedText } from '../../src/core/compose/traced.ts';
-import { variablesOf, writtenValues } from '../../src/core/compose/variables.ts';
+import type { SourceMappedText } from '../../src/core/compose/traced.ts';
+import { createVariableLookup, writtenValues } from '../../src/core/compose/variables.ts';
 import { UpdateError } from '../../src/core/progress/update-error.ts';
 import { anyEnvFiles } from './env-texts.ts';
 import { mutatedText } from './mutate.ts';
@@ -54,7 +54,7 @@ export const env: Target<{ texts: readonly string[]; key: string; value: string 
     const before = files.map((file) => attempt(() => findAssignments(file), isInvalid));
     if (!before.every((found) => found !== null)) return;
     for (const [at, found] of before.entries()) expectInOrder(found, texts[at] ?? '');
-    const lookup = variablesOf(files);
+    const lookup = createVariableLookup(files);
     attempt(() => writtenValues(files), isInvalid);
     for (const name of ['A', 'V', 'NEW', 'toString', '__proto__']) {
       const found = attempt(() => lookup(name), isInvalid);
@@ -81,7 +81,7 @@ export const env: Target<{ texts: readonly string[]; key: string; value: string 
       again?.map((one) => [one.key, after.slice(one.start, one.end), one.quote]),
       place < 0 ? [...wanted, [key, value, '']] : wanted,
     );
-    assert.equal(variablesOf(edited)(key)?.text, value);
+    assert.equal(createVariableLookup(edited)(key)?.text, value);
     assert.equal(setVariableEdit({ envFiles: edited, newEnvFile: '/new.env' }, key, value).before, value);
   },
 };
@@ -97,7 +97,7 @@ function expectInOrder(found: readonly Assignment[], text: string): void {
 }
 
 /** Each character stands where it says it does. */
-export function expectTraced({ text, origins }: TracedText, texts: ReadonlyMap<string, string>): void {
+export function expectTraced({ text, origins }: SourceMappedText, texts: ReadonlyMap<string, string>): void {
   assert.equal(origins.length, text.length);
   for (const [at, { source, offset, length }] of origins.entries()) {
     if (offset < 0 || length !== 1) continue;

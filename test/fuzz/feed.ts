@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { channelOf } from '../../src/core/release/channel.ts';
 import { FeedError } from '../../src/feed/feed-error.ts';
-import { nextPage } from '../../src/feed/forge.ts';
+import { findNextPageUrl } from '../../src/feed/forge.ts';
 import { readPage } from '../../src/feed/read-page.ts';
 import { releasesOf } from '../../src/feed/shapes.ts';
 import { jsonWords, mutatedJson, mutatedText } from './mutate.ts';
@@ -113,6 +113,6 @@ export const feedAnswers: Target<{ text: string; link: string; next: string; lis
       } finally {
         globalThis.fetch = fetch;
       }
-      nextPage(new Headers(headers), { asked, answered: asked });
+      findNextPageUrl(new Headers(headers), { asked, answered: asked });
     },
   };

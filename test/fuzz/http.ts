@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { Reader } from '../../src/wire/reader.ts';
 import {
-  problemShape,
-  rollbackOfferShape,
-  runShape,
-  statusShape,
-  toldRunShape,
+  problemSchema,
+  rollbackOfferSchema,
+  runSchema,
+  statusSchema,
+  toldRunSchema,
 } from '../../src/wire/status.ts';
 import { door, check as expectDescribed, origin, path } from '../server/http/ask.ts';
 import { MemoryService, record, rollbackOffer } from '../server/http/memory-service.ts';
@@ -171,11 +171,11 @@ export const serverAnswers: Target<{ body: Buffer; type: string; status: number;
     for (const answer of [state, run, runs, offer]) {
       assert.ok(['ok', 'problem', 'logged-out', 'none'].includes(answer.kind));
       assert.ok(answer.kind !== 'ok' || (status >= 200 && status < 300));
-      if (answer.kind === 'problem') isSame(problemShape, answer.problem);
+      if (answer.kind === 'problem') isSame(problemSchema, answer.problem);
     }
-    if (state.kind === 'ok' && 'channel' in state.value) isSame(statusShape, state.value);
-    if (run.kind === 'ok') isSame(toldRunShape, run.value);
-    if (runs.kind === 'ok') for (const one of runs.value) isSame(runShape, one);
-    if (offer.kind === 'ok') isSame(rollbackOfferShape, offer.value);
+    if (state.kind === 'ok' && 'channel' in state.value) isSame(statusSchema, state.value);
+    if (run.kind === 'ok') isSame(toldRunSchema, run.value);
+    if (runs.kind === 'ok') for (const one of runs.value) isSame(runSchema, one);
+    if (offer.kind === 'ok') isSame(rollbackOfferSchema, offer.value);
   },
 };

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import fc from 'fast-check';
 import { applyEdits } from '../../src/core/compose/edit.ts';
-import { findPin } from '../../src/core/compose/find-pin.ts';
+import { requirePin } from '../../src/core/compose/find-pin.ts';
 import { pinEdits } from '../../src/core/compose/pin-edits.ts';
 import type { ProjectFiles } from '../../src/core/compose/project-files.ts';
 import { movedTag, plannedTarget } from '../core/compose/moved-tag.ts';
@@ -130,7 +130,7 @@ export function bump(before: Layout, to: string): Layout {
   const target = plannedTarget(`v${to}`);
   const files = project(before);
   const moves = ['app', 'worker']
-    .map((service) => findPin(files, service))
+    .map((service) => requirePin(files, service))
     .map((pin) => ({ pin, tag: movedTag(pin.tag, target), digest: digestOf(to) }));
   const edits = pinEdits(files, moves);
   const edited = Object.entries(before).map(([name, text]) => [

@@ -4,7 +4,7 @@ import { levels, type ProgressEvent, phases } from '../../src/core/progress/even
 import { formatLine, parseLine, readJsonLine } from '../../src/core/progress/line.ts';
 import { outcomes } from '../../src/core/progress/outcome.ts';
 import { linesOfStream, logText } from '../../src/engine/http/lines.ts';
-import { freshRun, RunRecord } from '../../src/server/run/run-record.ts';
+import { createRun, RunRecord } from '../../src/server/run/run-record.ts';
 import { readRun } from '../../src/wire/reader-shapes.ts';
 import { frame } from '../engine/raw-engine.ts';
 import { cuts, mutatedJson, mutatedText, pieces } from './mutate.ts';
@@ -87,7 +87,7 @@ export const logs: Target<{ lines: string[]; isFramed: boolean; cuts: number[] }
     const bytes = lines.map((line) => Buffer.from(`${line}\n`));
     const sent = Buffer.concat(isFramed ? bytes.map((one) => frame(one)) : [Buffer.from('> '), ...bytes]);
     const record = new RunRecord(
-      freshRun({ id: 'a', from: null, to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
+      createRun({ id: 'a', from: null, to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
     );
     const read: string[] = [];
     for await (const line of linesOfStream(logText(chunksOf(pieces(sent, cuts))))) {

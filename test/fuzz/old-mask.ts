@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 import { unescape as unescaped } from 'node:querystring';
-import { looksSecret } from '../../src/core/compose/secret-lines.ts';
+import { isSecretKey } from '../../src/core/compose/secret-lines.ts';
 import { phases } from '../../src/core/progress/event.ts';
 import { outcomes } from '../../src/core/progress/outcome.ts';
-import { dataWords } from '../../src/core/progress/product.ts';
+import { dataKeywords } from '../../src/core/progress/product.ts';
 import { errorCodes } from '../../src/core/progress/update-error.ts';
 import { parseTag } from '../../src/core/release/tag.ts';
 import type { MaskRules } from '../../src/updater/run/log/mask.ts';
@@ -190,7 +190,7 @@ const urlCredentials =
 
 /**
  * The filter that every line of the log goes through (docs/contract.md 6.6): values of 8 or more characters, or of 4 or more where
- * the key looks secret, become `***` in every encoding (see readingsOf).
+ * the key looks secret, become `***` in every encoding (see decodedReadingsOf).
  * The user name and password of any URL are also masked.
  */
 export function createOldMask({
@@ -200,12 +200,12 @@ export function createOldMask({
   hidden = [],
 }: MaskRules): (text: string) => string {
   const given = [...secrets];
-  const secretHosts = given.flatMap(({ key, value }) => (looksSecret(key) ? [value.toLowerCase()] : []));
+  const secretHosts = given.flatMap(({ key, value }) => (isSecretKey(key) ? [value.toLowerCase()] : []));
   const shownHosts = [...hosts].filter((host) => !secretHosts.includes(host));
   const shownWhole = new Set([...shown, ...shownHosts].filter((text) => text !== ''));
   const values = new Set<string>();
   for (const { key, value } of given) {
-    const isSecret = looksSecret(key);
+    const isSecret = isSecretKey(key);
     const shortest = isSecret ? 4 : 8;
     for (const text of [value, ...value.split('\n'), ...passwordsIn(value)].map((line) => line.trim())) {
       if (text.length < shortest || shownWhole.has(text) || isWord(text)) continue;
@@ -231,7 +231,7 @@ const passwordsIn = (value: string): string[] =>
 
 /** States of containers and of their health, as the engine reports them. */
 const states = 'created,running,paused,restarting,removing,exited,dead,healthy,unhealthy,starting'.split(',');
-const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataWords]);
+const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataKeywords]);
 
 /** Words that the log is made of, and that the server reads back from it, are no secrets. */
 const isWord = (text: string): boolean => parseTag(text).kind !== 'other' || words.has(text);

@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { readComposeFile } from '../../src/core/compose/compose-file.ts';
 import { draftOf, withEdits } from '../../src/core/compose/draft.ts';
 import type { Edit } from '../../src/core/compose/edit.ts';
-import { findPin, sharesPin } from '../../src/core/compose/find-pin.ts';
+import { isPinShared, requirePin } from '../../src/core/compose/find-pin.ts';
 import type { Pin } from '../../src/core/compose/pin.ts';
-import { movedReference, pinEdits } from '../../src/core/compose/pin-edits.ts';
+import { pinEdits, updatedReference } from '../../src/core/compose/pin-edits.ts';
 import { allFiles, type ProjectFiles } from '../../src/core/compose/project-files.ts';
 import { readableNames, secretFilesOf, secretsOfProject } from '../../src/core/compose/secret-texts.ts';
 import { UpdateError } from '../../src/core/progress/update-error.ts';
@@ -42,7 +42,7 @@ const target = plannedTarget('v99.9.9');
 const isRefusal = (error: Error) => error instanceof UpdateError;
 
 /** What the files say of a service; null where that is refused. */
-const pinIn = (files: ProjectFiles, service: string) => attempt(() => findPin(files, service), isRefusal);
+const pinIn = (files: ProjectFiles, service: string) => attempt(() => requirePin(files, service), isRefusal);
 
 /** The edits that move both pins, and what the services run afterwards; null where they are refused. */
 function edited(
@@ -51,7 +51,7 @@ function edited(
 ): { edits: Edit[]; runs: Map<string, string> } | null {
   const moves = found.map((pin) => ({ pin, tag: movedTag(pin.tag, target), digest: digestOf('99.9.9') }));
   const edits = attempt(() => pinEdits(files, moves), isRefusal);
-  return edits && { edits, runs: new Map(moves.map((move) => [move.pin.service, movedReference(move)])) };
+  return edits && { edits, runs: new Map(moves.map((move) => [move.pin.service, updatedReference(move)])) };
 }
 
 /** Files that somebody has edited: they are read or refused, and an edit of them changes what was asked for alone. */
@@ -79,14 +79,14 @@ export const composeFiles: Target<Layout> = {
       attempt(() => files.composeFiles.flatMap((file) => readComposeFile(file).services), isRefusal) ?? [];
     for (const service of services) {
       const isMoved = change.runs.has(service);
-      if (!isMoved && sharesPin(files, service, found)) continue;
+      if (!isMoved && isPinShared(files, service, found)) continue;
       const before = pinIn(files, service)?.referenceText;
       // What has to do with the same variable moves as well; who plans an update asks for that.
       const runs = pinIn(after, service)?.referenceText;
       if (isMoved) assert.equal(runs, change.runs.get(service));
       else if (before !== runs) assert.match(JSON.stringify(texts), /\$/);
     }
-    const again = found.map(({ service }) => findPin(after, service));
+    const again = found.map(({ service }) => requirePin(after, service));
     assert.deepEqual(edited(after, again)?.edits, []);
   },
 };

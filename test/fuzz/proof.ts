@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { proveRelease, Unproven } from '../../src/provenance/prove-release.ts';
-import { readReleaseFile } from '../../src/provenance/release-file.ts';
+import { Unproven, verifyRelease } from '../../src/provenance/prove-release.ts';
+import { parseReleaseFile } from '../../src/provenance/release-file.ts';
 import type { Trust } from '../../src/provenance/trust.ts';
 import { publisher } from '../provenance/sign.ts';
 import { jsonWords, mutatedBytes, mutatedJson, mutatedText } from './mutate.ts';
@@ -37,7 +37,7 @@ export const releaseFiles: Target<Buffer> = {
   cases: files,
   check(bytes) {
     const read = attempt(
-      () => readReleaseFile(bytes),
+      () => parseReleaseFile(bytes),
       () => true,
     );
     if (read === null) return;
@@ -47,7 +47,7 @@ export const releaseFiles: Target<Buffer> = {
       'it is no UTF-8',
     );
     for (const name of Object.keys(read.files)) assert.ok(!/^\.|[/\\\0]/.test(name), name);
-    assert.deepEqual(readReleaseFile(json(read)), read);
+    assert.deepEqual(parseReleaseFile(json(read)), read);
     // Nothing is lost on the way; of this one key nothing is ever told, and what asks for it is refused.
     const keysOf = (value: object) => Object.keys(value).filter((key) => key !== '__proto__');
     const { images, files: hashes } = JSON.parse(new TextDecoder().decode(bytes));
@@ -106,7 +106,7 @@ export const proofs: Target<Signed> = {
   cases: signed,
   async check({ file, bundle, trust }) {
     try {
-      const read = await proveRelease(file, bundle, trust, { product: 'svc', version: null });
+      const read = await verifyRelease(file, bundle, trust, { product: 'svc', version: null });
       assert.ok(genuine.has(file.toString('hex')), 'bytes that nobody has signed are proven');
       assert.equal(read.version, 'v1.5.0');
     } catch (error) {

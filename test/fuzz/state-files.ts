@@ -5,11 +5,15 @@ import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import fc from 'fast-check';
 import { UpdateError } from '../../src/core/progress/update-error.ts';
-import { type Point, pointPlace, readPoint } from '../../src/updater/data/point.ts';
 import {
-  endingFactsOf,
+  readRestorePoint,
+  restorePointLocation,
+  type SavedRestorePoint,
+} from '../../src/updater/data/point.ts';
+import {
   isHalfDone,
   type JournalData,
+  journalEndingFactsOf,
   pendingSentence,
   readJournal,
 } from '../../src/updater/run/state/journal.ts';
@@ -56,12 +60,12 @@ const journal = journalData({
     },
   ],
 });
-const mount: Point['mounts'][number] = {
+const mount: SavedRestorePoint['mounts'][number] = {
   ...{ service: 'db', where: 'db:/var/lib/postgresql/data', volume: 'svc_data', subpath: 'pg' },
   ...{ path: '/var/lib/docker/volumes/svc_data/_data', isFile: false, root: '/mnt', device: '8:1' },
   ...{ excluded: ['cache/tmp'], bytes: 3_000_000, files: 2 },
 };
-const point: Point = {
+const point: SavedRestorePoint = {
   ...{
     format: 2,
     kind: 'update',
@@ -130,7 +134,7 @@ function expectJournal(data: JournalData): void {
   // Whoever tells of it reads all that it says.
   isHalfDone(data);
   assert.equal(typeof pendingSentence(data), 'string');
-  endingFactsOf(data);
+  journalEndingFactsOf(data);
 }
 
 export const journals: Target<string> = {
@@ -172,9 +176,9 @@ export const points: Target<string> = {
   end,
   async check(text) {
     const home = await directory();
-    const place = pointPlace(join(home, '.svc-updater', 'restore', run), { directory: home });
+    const place = restorePointLocation(join(home, '.svc-updater', 'restore', run), { directory: home });
     await writeFile(join(place.directory, 'point.json'), text, { mode: 0o600 });
-    const read = await readPoint(place).catch((error) => {
+    const read = await readRestorePoint(place).catch((error) => {
       if (error instanceof UpdateError && error.code === 'restore-point-damaged') return null;
       throw error;
     });

@@ -1,4 +1,4 @@
-import { EarlierUpdater } from '../../src/core/progress/earlier-updater.ts';
+import { LegacyResultParser } from '../../src/core/progress/earlier-updater.ts';
 import type { Level } from '../../src/core/progress/event.ts';
 import { exitCodes, type Outcome } from '../../src/core/progress/outcome.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
@@ -84,7 +84,7 @@ export function judgeBrokenLog(result: UpdateResult): string[] {
 
 export function endingOf({ lines }: Pick<UpdateResult, 'lines'>): Outcome | null {
   const last = lines.at(-1);
-  return (last && new EarlierUpdater().resultOf(last)?.outcome) ?? null;
+  return (last && new LegacyResultParser().resultOf(last)?.outcome) ?? null;
 }
 
 export const messages = ({ lines }: UpdateResult, level: Level): string[] =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readAddress } from '../../src/notify/address.ts';
+import { parseNotifyAddress } from '../../src/notify/address.ts';
 
 describe('readAddress', () => {
   const login = (value: string) => ({ 'Content-Type': 'application/json', Authorization: `Basic ${value}` });
@@ -13,7 +13,7 @@ describe('readAddress', () => {
     ['https://ann:p%40ss@h.example/x', { url: 'https://h.example/x', headers: login('YW5uOnBAc3M=') }],
     ['ntfy+https://:tk_1@h.example/t', { url: 'https://h.example/', headers: login('OnRrXzE=') }],
   ])('reads %s', (text, expected) => {
-    const address = readAddress(text);
+    const address = parseNotifyAddress(text);
     expect({ ...address, url: address?.url.href }).toMatchObject(expected);
   });
 
@@ -30,6 +30,6 @@ describe('readAddress', () => {
     'ntfy+https://ntfy.example/a.b',
     `https://hooks.example/${'a'.repeat(2001)}`,
   ])('rejects %j', (text) => {
-    expect(readAddress(text)).toBeNull();
+    expect(parseNotifyAddress(text)).toBeNull();
   });
 });

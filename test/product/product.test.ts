@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { productOf, roleLabelOf } from '../../src/core/progress/product.ts';
+import { createProduct, roleLabelOf } from '../../src/core/progress/product.ts';
 
 describe('a product', () => {
   it('derives everything from its name', () => {
-    expect(productOf({ name: 'tool-box' })).toEqual({
+    expect(createProduct({ name: 'tool-box' })).toEqual({
       name: 'tool-box',
       services: ['app', 'worker'],
       versionVariable: 'TOOL_BOX_VERSION',
@@ -29,22 +29,22 @@ describe('a product', () => {
       ready: ['/srv/ready', '--quick'],
       preflight: ['/srv/preflight'],
     } as const;
-    expect(productOf(given)).toEqual(given);
-    expect(productOf(productOf(given))).toEqual(given);
-    expect(roleLabelOf(productOf(given))).toBe('org.example.larder.role');
+    expect(createProduct(given)).toEqual(given);
+    expect(createProduct(createProduct(given))).toEqual(given);
+    expect(roleLabelOf(createProduct(given))).toBe('org.example.larder.role');
   });
 
   it.each([
     [{ db: 'pg' }, '{"db":"pg"}'],
     [{ '../db': 'none' }, '{"../db":"none"}'],
   ])('saves or excludes the data of a service, and does not take %j', (data, shown) => {
-    expect(() => productOf({ name: 'larder', data } as never)).toThrow(
+    expect(() => createProduct({ name: 'larder', data } as never)).toThrow(
       `invalid product: data must be save or none for each service, such as { db: 'save' }, not ${shown}`,
     );
   });
 
   it.each([[[]], ['/srv/ready'], [['a\0']]])('takes a command as a list, and not %j', (ready) => {
-    expect(() => productOf({ name: 'larder', ready } as never)).toThrow(
+    expect(() => createProduct({ name: 'larder', ready } as never)).toThrow(
       'ready must be a list of 1 to 64 strings',
     );
   });
@@ -104,6 +104,6 @@ describe('a product', () => {
       'marker must be a one-line comment such as # larder:generated, not 1; feed must be a web address, not 2',
     ],
   ])('is not %s', (_, given, message) => {
-    expect(() => productOf(given as never)).toThrow(new TypeError(`invalid product: ${message}`));
+    expect(() => createProduct(given as never)).toThrow(new TypeError(`invalid product: ${message}`));
   });
 });

@@ -1,8 +1,8 @@
-import { svc } from '../../src/core/progress/product.ts';
+import { svcProduct } from '../../src/core/progress/product.ts';
 import type { ModelService } from '../../src/engine/cli/compose.ts';
 import type { Container } from '../../src/engine/container.ts';
 import { composeLabels } from '../../src/engine/labels.ts';
-import { type Judged, judgeData } from '../../src/updater/data/declare.ts';
+import { type EvaluatedData, evaluateData } from '../../src/updater/data/declare.ts';
 import { container } from '../build.ts';
 import { type Form, ofRelease, type Product, type Service } from './product.ts';
 
@@ -47,9 +47,9 @@ export function pointRowOf(product: Product): string[] {
 
 const judged = (
   { services, shared = {}, moved }: Product,
-  said: Parameters<typeof judgeData>[0]['said'],
-): Judged =>
-  judgeData({
+  said: Parameters<typeof evaluateData>[0]['said'],
+): EvaluatedData =>
+  evaluateData({
     model: {
       name: 'tried',
       services: Object.fromEntries(
@@ -67,7 +67,7 @@ const judged = (
     ),
     updated: moved,
     said,
-    product: svc,
+    product: svcProduct,
     files: [],
     directory: '/opt/tried',
   });

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { archiveEnd, archiveEntry } from '../../src/core/files/archive-header.ts';
+import { archiveEntry, archiveTrailer } from '../../src/core/files/archive-header.ts';
 
 /** An archive of these entries, in this order, whatever they are. */
 export function archiveOf(entries: readonly (readonly [name: string, content: Buffer | string])[]): Buffer {
   const parts = entries.flatMap(([name, content]) => archiveEntry(name, Buffer.from(content)));
-  return Buffer.concat([...parts, archiveEnd]);
+  return Buffer.concat([...parts, archiveTrailer]);
 }
 
 export const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');

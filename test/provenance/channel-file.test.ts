@@ -4,10 +4,10 @@ import {
   isExpired,
   isRecalled,
   isUrgentFor,
-  proveChannel,
-  readChannelFile,
+  parseChannelFile,
   recallOf,
   sharePercent,
+  verifyChannelFile,
 } from '../../src/provenance/channel-file.ts';
 import { Unproven } from '../../src/provenance/prove-release.ts';
 import { publisher } from './sign.ts';
@@ -24,13 +24,13 @@ const told: ChannelFile = {
   rollout: { version: 'v1.5.0', percent: 10 },
 };
 const bytesOf = (value: unknown) => Buffer.from(JSON.stringify(value));
-const readWith = (change: object) => () => readChannelFile(bytesOf({ ...told, ...change }));
+const readWith = (change: object) => () => parseChannelFile(bytesOf({ ...told, ...change }));
 
 describe('a channel file', () => {
   it('is read with all that it says, and with nothing to say', () => {
-    expect(readChannelFile(bytesOf(told))).toEqual(told);
+    expect(parseChannelFile(bytesOf(told))).toEqual(told);
     const silent = { ...told, urgent: null, recalled: [], rollout: null };
-    expect(readChannelFile(bytesOf(silent))).toEqual(silent);
+    expect(parseChannelFile(bytesOf(silent))).toEqual(silent);
   });
 
   it.each<[string, object, string]>([
@@ -59,14 +59,14 @@ describe('a channel file', () => {
   it('is refused above 64 KiB, and if it is no JSON', () => {
     const recalled = Array.from({ length: 150 }, () => ({ ...recall, why: 'x'.repeat(500) }));
     expect(readWith({ recalled })).toThrow('larger than 64 KiB');
-    expect(() => readChannelFile(Buffer.from('<html>'))).toThrow('not valid JSON');
+    expect(() => parseChannelFile(Buffer.from('<html>'))).toThrow('not valid JSON');
   });
 
   it('is proven by a trusted key, for its product', async () => {
     const anna = publisher();
     const file = bytesOf(told);
     const proven = (trusted: string, product: string) =>
-      proveChannel(file, anna.sign(file), { keys: [trusted] }, { product });
+      verifyChannelFile(file, anna.sign(file), { keys: [trusted] }, { product });
     expect(await proven(anna.key, 'svc')).toEqual({
       ...told,
       signer: expect.stringMatching(/^[0-9a-f]{64}$/),
@@ -74,7 +74,12 @@ describe('a channel file', () => {
     await expect(proven(publisher().key, 'svc')).rejects.toThrow(Unproven);
     await expect(proven(anna.key, 'acme')).rejects.toThrow('a channel file of svc, not of acme');
     const release = bytesOf({ ...told, version: 'v1.5.0', recalled: undefined });
-    const asRelease = proveChannel(release, anna.sign(release), { keys: [anna.key] }, { product: 'svc' });
+    const asRelease = verifyChannelFile(
+      release,
+      anna.sign(release),
+      { keys: [anna.key] },
+      { product: 'svc' },
+    );
     await expect(asRelease).rejects.toThrow('channel.json cannot be read: recalled');
   });
 });

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { proveRelease, Unproven } from '../../src/provenance/prove-release.ts';
-import { readTrust, type Trust } from '../../src/provenance/trust.ts';
+import { Unproven, verifyRelease } from '../../src/provenance/prove-release.ts';
+import { parseTrust, type Trust } from '../../src/provenance/trust.ts';
 import { publisher } from './sign.ts';
 
 const digest = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`;
@@ -37,7 +37,7 @@ const proven = (
   } = {},
 ) => {
   const { file: bytes = file, ...rest } = given;
-  return proveRelease(bytes, rest.bundle ?? anna.sign(bytes), rest.trust ?? trust, rest.wanted ?? wanted);
+  return verifyRelease(bytes, rest.bundle ?? anna.sign(bytes), rest.trust ?? trust, rest.wanted ?? wanted);
 };
 const changed = (bundle: string, change: (whole: never) => void): string => {
   const whole = JSON.parse(bundle);
@@ -121,7 +121,7 @@ describe('a release that a workflow has signed, without a key of its own', () =>
     root: JSON.parse(text('trusted-root.json')),
   };
   const at = (name: string, more: Partial<typeof believed> = {}, bytes: Uint8Array = keyless) =>
-    proveRelease(bytes, text(name), { ...believed, ...more }, wanted);
+    verifyRelease(bytes, text(name), { ...believed, ...more }, wanted);
 
   it('is verified for any tag of the workflow', async () => {
     expect((await at('good.json')).version).toBe('v1.5.0');
@@ -162,7 +162,7 @@ describe('a release that a workflow has signed, without a key of its own', () =>
     ],
     [
       'where keys are trusted',
-      () => proveRelease(keyless, text('good.json'), trust, wanted),
+      () => verifyRelease(keyless, text('good.json'), trust, wanted),
       'not with a key',
     ],
   ])('is refused %s', async (_, attempt, why) => {
@@ -179,10 +179,10 @@ describe('a release that cosign 3.1.3 has signed by a key', () => {
   it.each(['ec', 'rsa'])('of the kind %s is proven, and with a byte changed it is not', async (kind) => {
     const bundle = String(bytesAt(`cosign/${kind}.json`));
     const by = { keys: [String(bytesAt(`cosign/${kind}.pem`))] };
-    expect((await proveRelease(signed, bundle, by, wanted)).version).toBe('v1.5.0');
+    expect((await verifyRelease(signed, bundle, by, wanted)).version).toBe('v1.5.0');
     const other = Buffer.concat([signed, Buffer.from(' ')]);
-    await expect(proveRelease(other, bundle, by, wanted)).rejects.toThrow('not signed with a trusted key');
-    await expect(proveRelease(signed, bundle, trust, wanted)).rejects.toThrow(
+    await expect(verifyRelease(other, bundle, by, wanted)).rejects.toThrow('not signed with a trusted key');
+    await expect(verifyRelease(signed, bundle, trust, wanted)).rejects.toThrow(
       'not signed with a trusted key',
     );
   });
@@ -191,10 +191,10 @@ describe('a release that cosign 3.1.3 has signed by a key', () => {
 describe('readTrust', () => {
   it('reads several keys, and JSON', () => {
     const ben = publisher('rsa');
-    expect(readTrust(`# ours\n${anna.key}${ben.key}`)).toEqual({ keys: [anna.key.trim(), ben.key.trim()] });
+    expect(parseTrust(`# ours\n${anna.key}${ben.key}`)).toEqual({ keys: [anna.key.trim(), ben.key.trim()] });
     const workflow = { identity: 'https://x.test/a@*', issuer: 'https://i.test', root: { tlogs: [] } };
-    expect(readTrust(JSON.stringify(workflow))).toEqual(workflow);
-    for (const whole of [workflow, trust]) expect(readTrust(whole)).toEqual(whole);
+    expect(parseTrust(JSON.stringify(workflow))).toEqual(workflow);
+    for (const whole of [workflow, trust]) expect(parseTrust(whole)).toEqual(whole);
   });
 
   it.each<[string, string | object]>([
@@ -206,6 +206,6 @@ describe('readTrust', () => {
     ['a star in the midst', '{"identity":"https://x.test/*/svc@*","issuer":"https://i.test","root":{}}'],
     ['no issuer', '{"identity":"https://x.test/acme","root":{}}'],
   ])('rejects %s', (_, text) => {
-    expect(() => readTrust(text)).toThrow('it contains neither');
+    expect(() => parseTrust(text)).toThrow('it contains neither');
   });
 });

@@ -6,8 +6,8 @@ import { execa } from 'execa';
 import { expect, onTestFinished, test } from 'vitest';
 import { channelNames } from '../../scripts/lib/release/channel-files.ts';
 import { publisher, publisherWith } from '../../scripts/lib/release/sign.ts';
-import { svc } from '../../src/core/progress/product.ts';
-import { proveChannel } from '../../src/provenance/channel-file.ts';
+import { svcProduct } from '../../src/core/progress/product.ts';
+import { verifyChannelFile } from '../../src/provenance/channel-file.ts';
 import { assemble, layer } from '../rig/image.ts';
 import { writeLayout } from './layouts.ts';
 
@@ -33,7 +33,7 @@ async function prepared() {
   return { folder, out, make };
 }
 test("this project's own release is of its client's product", async () => {
-  expect(await readFile('scripts/release', 'utf8')).toContain(`"product": "${svc.name}",`);
+  expect(await readFile('scripts/release', 'utf8')).toContain(`"product": "${svcProduct.name}",`);
 });
 
 const checked = expect.stringMatching(/^svc v1\.5\.0: signed and checked, images: 1, files: 0$/m);
@@ -97,7 +97,7 @@ test('a release carries the signed channel file of its product on, or a first on
     const [file = '', bundle = ''] = await Promise.all(
       channelNames.map((name) => readFile(join(out, 'assets', name), 'utf8')),
     );
-    return proveChannel(Buffer.from(file), bundle, { keys: [anna.key] }, { product: 'svc' });
+    return verifyChannelFile(Buffer.from(file), bundle, { keys: [anna.key] }, { product: 'svc' });
   };
 
   expect((await make(key)).stdout).toContain('channel.json: a first one without recalls');

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readTrust } from '../../src/provenance/trust.ts';
+import { parseTrust } from '../../src/provenance/trust.ts';
 import { root } from '../documents/documents.ts';
 
 const archive = 'the npm package';
@@ -100,7 +100,7 @@ describe('scripts/publish', () => {
     expect(whole).not.toContain('Zq7secret');
     expect(await log('.password')).toBe('Zq7secret\n');
     expect(await log('.notes')).toBe('### Added\n- New.\n');
-    expect(readTrust(await log('.trust'))).toEqual({
+    expect(parseTrust(await log('.trust'))).toEqual({
       identity: 'https://github.com/Acme/svc-updater/.github/workflows/release.yml@refs/tags/*',
       issuer: 'https://token.actions.githubusercontent.com',
       root: { mediaType: 'x' },

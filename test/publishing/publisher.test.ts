@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, onTestFinished, test } from 'vitest';
 import { publisherWith } from '../../scripts/lib/release/sign.ts';
-import { proveChannel } from '../../src/provenance/channel-file.ts';
+import { verifyChannelFile } from '../../src/provenance/channel-file.ts';
 
 /** A folder with two private keys, and scripts/publisher that writes to `out` in it. */
 async function prepared() {
@@ -23,7 +23,7 @@ async function prepared() {
   const run = (...args: readonly string[]) =>
     execa('scripts/publisher', [...args, '--out', join(folder, 'out')], { reject: false });
   const signed = async (product = 'svc') =>
-    proveChannel(
+    verifyChannelFile(
       await readFile(path),
       await readFile(`${path}.sigstore.json`, 'utf8'),
       { keys: [key] },

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { parseLine, readJsonLine } from '../../src/core/progress/line.ts';
-import { type Timing, usualTiming } from '../../src/server/contract/timing.ts';
-import { freshRun, RunRecord } from '../../src/server/run/run-record.ts';
-import { Ledger } from '../../src/server/store/ledger.ts';
+import { defaultServerTiming, type Timing } from '../../src/server/contract/timing.ts';
+import { createRun, RunRecord } from '../../src/server/run/run-record.ts';
+import { StateStore } from '../../src/server/store/ledger.ts';
 import type { Run } from '../../src/wire/status.ts';
 
 // Recorded with release 1.0.0: logs of its updater with the runs that its server read from them, and the store of its server.
@@ -13,7 +13,7 @@ const logs: { name: string; log: string[]; run: Run }[] = recorded('updater-logs
 
 it.each(logs)('the log of an earlier updater: $name', ({ log, run }) => {
   const { id, from, to, startedAt } = run;
-  const record = new RunRecord(freshRun({ id, from, to, startedAt }));
+  const record = new RunRecord(createRun({ id, from, to, startedAt }));
   for (const line of log) {
     const json = readJsonLine(line);
     const event = json?.event ?? parseLine(line);
@@ -30,7 +30,10 @@ it('the store of an earlier server is read, and written again byte for byte', as
     set: (key: string, text: string | null) => Boolean(entries.set(key, text ?? '')),
   };
   const logged: unknown[] = [];
-  const ledger = new Ledger({ store, log: (line) => logged.push(line) }, usualTiming satisfies Timing);
+  const ledger = new StateStore(
+    { store, log: (line) => logged.push(line) },
+    defaultServerTiming satisfies Timing,
+  );
   const past = await ledger.pastRuns();
   expect(past.map(({ run }) => ({ ...run, id: 'run' })).reverse()).toEqual(logs.map(({ run }) => run));
   expect((await ledger.read('run'))?.run).toMatchObject({ id: 'open', state: 'waiting', by: 'anna' });

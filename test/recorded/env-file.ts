@@ -1,8 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { findAssignments } from '../../src/core/compose/env-file.ts';
 import { interpolate } from '../../src/core/compose/interpolation.ts';
-import { trace } from '../../src/core/compose/traced.ts';
-import { variablesOf } from '../../src/core/compose/variables.ts';
+import { createSourceMap } from '../../src/core/compose/traced.ts';
+import { createVariableLookup } from '../../src/core/compose/variables.ts';
 import { UpdateError } from '../../src/core/progress/update-error.ts';
 
 /** The texts of env files, in order, and templates by name. */
@@ -153,17 +153,20 @@ export const handPicked: readonly Question[] = [
 export function ours({ envFiles, templates }: Question): Answer {
   try {
     const files = envFiles.map((text, i) => ({ path: `/${i}.env`, text }));
-    const lookup = variablesOf(files);
+    const lookup = createVariableLookup(files);
     for (const [i, file] of files.entries()) {
       // Each in the place where it stands, for compose resolves those too that a later one covers.
       for (const { key, end, quote } of findAssignments(file)) {
         const above = { ...file, text: file.text.slice(0, end) + quote };
-        variablesOf([...files.slice(0, i), above])(key);
+        createVariableLookup([...files.slice(0, i), above])(key);
       }
     }
     return Object.fromEntries(
       Object.entries(templates).map(([name, text]) => {
-        return [name, interpolate(trace(text, '/compose.yaml', 0, { via: 'text' }), lookup, 'here').text];
+        return [
+          name,
+          interpolate(createSourceMap(text, '/compose.yaml', 0, { via: 'text' }), lookup, 'here').text,
+        ];
       }),
     );
   } catch (error) {

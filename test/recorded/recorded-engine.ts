@@ -3,11 +3,11 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runCommand } from '../../src/engine/cli/command.ts';
-import type { Model } from '../../src/engine/cli/compose.ts';
+import type { ComposeModel } from '../../src/engine/cli/compose.ts';
 import { Engine } from '../../src/engine/cli/engine.ts';
 import type { Recording } from './recording.ts';
 
-export type ComposeAnswer = { model: Model } | { exitCode: number | null; stderr: string };
+export type ComposeAnswer = { model: ComposeModel } | { exitCode: number | null; stderr: string };
 
 interface RowOptions {
   recording: Recording<ComposeAnswer>;

@@ -3,9 +3,9 @@ import { chmod, cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { usualTiming } from '../../src/server/contract/timing.ts';
-import { Ledger } from '../../src/server/store/ledger.ts';
-import { pointPlace, readPoint, writePoint } from '../../src/updater/data/point.ts';
+import { defaultServerTiming } from '../../src/server/contract/timing.ts';
+import { StateStore } from '../../src/server/store/ledger.ts';
+import { readRestorePoint, restorePointLocation, writeRestorePoint } from '../../src/updater/data/point.ts';
 import { Journal, readJournal } from '../../src/updater/run/state/journal.ts';
 import { readRecord } from '../../src/updater/swarm/record.ts';
 import { engineThat } from '../build-plan.ts';
@@ -39,11 +39,11 @@ it('the journal is read, and is written with the same bytes', async () => {
 
 it('the record of a restore point is read, and is written with the same bytes', async () => {
   const directory = await directoryWith('point.json');
-  const place = pointPlace(directory, { directory: '/opt/svc' });
-  const point = await readPoint(place);
+  const place = restorePointLocation(directory, { directory: '/opt/svc' });
+  const point = await readRestorePoint(place);
   const text = await readFile(fixture('point.json'), 'utf8');
   expect(point).toEqual(JSON.parse(text).point);
-  if (point) await writePoint(place, point);
+  if (point) await writeRestorePoint(place, point);
   expect(await readFile(join(directory, 'point.json'), 'utf8')).toBe(text);
 });
 
@@ -51,7 +51,7 @@ it('every entry of the store is read, and is written with the same bytes', async
   const entries: Record<string, string> = JSON.parse(readFileSync(fixture('store.json'), 'utf8'));
   const host = new HostDouble();
   for (const [key, text] of Object.entries(entries)) host.state.store.set(key, text);
-  const ledger = new Ledger({ store: host.store, log: host.log }, usualTiming);
+  const ledger = new StateStore({ store: host.store, log: host.log }, defaultServerTiming);
   const read = await Promise.all([
     ledger.read('run'),
     ledger.pastRuns(),

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkFileRights } from '../../src/core/files/check-targets.ts';
-import { disk } from '../../src/core/files/file-system.ts';
+import { diskFileSystem } from '../../src/core/files/file-system.ts';
 import { replaceFiles, restoreFiles } from '../../src/core/files/replace-files.ts';
 import { Log } from '../../src/updater/run/log/log.ts';
 import { takeLock } from '../../src/updater/run/state/lock.ts';
@@ -23,7 +23,7 @@ const lock = await takeLock({ engine: engine(), log }, container('updater'), dir
 for (const name of names) {
   const path = join(directory, name);
   const seen = async () => {
-    const rights = await disk.rights(path).catch((error: Error) => error.message);
+    const rights = await diskFileSystem.rights(path).catch((error: Error) => error.message);
     return { rights, text: await readFile(path, 'utf8').catch(() => null) };
   };
   const before = await seen();

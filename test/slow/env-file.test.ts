@@ -7,8 +7,8 @@ import { describe, expect, test } from 'vitest';
 import { applyEdits } from '../../src/core/compose/edit.ts';
 import { findAssignments, setVariableEdit } from '../../src/core/compose/env-file.ts';
 import { interpolate } from '../../src/core/compose/interpolation.ts';
-import { trace } from '../../src/core/compose/traced.ts';
-import { variablesOf } from '../../src/core/compose/variables.ts';
+import { createSourceMap } from '../../src/core/compose/traced.ts';
+import { createVariableLookup } from '../../src/core/compose/variables.ts';
 import { inDirectory } from '../e2e/support/bump.ts';
 import { anyEnvFiles, anyTemplate } from '../fuzz/env-texts.ts';
 import {
@@ -108,10 +108,10 @@ function mentioning(name: string, envFiles: readonly string[]): Set<string> {
 function missesLater({ envFiles }: Question): boolean {
   try {
     const files = envFiles.map((text, i) => ({ path: `/${i}.env`, text }));
-    const last = variablesOf(files);
+    const last = createVariableLookup(files);
     for (const file of files) {
       for (const { start, end, quote } of findAssignments(file)) {
-        const template = trace(file.text.slice(start, end), file.path, start, { via: 'text' });
+        const template = createSourceMap(file.text.slice(start, end), file.path, start, { via: 'text' });
         if (quote !== "'") interpolate(template, last, 'here');
       }
     }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { english } from '../../src/presentation/english.ts';
 import { automaticText, automaticUpdateText } from '../../src/presentation/present-status.ts';
 import { wordingOf } from '../../src/presentation/wording.ts';
-import { choiceOf, savedSettings } from '../../src/web/model/settings.ts';
+import { automaticChoiceOf, savedSettings } from '../../src/web/model/settings.ts';
 import { automaticOf, statusOf } from './state.ts';
 
 // A Friday. The texts use the time zone of the reader, here that of the tests.
@@ -76,8 +76,8 @@ describe('the settings', () => {
       age: '3',
     });
     expect(savedSettings(statusOf())).toEqual({ channel: 'stable' });
-    expect(choiceOf({ channel: 'canary', from: '03:00' })).toEqual({ from: '03:00' });
-    expect(choiceOf({ age: '1.5' })).toEqual({ minAgeHours: 36 });
-    expect(choiceOf({ age: '' })).toEqual({ minAgeHours: 0 });
+    expect(automaticChoiceOf({ channel: 'canary', from: '03:00' })).toEqual({ from: '03:00' });
+    expect(automaticChoiceOf({ age: '1.5' })).toEqual({ minAgeHours: 36 });
+    expect(automaticChoiceOf({ age: '' })).toEqual({ minAgeHours: 0 });
   });
 });

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { english } from '../../src/presentation/english.ts';
 import type { Presentation } from '../../src/presentation/presentation.ts';
 import { wordingOf } from '../../src/presentation/wording.ts';
-import { serverTime } from '../../src/web/model/ages.ts';
-import { dialogView } from '../../src/web/model/dialog-view.ts';
-import type { Action } from '../../src/web/model/page-state.ts';
+import { computeServerTime } from '../../src/web/model/ages.ts';
+import { selectDialogPresentation } from '../../src/web/model/dialog-view.ts';
+import type { PageAction } from '../../src/web/model/page-state.ts';
 import { endStates, reasonCodes, runStates } from '../../src/wire/codes.ts';
 import type { BlockingJob, Reason, Run } from '../../src/wire/status.ts';
 import {
@@ -22,10 +22,10 @@ import {
   status,
 } from './state.ts';
 
-function viewAfter(told: Action[], now = told.length * 1000, closed: string[] = []): Presentation {
+function viewAfter(told: PageAction[], now = told.length * 1000, closed: string[] = []): Presentation {
   const state = stateAfter(...told);
-  const t = wordingOf(english, serverTime(state.clock, now));
-  return dialogView(state, { now, dismissed: new Set(closed) }, t);
+  const t = wordingOf(english, computeServerTime(state.clock, now));
+  return selectDialogPresentation(state, { now, dismissed: new Set(closed) }, t);
 }
 const partOf = ({ parts }: Presentation, kind: string) => parts.find((part) => part && part.kind === kind);
 const ordersIn = ({ actions }: Presentation) =>
@@ -40,7 +40,7 @@ const jobReason: Reason = { code: 'backup-running', message: 'a backup', jobs };
 const place = { code: 'no-engine', message: 'no engine' } as const;
 const open = run(runOf());
 const replacing = run(runOf({ state: 'recreate' }));
-const user: Action = { kind: 'status', status: { version: 'v1.4.2', updating: false } };
+const user: PageAction = { kind: 'status', status: { version: 'v1.4.2', updating: false } };
 const problem = { status: 503, detail: 'closed' };
 const offer = {
   from: 'v1.5.0',
@@ -48,12 +48,15 @@ const offer = {
   at: begin,
   downtimeSeconds: 9,
 };
-const asking: Action = { kind: 'rollback', rollback: { kind: 'asking', to: 'v1.4.2', since: 2000 } };
-const offered: Action = { kind: 'rollback', rollback: { kind: 'offer', offer } };
-const rollbackRefused: Action = { kind: 'rollback', rollback: { kind: 'refused', to: 'v1.4.2', problem } };
+const asking: PageAction = { kind: 'rollback', rollback: { kind: 'asking', to: 'v1.4.2', since: 2000 } };
+const offered: PageAction = { kind: 'rollback', rollback: { kind: 'offer', offer } };
+const rollbackRefused: PageAction = {
+  kind: 'rollback',
+  rollback: { kind: 'refused', to: 'v1.4.2', problem },
+};
 
 describe('the first view of a dialog', () => {
-  it.each<[string, Action[], number?]>([
+  it.each<[string, PageAction[], number?]>([
     ['asking', []],
     ['users-only', [user]],
     ['available', [status()]],
@@ -301,7 +304,7 @@ describe('the first view of a dialog', () => {
   });
 
   it('retries the same version after a broken run, and the offered version after a failed run', () => {
-    const again = (...told: Action[]) => ordersIn(viewAfter(told))[0];
+    const again = (...told: PageAction[]) => ordersIn(viewAfter(told))[0];
     expect(again(status({ next: null, run: endedRun('broken') }))).toEqual({ target: 'v1.5.0' });
     expect(again(status({ next: null, run: endedRun('crashed', { to: null }) }))).toEqual({
       target: 'v1.4.2',

@@ -2,11 +2,11 @@ import { expect, it } from 'vitest';
 import { english } from '../../src/presentation/english.ts';
 import { wordingOf } from '../../src/presentation/wording.ts';
 import type { Child, VNode } from '../../src/web/elements/vnode.ts';
-import { dialogView } from '../../src/web/model/dialog-view.ts';
-import type { Action, PageState } from '../../src/web/model/page-state.ts';
+import { selectDialogPresentation } from '../../src/web/model/dialog-view.ts';
+import type { PageAction, PageState } from '../../src/web/model/page-state.ts';
 import type { DialogContext, LocalState } from '../../src/web/views/components.ts';
 import { dialogNodes, shownPresentation } from '../../src/web/views/content.ts';
-import { pastNode } from '../../src/web/views/past.ts';
+import { historyNode } from '../../src/web/views/past.ts';
 import type { BlockingJob, OfferedSetting, Run, Status } from '../../src/wire/status.ts';
 import {
   begin,
@@ -35,11 +35,11 @@ const begun = Date.parse(begin);
 const minute = 60_000;
 const ago = (milliseconds: number): string => new Date(begun - milliseconds).toISOString();
 const days = (count: number): number => count * 1440 * minute;
-const past: Action = { kind: 'history', runs: [endedRun('updated', { id: 'past', downtimeSeconds: 2 })] };
+const past: PageAction = { kind: 'history', runs: [endedRun('updated', { id: 'past', downtimeSeconds: 2 })] };
 const offer = 'Update now | Skip this version';
 const afterFailure = 'Try again | Copy report | Close';
 const recalled = { version: 'v1.4.2', why: 'it deletes backups', url: 'https://example.org/recall' };
-const covered: Action = {
+const covered: PageAction = {
   kind: 'history',
   runs: [
     endedRun('updated', {
@@ -73,10 +73,10 @@ const stuck: BlockingJob = {
 };
 const blockedBy = (...jobs: BlockingJob[]) =>
   status({ reason: { code: 'deployment-running', message: 'jobs', jobs } });
-const pressed: Action = { kind: 'pressed', to: 'v1.5.0' };
+const pressed: PageAction = { kind: 'pressed', to: 'v1.5.0' };
 
 /** A run in a state, each state before it a second long. */
-const on = (state: Run['state'], change: Partial<Run> = {}): Action =>
+const on = (state: Run['state'], change: Partial<Run> = {}): PageAction =>
   run(
     runOf({
       state,
@@ -85,11 +85,11 @@ const on = (state: Run['state'], change: Partial<Run> = {}): Action =>
       ...change,
     }),
   );
-const ended = (outcome: string, change: Partial<Run> = {}): Action =>
+const ended = (outcome: string, change: Partial<Run> = {}): PageAction =>
   status({ run: endedRun(outcome as Run['outcome'], change) });
 
 const savedAt = ago(days(3));
-const rollback = (state: object): Action => ({ kind: 'rollback', rollback: state as never });
+const rollback = (state: object): PageAction => ({ kind: 'rollback', rollback: state as never });
 const offered = rollback({
   kind: 'offer',
   offer: { from: 'v1.4.2', to: 'v1.4.1', at: savedAt, downtimeSeconds: 9 },
@@ -100,7 +100,13 @@ const replaced =
 const back: Partial<Run> = { kind: 'rollback', to: 'v1.4.1' };
 
 it.each<
-  [string, told: Action[], words: [heading: string | RegExp, ...(string | RegExp)[]], buttons: string, Look?]
+  [
+    string,
+    told: PageAction[],
+    words: [heading: string | RegExp, ...(string | RegExp)[]],
+    buttons: string,
+    Look?,
+  ]
 >([
   [
     'nothing to do',
@@ -454,7 +460,7 @@ it.each<
     const state = stateAfter(...told);
     const context = contextOf(local);
     const [, body, actions] = nodesAt(state, now, context);
-    const all = textOf([body, actions, pastNode(state, context)]);
+    const all = textOf([body, actions, historyNode(state, context)]);
     expect(found('h3', body).map(textOf)[0]).toMatch(exactly(heading));
     for (const said of words) expect(all).toMatch(said);
     expect(found('button', actions).map(textOf).join(' | ')).toBe(buttons);
@@ -472,7 +478,7 @@ const settings = [
 ];
 const withSettings = { next: { ...statusOf().next, version: 'v1.5.0', settings } as Status['next'] };
 
-it.each<[string, Action, string]>([
+it.each<[string, PageAction, string]>([
   ['an update that is available', status(withSettings), offer],
   [
     'an update that waits for jobs',
@@ -503,7 +509,7 @@ it.each<[string, Action, string]>([
 });
 
 it('the title of a dialog matches the operation', () => {
-  const titleOf = (...told: Action[]) =>
+  const titleOf = (...told: PageAction[]) =>
     textOf(nodesAt(stateAfter(...told), told.length * 1000, contextOf({}))[0]);
   expect(titleOf(status(), on('pull'))).toBe('Updating svc');
   expect(titleOf(status(), offered)).toBe('Roll back svc');
@@ -513,14 +519,14 @@ it('the title of a dialog matches the operation', () => {
 
 it('a dialog has no start or rollback button while a request is pending', () => {
   const point = { at: savedAt, version: 'v1.4.1', bytes: 1, downtimeSeconds: 9 };
-  const history: Action = {
+  const history: PageAction = {
     kind: 'history',
     runs: [endedRun('updated', { id: 'past', restorePoint: point })],
   };
-  const buttonsAfter = (...told: Action[]) => {
+  const buttonsAfter = (...told: PageAction[]) => {
     const state = stateAfter(status(), history, ...told);
     const [, body, actions] = nodesAt(state, 0, contextOf({}));
-    return found('button', [body, actions, pastNode(state, contextOf({}))]).map(textOf);
+    return found('button', [body, actions, historyNode(state, contextOf({}))]).map(textOf);
   };
   expect(buttonsAfter()).toEqual(['Update now', 'Skip this version', 'Roll back to v1.4.1…']);
   expect(buttonsAfter(pressed, status())).toEqual([]);
@@ -547,7 +553,7 @@ const contextOf = (local: LocalState): DialogContext => ({
 function nodesAt(state: PageState, now: number, context: DialogContext): readonly Child[] {
   const server = state.clock === null ? null : state.clock.server + now - state.clock.counter;
   const page = { now, dismissed: new Set<string>(), backupPage: '/backups' };
-  const shown = dialogView(state, page, wordingOf(english, server));
+  const shown = selectDialogPresentation(state, page, wordingOf(english, server));
   return dialogNodes(shownPresentation(shown, context), { closing: 'Close', close: ignore }, context);
 }
 

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { productOf } from '../../src/core/progress/product.ts';
+import { createProduct } from '../../src/core/progress/product.ts';
 import { english } from '../../src/presentation/english.ts';
 import { clockText, codeText, wordingOf } from '../../src/presentation/wording.ts';
-import { readClock, serverTime } from '../../src/web/model/ages.ts';
+import { advanceServerClock, computeServerTime } from '../../src/web/model/ages.ts';
 import { lineText, reportText } from '../../src/web/model/report.ts';
-import { type Situation, schedule } from '../../src/web/model/schedule.ts';
+import { type PollingConditions, scheduleRequests } from '../../src/web/model/schedule.ts';
 import { DismissedRuns, leaveHandover, takeHandover } from '../../src/web/model/storage.ts';
 import { setTexts, texts } from '../../src/web/texts.ts';
 import { endedRun } from './state.ts';
 
 describe('requests', () => {
-  const calm: Situation = {
+  const calm: PollingConditions = {
     isLookedAt: true,
     isDialogOpen: false,
     hasAnswer: true,
@@ -19,7 +19,7 @@ describe('requests', () => {
     askedAt: 1000,
     isDue: false,
   };
-  it.each<[Partial<Situation>, number | null, string | null]>([
+  it.each<[Partial<PollingConditions>, number | null, string | null]>([
     [{}, 61_000, null],
     [{ isLookedAt: false }, null, null],
     [{ isLookedAt: false, isDue: true, isDialogOpen: true, openRun: 'a' }, null, null],
@@ -32,17 +32,17 @@ describe('requests', () => {
     [{ openRun: 'a', isDialogOpen: true }, null, 'a'],
     [{ openRun: 'a', isDialogOpen: true, isDue: true }, 0, 'a'],
   ])('are planned: %j', (change, askAt, follow) => {
-    expect(schedule({ ...calm, ...change })).toEqual({ askAt, follow });
+    expect(scheduleRequests({ ...calm, ...change })).toEqual({ askAt, follow });
   });
 });
 
 describe('time', () => {
   it('is computed from the server clock', () => {
-    const clock = readClock('2026-11-20T10:00:00.000Z', 500, null);
-    expect(serverTime(clock, 2_500)).toBe(Date.parse('2026-11-20T10:00:02.000Z'));
-    expect(readClock('soon', 900, clock)).toBe(clock);
-    expect(serverTime(null, 1)).toBeNull();
-    const { age } = wordingOf(english, serverTime(clock, 500));
+    const clock = advanceServerClock('2026-11-20T10:00:00.000Z', 500, null);
+    expect(computeServerTime(clock, 2_500)).toBe(Date.parse('2026-11-20T10:00:02.000Z'));
+    expect(advanceServerClock('soon', 900, clock)).toBe(clock);
+    expect(computeServerTime(null, 1)).toBeNull();
+    const { age } = wordingOf(english, computeServerTime(clock, 500));
     expect(age('2026-11-20T09:00:00.000Z')).toBe('1 h');
     expect(age('2026-11-20T11:00:00.000Z')).toBe('0 s');
     expect([age(null), age('soon'), wordingOf(english, null).age('2026-11-20T09:00:00.000Z')]).toEqual([
@@ -137,7 +137,7 @@ describe('texts', () => {
     setTexts({ product: 'Acme', outcomes: { failed: 'misslungen' }, updateNow: 'Jetzt' });
     expect(texts()).toMatchObject({ product: 'Acme', updateNow: 'Jetzt', cancel: 'Cancel' });
     expect(texts().outcomes).toMatchObject({ failed: 'misslungen', updated: 'updated' });
-    setTexts({ product: productOf({ name: 'larder' }) });
+    setTexts({ product: createProduct({ name: 'larder' }) });
     expect(texts()).toMatchObject({ product: 'larder', updateNow: 'Jetzt' });
     setTexts({
       product: 'svc',

@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { type Block, folded, type Inline, readNotes } from '../../src/web/model/notes.ts';
+import {
+  type NotesBlock,
+  type NotesInline,
+  parseReleaseNotes,
+  truncateBlocks,
+} from '../../src/web/model/notes.ts';
 
 /** What pieces look like in a test: `<b>`, `<i>`, `<c>` and links. */
-const shown = (pieces: readonly Inline[]): string =>
+const shown = (pieces: readonly NotesInline[]): string =>
   pieces
     .map((piece) => {
       if (!('inside' in piece)) return piece.kind === 'text' ? piece.text : `<c>${piece.text}</c>`;
@@ -12,7 +17,7 @@ const shown = (pieces: readonly Inline[]): string =>
     })
     .join('');
 
-const outline = (blocks: readonly Block[]): string[] =>
+const outline = (blocks: readonly NotesBlock[]): string[] =>
   blocks.map((block) => {
     if (block.kind === 'code') return `code ${block.lines.join('\n')}`;
     if (block.kind === 'list')
@@ -31,7 +36,7 @@ describe('notes of a release', () => {
     ['#hash', ['paragraph #hash']],
     ['', []],
   ])('%j', (markdown, blocks) => {
-    expect(outline(readNotes(markdown))).toEqual(blocks);
+    expect(outline(parseReleaseNotes(markdown))).toEqual(blocks);
   });
 
   it.each([
@@ -55,15 +60,18 @@ describe('notes of a release', () => {
     ['[svc](https://github.com@evil.org/a)', '[svc](https://github.com@evil.org/a)'],
     ['at https://github.com:x@evil.org/a', 'at https://github.com:x@evil.org/a'],
   ])('%j', (line, text) => {
-    expect(outline(readNotes(line))).toEqual([`paragraph ${text}`]);
+    expect(outline(parseReleaseNotes(line))).toEqual([`paragraph ${text}`]);
   });
 
   it('are folded after a given number of lines', () => {
-    const list = readNotes(Array.from({ length: 20 }, (_, at) => `- ${at}`).join('\n'));
-    expect(outline(folded(list, 3) ?? [])).toEqual(['ul 0 | 1 | 2']);
-    expect(folded(list, 20)).toBeNull();
-    expect(outline(folded(readNotes('# a\nb\n\nc'), 2) ?? [])).toEqual(['heading a', 'paragraph b']);
-    expect(outline(folded(readNotes('```\n1\n2\n3\n```'), 2) ?? [])).toEqual(['code 1\n2']);
-    expect(folded(readNotes('word '.repeat(60)), 2)).toBeNull();
+    const list = parseReleaseNotes(Array.from({ length: 20 }, (_, at) => `- ${at}`).join('\n'));
+    expect(outline(truncateBlocks(list, 3) ?? [])).toEqual(['ul 0 | 1 | 2']);
+    expect(truncateBlocks(list, 20)).toBeNull();
+    expect(outline(truncateBlocks(parseReleaseNotes('# a\nb\n\nc'), 2) ?? [])).toEqual([
+      'heading a',
+      'paragraph b',
+    ]);
+    expect(outline(truncateBlocks(parseReleaseNotes('```\n1\n2\n3\n```'), 2) ?? [])).toEqual(['code 1\n2']);
+    expect(truncateBlocks(parseReleaseNotes('word '.repeat(60)), 2)).toBeNull();
   });
 });

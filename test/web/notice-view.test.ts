@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { english } from '../../src/presentation/english.ts';
-import { type NoticeSurroundings, noticeView } from '../../src/web/model/notice-view.ts';
-import type { Action } from '../../src/web/model/page-state.ts';
+import { buildNoticeView, type NoticeContext } from '../../src/web/model/notice-view.ts';
+import type { PageAction } from '../../src/web/model/page-state.ts';
 import { endedRun, halfway, onTheWay, path, run, runOf, stateAfter, status } from './state.ts';
 
-const admin: NoticeSurroundings = {
+const admin: NoticeContext = {
   isAdmin: true,
   pageVersion: 'v1.4.2',
   dismissed: new Set(),
   isDialogOpen: false,
 };
 const anyone = { ...admin, isAdmin: false };
-const user = (updating = false, version = 'v1.4.2'): Action => ({
+const user = (updating = false, version = 'v1.4.2'): PageAction => ({
   kind: 'status',
   status: { version, updating },
 });
@@ -23,7 +23,7 @@ const after = { version: 'v1.5.0', next: null, run: automatic };
 const newPage = { ...admin, pageVersion: '1.5.0' };
 
 describe('a notice', () => {
-  it.each<[string, Action[], NoticeSurroundings, object]>([
+  it.each<[string, PageAction[], NoticeContext, object]>([
     [
       'the version of the page before the first answer',
       [],
@@ -127,6 +127,6 @@ describe('a notice', () => {
       { pill: null },
     ],
   ])('shows %s', (_, told, surroundings, view) => {
-    expect(noticeView(stateAfter(...told), surroundings, english)).toMatchObject(view);
+    expect(buildNoticeView(stateAfter(...told), surroundings, english)).toMatchObject(view);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { english } from '../../src/presentation/english.ts';
 import { wordingOf } from '../../src/presentation/wording.ts';
 import type { PageState } from '../../src/web/model/page-state.ts';
-import { reloadFor } from '../../src/web/model/selectors.ts';
+import { findReloadRunId } from '../../src/web/model/selectors.ts';
 import { tabTitle } from '../../src/web/views/tab-title.ts';
 import {
   endedRun,
@@ -109,7 +109,7 @@ describe('the page reloads', () => {
       'run1',
     ],
   ] as const)('%s', (_, told, id) => {
-    expect(reloadFor(stateAfter(...told))).toBe(id);
+    expect(findReloadRunId(stateAfter(...told))).toBe(id);
   });
 });
 

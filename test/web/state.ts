@@ -1,4 +1,9 @@
-import { type Action, initialState, type PageState, reduce } from '../../src/web/model/page-state.ts';
+import {
+  initialPageState,
+  type PageAction,
+  type PageState,
+  reducePageState,
+} from '../../src/web/model/page-state.ts';
 import { runOf as wholeRun } from '../../src/wire/reader-shapes.ts';
 import type { Automatic, Run, Status } from '../../src/wire/status.ts';
 
@@ -82,7 +87,7 @@ export const onTheWay: Partial<Status> = {
 };
 export const path = ['v1.5.0', 'v2.0.0'];
 /** What is after its first update: v1.5.0 runs, v2.0.0 is to come. */
-export const halfway = (change: Partial<Status> = {}): Action => {
+export const halfway = (change: Partial<Status> = {}): PageAction => {
   const next = {
     version: 'v2.0.0',
     major: true,
@@ -96,24 +101,24 @@ export const halfway = (change: Partial<Status> = {}): Action => {
   return status({ ...onTheWay, version: 'v1.5.0', next, pendingStep, run, ...change });
 };
 
-export const status = (change: Partial<Status> = {}): Action => ({
+export const status = (change: Partial<Status> = {}): PageAction => ({
   kind: 'status',
   status: statusOf(change),
 });
-export const run = (told: Run): Action => ({ kind: 'run', run: { ...told, now: begin } });
-export const nothing: Action = {
+export const run = (told: Run): PageAction => ({ kind: 'run', run: { ...told, now: begin } });
+export const nothing: PageAction = {
   kind: 'unheard',
   refused: { kind: 'none', why: { what: 'nothing', cause: null } },
 };
-export const page = (code: number): Action => ({
+export const page = (code: number): PageAction => ({
   kind: 'unheard',
   refused: { kind: 'none', why: { what: 'other', status: code, type: 'text/html' } },
 });
-export const loggedOut: Action = {
+export const loggedOut: PageAction = {
   kind: 'unheard',
   refused: { kind: 'logged-out', status: 401, location: null, inFront: null },
 };
 
 /** What a page knows that was told these things, a second after each other: the first at 1000. */
-export const stateAfter = (...told: Action[]): PageState =>
-  told.reduce((state, one, index) => reduce(state, one, (index + 1) * 1000), initialState);
+export const stateAfter = (...told: PageAction[]): PageState =>
+  told.reduce((state, one, index) => reducePageState(state, one, (index + 1) * 1000), initialPageState);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { phaseWords, type RunState } from '../../src/wire/codes.ts';
-import { isTooLate, mayBeAway, rowsOf } from '../../src/wire/phase-rows.ts';
+import { phaseNames, type RunState } from '../../src/wire/codes.ts';
+import { canBeUnavailable, isTooLate, rowsOf } from '../../src/wire/phase-rows.ts';
 import { readToldRun } from '../../src/wire/reader-shapes.ts';
 import type { Run } from '../../src/wire/status.ts';
 
@@ -53,7 +53,7 @@ describe('the phases of a run', () => {
       ['failed waiting waiting said 1 s'],
     ],
     [
-      ['launching', ...phaseWords],
+      ['launching', ...phaseNames],
       60,
       { state: 'updated', outcome: 'updated', endedAt: at(8) },
       [
@@ -89,6 +89,6 @@ describe('a run', () => {
     [['inspect'], { kind: 'rollback' }, false, true],
   ])('in %j %j: svc may be unavailable %j, too late to cancel %j', (states, more, isAway, isLate) => {
     const run = runIn(states, more);
-    expect([mayBeAway(run), isTooLate(run)]).toEqual([isAway, isLate]);
+    expect([canBeUnavailable(run), isTooLate(run)]).toEqual([isAway, isLate]);
   });
 });

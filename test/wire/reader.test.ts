@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createScriptedUpdates, type ScriptedRun, typicalRun } from '../../src/server/testing/index.ts';
-import type { PhaseWord } from '../../src/wire/codes.ts';
+import type { PhaseName } from '../../src/wire/codes.ts';
 import { Reader } from '../../src/wire/reader.ts';
-import { followRun, type News } from '../../src/wire/reader-follow.ts';
+import { followRun, type RunNews } from '../../src/wire/reader-follow.ts';
 
 const address = 'https://svc.test/api/v1/instance/update';
 const withAnswer = (answer: () => Response | Promise<Response>) =>
@@ -95,7 +95,7 @@ describe('following a run', () => {
       fetch: async (url, init) => fetch(new Request(url as string, init)),
       deadlines: { read: 200 },
     });
-    const news: News[] = [];
+    const news: RunNews[] = [];
     const signal = AbortSignal.timeout(60_000);
     for await (const one of followRun(reader, { run, signal, timing })) news.push(one);
     return news;
@@ -168,7 +168,7 @@ describe('following a run', () => {
 });
 
 /** A run that goes no further than that for so long, however late its follower is. */
-function lasting(state: PhaseWord, lasts: () => boolean): ScriptedRun {
+function lasting(state: PhaseName, lasts: () => boolean): ScriptedRun {
   const { steps, end } = typicalRun();
   return { steps: steps.map((step) => (step.state === state ? { ...step, lasts } : step)), end };
 }

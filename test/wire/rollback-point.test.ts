@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { runOf } from '../../src/wire/reader-shapes.ts';
-import { pointOf, secondsToSave } from '../../src/wire/rollback-point.ts';
+import { findRollbackableRun, secondsToSave } from '../../src/wire/rollback-point.ts';
 import type { Run } from '../../src/wire/status.ts';
 
 const at = '2026-11-21T10:42:15.000Z';
@@ -39,7 +39,7 @@ describe('the update that can be rolled back', () => {
       false,
     ],
   ])('%s', (_, runs, isThere) => {
-    expect(pointOf(runs)?.restorePoint ?? null).toEqual(isThere ? point : null);
+    expect(findRollbackableRun(runs)?.restorePoint ?? null).toEqual(isThere ? point : null);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Shape } from '../../src/wire/fields.ts';
+import type { ObjectSchema } from '../../src/wire/fields.ts';
 import * as shapes from '../../src/wire/status.ts';
 import { expectValid } from '../server/http/ask.ts';
 
@@ -130,7 +130,7 @@ const table: Record<string, [whole: object, needed: string]> = {
   Version: [{ version: 'v1.4.2', updating: true }, 'version updating'],
   Problem: [{ type: 'about:blank', title: 'Conflict', status: 409, detail: 'Not now.', reason }, 'status'],
 };
-const shapeOf = (name: string) => answers.find((one) => one.name === name) as Shape<never> | undefined;
+const shapeOf = (name: string) => answers.find((one) => one.name === name) as ObjectSchema<never> | undefined;
 
 describe('an answer', () => {
   it('has a row here', () => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { messageSentence } from '../../src/wire/messages.ts';
-import { ageText, between, durationText, nearDay, secondsText } from '../../src/wire/times.ts';
+import { ageText, durationText, millisecondsBetween, nearDay, secondsText } from '../../src/wire/times.ts';
 
 it.each([
   [-5, '0 s', '0 s'],
@@ -21,7 +21,10 @@ it('rounds the durations of the server', () => {
 });
 
 it('measures no time without two times', () => {
-  expect([between('x', '2026-11-20T10:00:00Z'), between('2026-11-20T10:00:00Z', null)]).toEqual([null, null]);
+  expect([
+    millisecondsBetween('x', '2026-11-20T10:00:00Z'),
+    millisecondsBetween('2026-11-20T10:00:00Z', null),
+  ]).toEqual([null, null]);
 });
 
 it.each([

@@ -1,6 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ChannelFile, proveChannel, readChannelFile } from '../../../src/provenance/channel-file.ts';
+import {
+  type ChannelFile,
+  parseChannelFile,
+  verifyChannelFile,
+} from '../../../src/provenance/channel-file.ts';
 import type { Trust } from '../../../src/provenance/trust.ts';
 import { canonical } from './describe.ts';
 import type { Sign } from './signer.ts';
@@ -15,9 +19,9 @@ export const channelNames = ['channel.json', 'channel.json.sigstore.json'] as co
 export async function readCurrent(path: string, trust: Trust | null): Promise<ChannelFile> {
   try {
     const bytes = await readFile(path);
-    const file = readChannelFile(bytes);
+    const file = parseChannelFile(bytes);
     if (trust !== null)
-      await proveChannel(bytes, await readFile(`${path}.sigstore.json`, 'utf8'), trust, file);
+      await verifyChannelFile(bytes, await readFile(`${path}.sigstore.json`, 'utf8'), trust, file);
     return file;
   } catch (cause) {
     throw new Error(`the current channel file ${path} cannot be used: ${(cause as Error).message}`, {
@@ -30,7 +34,7 @@ export async function readCurrent(path: string, trust: Trust | null): Promise<Ch
 export function channelBytes(file: ChannelFile): Buffer {
   const bytes = canonical(file);
   try {
-    readChannelFile(bytes);
+    parseChannelFile(bytes);
   } catch (cause) {
     throw new Error(`the new channel file would be invalid: ${(cause as Error).message}`, { cause });
   }
@@ -46,7 +50,7 @@ export async function writeChannel(
 ): Promise<void> {
   const bytes = channelBytes(file);
   const bundle = await sign(bytes);
-  if (trust !== null) await proveChannel(bytes, bundle, trust, file);
+  if (trust !== null) await verifyChannelFile(bytes, bundle, trust, file);
   for (const [at, content] of [bytes, bundle].entries())
     await writeFile(join(folder, channelNames[at] ?? ''), content);
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { proveRelease, type Wanted } from '../../../src/provenance/prove-release.ts';
+import { type ExpectedRelease, verifyRelease } from '../../../src/provenance/prove-release.ts';
 import { openArchive } from '../../../src/provenance/release-archive.ts';
 import type { ReleaseFile } from '../../../src/provenance/release-file.ts';
 import type { Trust } from '../../../src/provenance/trust.ts';
@@ -15,14 +15,18 @@ import { publisher } from './sign.ts';
  * another's signature nor another byte is taken.
  * @throws Error that says what does not hold
  */
-export async function checkRelease(assets: string, trust: Trust, wanted: Wanted): Promise<ReleaseFile> {
+export async function checkRelease(
+  assets: string,
+  trust: Trust,
+  wanted: ExpectedRelease,
+): Promise<ReleaseFile> {
   const file = await readFile(join(assets, 'release.json'));
   const bundle = await readFile(join(assets, 'release.json.sigstore.json'), 'utf8');
-  const told = await proveRelease(file, bundle, trust, wanted);
-  await expectRefused(proveRelease(file, bundle, { keys: [publisher().key] }, wanted), "another's key");
+  const told = await verifyRelease(file, bundle, trust, wanted);
+  await expectRefused(verifyRelease(file, bundle, { keys: [publisher().key] }, wanted), "another's key");
   const changed = Buffer.from(file);
   changed.write('x', changed.indexOf(told.version));
-  await expectRefused(proveRelease(changed, bundle, trust, wanted), 'another byte');
+  await expectRefused(verifyRelease(changed, bundle, trust, wanted), 'another byte');
 
   for (const [name, digest] of Object.entries(told.files))
     if (`sha256:${await sumOf(join(assets, name))}` !== digest)

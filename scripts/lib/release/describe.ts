@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
-import { jsonLabelOf, svc } from '../../../src/core/progress/product.ts';
+import { jsonLabelOf, svcProduct } from '../../../src/core/progress/product.ts';
 import { type ReleaseSetting, releaseSettingsSchema } from '../../../src/core/release/release-settings.ts';
-import { type ReleaseFile, readReleaseFile } from '../../../src/provenance/release-file.ts';
+import { parseReleaseFile, type ReleaseFile } from '../../../src/provenance/release-file.ts';
 import type { LayoutImage } from './layout.ts';
 
 /** What only its publisher knows of a release. */
@@ -44,7 +44,7 @@ export function describe(
     ...{ images: Object.fromEntries(told), files },
     ...(settings !== null && { settings }),
   });
-  readReleaseFile(bytes);
+  parseReleaseFile(bytes);
   return bytes;
 }
 
@@ -53,7 +53,7 @@ function settingsOf(
   { product, labelPrefix = product }: Facts,
   images: readonly DescribedImage[],
 ): ReleaseSetting[] | null {
-  const name = jsonLabelOf({ ...svc, labelPrefix }, 'settings');
+  const name = jsonLabelOf({ ...svcProduct, labelPrefix }, 'settings');
   const all = images.flatMap(({ image }) => Object.values(image.platforms));
   const [text, other] = new Set(all.flatMap(({ labels }) => labels[name] ?? []));
   if (text === undefined) return null;

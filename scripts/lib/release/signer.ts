@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { readTrust, type Trust } from '../../../src/provenance/trust.ts';
+import { parseTrust, type Trust } from '../../../src/provenance/trust.ts';
 import { publisherWith } from './sign.ts';
 
 /** Signs a file: returns the text of its bundle. */
@@ -15,7 +15,7 @@ export const signerWith = async (path: string): Promise<{ sign: Sign; key: strin
 
 /** The trust file, or else the publisher's own key; null without both. @param path of the trust file */
 export async function trustOf(path: string | undefined, key: string | null): Promise<Trust | null> {
-  if (path !== undefined) return readTrust(await readFile(path, 'utf8'));
+  if (path !== undefined) return parseTrust(await readFile(path, 'utf8'));
   return key === null ? null : { keys: [key] };
 }
 

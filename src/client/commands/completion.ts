@@ -1,8 +1,8 @@
 import type { ClientCommand } from '../command.ts';
-import { names } from '../names.ts';
+import { productNames } from '../names.ts';
 import { findCommand } from '../parse.ts';
 
-export const completion: ClientCommand = {
+export const completionCommand: ClientCommand = {
   name: 'completion',
   summary: 'Print the completion script for bash',
   options: {},
@@ -24,10 +24,10 @@ export const completion: ClientCommand = {
 };
 
 /** Hidden command of the completion script. Its arguments are the words before the cursor. */
-export const askForOffers = '__complete';
+export const completionCommandName = '__complete';
 
 /** Returns the possible next words, one per line, each with a tab and its description. */
-export function offersAfter(words: readonly string[], commands: readonly ClientCommand[]): string {
+export function completionsFor(words: readonly string[], commands: readonly ClientCommand[]): string {
   const previous = words.at(-1) ?? '';
   const command = findCommand(words, commands);
   const rows = Object.entries(command?.options ?? {});
@@ -47,12 +47,12 @@ export function offersAfter(words: readonly string[], commands: readonly ClientC
 
 /** Returns the bash script that runs the client to get the next words. */
 export function completionForBash(): string {
-  const { name: program } = names();
+  const { name: program } = productNames();
   const own = `_${program.replaceAll('-', '_')}`;
   return `# ${program} completion for bash: eval "$(${program} completion bash)"
 ${own}() {
   local next
-  next=$(${program} ${askForOffers} "\${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
+  next=$(${program} ${completionCommandName} "\${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
   COMPREPLY=($(compgen -W "$(cut -f1 <<<"$next")" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F ${own} ${program}

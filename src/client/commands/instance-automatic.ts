@@ -1,15 +1,15 @@
 import { english } from '../../presentation/english.ts';
 import { automaticText } from '../../presentation/present-status.ts';
-import { clockForm, dayWords } from '../../wire/codes.ts';
+import { clockForm, dayNames } from '../../wire/codes.ts';
 import type { AutomaticChoice } from '../../wire/reader.ts';
 import type { Automatic } from '../../wire/status.ts';
-import { type Args, type ClientCommand, type Context, Failure } from '../command.ts';
-import { connect, statusForAdmins } from '../connect.ts';
-import { names } from '../names.ts';
-import { clean, linesOf, table } from '../text.ts';
+import { type ClientCommand, type CommandArguments, type CommandContext, Failure } from '../command.ts';
+import { createSession, requireAdminStatus } from '../connect.ts';
+import { productNames } from '../names.ts';
+import { cleanTexts, formatTable, linesOf } from '../text.ts';
 import { clientWording } from '../times.ts';
 
-export const instanceAutomatic: ClientCommand = {
+export const instanceAutomaticCommand: ClientCommand = {
   name: 'instance automatic',
   summary: 'Configure automatic updates, or show their settings if no option is given',
   options: {
@@ -25,7 +25,7 @@ export const instanceAutomatic: ClientCommand = {
     },
     days: {
       value: 'DAYS',
-      form: [{ test: (text) => daysIn(text) !== null }, `"all" or a list of days (${dayWords.join(',')})`],
+      form: [{ test: (text) => daysIn(text) !== null }, `"all" or a list of days (${dayNames.join(',')})`],
       help: 'Days on which updates may start, e.g. mon,tue, or "all" for every day',
     },
     'time-zone': { value: 'ZONE', help: 'Time zone of the window, e.g. Europe/Berlin' },
@@ -51,18 +51,18 @@ export const instanceAutomatic: ClientCommand = {
   run,
 };
 
-async function run(context: Context): Promise<number> {
+async function run(context: CommandContext): Promise<number> {
   const choice = choiceOf(context.args);
-  const session = connect(context);
+  const session = createSession(context);
   const { reader, signal, stdout } = session;
-  let status = clean(await statusForAdmins(reader.status({ signal }), session));
+  let status = cleanTexts(await requireAdminStatus(reader.status({ signal }), session));
   if (status.automatic !== null && choice !== null)
-    status = clean(await statusForAdmins(reader.setAutomatic(choice, { signal }), session));
+    status = cleanTexts(await requireAdminStatus(reader.setAutomatic(choice, { signal }), session));
   const { automatic } = status;
   if (automatic === null)
     throw new Failure(
       3,
-      `${names().name} ${status.version} does not support automatic updates. Update it first.`,
+      `${productNames().name} ${status.version} does not support automatic updates. Update it first.`,
     );
   const next = automatic.enabled ? automaticText(automatic, clientWording(status.now)) : '';
   stdout.write(linesOf([...settingLines(automatic), ...(next === '' ? [] : [next])]));
@@ -72,12 +72,12 @@ async function run(context: Context): Promise<number> {
 /** Parses a list of days; null if a day is unknown. */
 function daysIn(text: string): Automatic['days'] | null {
   const days = text === 'all' ? [] : text.split(',');
-  const known = days.flatMap((word) => dayWords.find((day) => day === word) ?? []);
+  const known = days.flatMap((word) => dayNames.find((day) => day === word) ?? []);
   return known.length === days.length ? known : null;
 }
 
 /** Converts the options to a request; null without options. */
-function choiceOf({ options }: Args): AutomaticChoice | null {
+function choiceOf({ options }: CommandArguments): AutomaticChoice | null {
   if (Object.keys(options).length === 0) return null;
   const { from, to, days, 'min-age': minAge, 'time-zone': timeZone } = options;
   const majors = options['include-majors'] ?? (options['exclude-majors'] && false);
@@ -104,7 +104,7 @@ function settingLines({
   const on = days.length === 0 ? 'every day' : days.join(', ');
   return [
     enabled ? 'Automatic updates are on.' : english.automaticOff,
-    ...table([
+    ...formatTable([
       ['time window', `${from} to ${to} (${timeZone}), ${on}`],
       ['minimum age', minAgeHours === 0 ? 'none' : `${minAgeHours} h after publication`],
       ['major versions', includeMajors ? 'included' : 'excluded'],

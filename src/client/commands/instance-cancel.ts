@@ -1,14 +1,14 @@
-import { afterOnPath, nextOnPath } from '../../wire/path.ts';
+import { stepVersionAfter, stepVersionAfterSuccess } from '../../wire/path.ts';
 import type { Run, Status, ToldRun } from '../../wire/status.ts';
-import { type ClientCommand, type Context, Failure } from '../command.ts';
-import { connect, failureOf, interrupted, type Session } from '../connect.ts';
-import { type EndReport, endReportOf } from '../endings.ts';
-import { explainAnswer } from '../explain.ts';
+import { type ClientCommand, type CommandContext, Failure } from '../command.ts';
+import { createInterruptedFailure, createResultFailure, createSession, type Session } from '../connect.ts';
+import { type ResultReport, resultReportOf } from '../endings.ts';
+import { explainFailedResult } from '../explain.ts';
 import { followOne, usualTimeout } from '../follow/follow-update.ts';
-import { names } from '../names.ts';
-import { asSentence, clean, cleanText, linesOf } from '../text.ts';
+import { productNames } from '../names.ts';
+import { asSentence, cleanText, cleanTexts, linesOf } from '../text.ts';
 
-export const instanceCancel: ClientCommand = {
+export const instanceCancelCommand: ClientCommand = {
   name: 'instance cancel',
   summary: 'Cancel the update in progress, or the next step of an upgrade path',
   options: {},
@@ -28,12 +28,12 @@ export const instanceCancel: ClientCommand = {
 const tries = 5;
 const pause = 1000;
 
-async function run(context: Context): Promise<number> {
-  const session = connect(context);
-  const { name } = names();
+async function run(context: CommandContext): Promise<number> {
+  const session = createSession(context);
+  const { name } = productNames();
   const current = await findCurrent(session);
   const run = current === null ? 'No update is in progress.' : await cancel(session);
-  const next = current && afterOnPath(clean(current));
+  const next = current && stepVersionAfter(cleanTexts(current));
   const nextLines =
     next === null ? [] : [`${next} will be installed next. To cancel: ${name} instance cancel`];
   if (typeof run === 'string') {
@@ -41,7 +41,7 @@ async function run(context: Context): Promise<number> {
     return 3;
   }
   if (current?.outcome != null) {
-    session.stdout.write(`✓ Upgrade path cancelled. ${name} ${clean(run).to} is still running.\n`);
+    session.stdout.write(`✓ Upgrade path cancelled. ${name} ${cleanTexts(run).to} is still running.\n`);
     return 0;
   }
   const { exitCode } = await followOne(session, {
@@ -60,10 +60,10 @@ async function findCurrent(session: Session): Promise<ToldRun | null> {
   const answer = await session.reader.progress({ signal: session.signal });
   if (answer.kind === 'ok') {
     const { value: run } = answer;
-    return run.outcome === null || nextOnPath(run) !== null ? run : null;
+    return run.outcome === null || stepVersionAfterSuccess(run) !== null ? run : null;
   }
   if (answer.kind === 'problem' && answer.problem.status === 404) return null;
-  throw failureOf(answer, session);
+  throw createResultFailure(answer, session);
 }
 
 /**
@@ -75,26 +75,26 @@ async function cancel(session: Session): Promise<ToldRun | string> {
   for (let attempt = 1; ; attempt++) {
     const answer = await reader.cancel({ signal });
     if (answer.kind === 'ok') return answer.value;
-    if (signal.aborted) throw interrupted();
-    if (answer.kind === 'logged-out') throw failureOf(answer, session);
+    if (signal.aborted) throw createInterruptedFailure();
+    if (answer.kind === 'logged-out') throw createResultFailure(answer, session);
     if (answer.kind === 'problem') {
       const { status, detail } = answer.problem;
       if (status === 409) return asSentence(cleanText(detail));
-      if (status < 500) throw failureOf(answer, session);
+      if (status < 500) throw createResultFailure(answer, session);
     }
     if (attempt === tries)
       throw new Failure(
         1,
-        `${explainAnswer(answer, config)} It is unknown whether the server received the cancellation request.`,
+        `${explainFailedResult(answer, config)} It is unknown whether the server received the cancellation request.`,
       );
     await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
 
-function endingOfCancelled(run: Run, status: Status | null, nextLines: readonly string[]): EndReport {
-  const { lines, exitCode } = endReportOf(run, status);
+function endingOfCancelled(run: Run, status: Status | null, nextLines: readonly string[]): ResultReport {
+  const { lines, exitCode } = resultReportOf(run, status);
   if (run.outcome !== 'cancelled') {
-    const later = nextOnPath(run) === null ? [] : nextLines;
+    const later = stepVersionAfterSuccess(run) === null ? [] : nextLines;
     return { lines: ['It was too late to cancel.', ...lines, ...later], exitCode: exitCode || 3 };
   }
   return { lines: [`✓ Cancelled. ${asSentence(run.message)}`], exitCode: 0 };

@@ -1,10 +1,10 @@
 import { channels } from '../../core/release/channel.ts';
-import type { ClientCommand, Context } from '../command.ts';
-import { connect, statusForAdmins } from '../connect.ts';
-import { offerLines } from '../status-lines.ts';
-import { clean, linesOf } from '../text.ts';
+import type { ClientCommand, CommandContext } from '../command.ts';
+import { createSession, requireAdminStatus } from '../connect.ts';
+import { availableUpdateLines } from '../status-lines.ts';
+import { cleanTexts, linesOf } from '../text.ts';
 
-export const instanceChannel: ClientCommand = {
+export const instanceChannelCommand: ClientCommand = {
   name: 'instance channel',
   summary: 'Set the release channel: stable releases only, or every canary build',
   options: {},
@@ -16,12 +16,12 @@ export const instanceChannel: ClientCommand = {
   run,
 };
 
-async function run(context: Context): Promise<number> {
-  const session = connect(context);
+async function run(context: CommandContext): Promise<number> {
+  const session = createSession(context);
   const { args, reader, signal, stdout } = session;
   const [channel = ''] = args.words;
-  const status = clean(await statusForAdmins(reader.setChannel(channel, { signal }), session));
+  const status = cleanTexts(await requireAdminStatus(reader.setChannel(channel, { signal }), session));
   const line = `Release channel: ${status.channel}. Running version: ${status.version}`;
-  stdout.write(linesOf([line, ...offerLines(status)]));
+  stdout.write(linesOf([line, ...availableUpdateLines(status)]));
   return 0;
 }

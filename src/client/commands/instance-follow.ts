@@ -1,11 +1,11 @@
-import type { ClientCommand, Context } from '../command.ts';
-import { connect, failureOf } from '../connect.ts';
+import type { ClientCommand, CommandContext } from '../command.ts';
+import { createResultFailure, createSession } from '../connect.ts';
 import { followPath } from '../follow/follow-path.ts';
 import { timeoutOf, timeoutOption } from '../follow/follow-update.ts';
-import { names } from '../names.ts';
+import { productNames } from '../names.ts';
 import { jsonLine } from '../text.ts';
 
-export const instanceFollow: ClientCommand = {
+export const instanceFollowCommand: ClientCommand = {
   name: 'instance follow',
   summary: "Follow the update in progress, or show the last update's result",
   options: { timeout: timeoutOption, json: { help: 'Print one JSON event per line' } },
@@ -16,10 +16,10 @@ export const instanceFollow: ClientCommand = {
   run,
 };
 
-async function run(context: Context): Promise<number> {
+async function run(context: CommandContext): Promise<number> {
   const timeout = timeoutOf(context.args);
   const json = context.args.options.json === true;
-  const session = connect(context);
+  const session = createSession(context);
   const { reader, signal, stdout, stderr } = session;
   const answer = await reader.progress({ signal });
   if (answer.kind === 'ok') return followPath(session, { run: answer.value, timeout, json });
@@ -28,9 +28,9 @@ async function run(context: Context): Promise<number> {
     (json ? stderr : stdout).write('There have been no updates yet.\n');
     return 0;
   }
-  const failure = failureOf(answer, session);
+  const failure = createResultFailure(answer, session);
   // The server may be unavailable, because the command was started during the downtime of an update.
   if (answer.kind === 'none' && !signal.aborted)
-    failure.message += `\nDuring an update, ${names().name} is unavailable for a moment: try again in a few seconds.`;
+    failure.message += `\nDuring an update, ${productNames().name} is unavailable for a moment: try again in a few seconds.`;
   throw failure;
 }

@@ -1,13 +1,13 @@
 import { downtimeText, outcomeText } from '../../presentation/present-result.ts';
-import { byItself } from '../../wire/codes.ts';
+import { automaticCaller } from '../../wire/codes.ts';
 import type { Run } from '../../wire/status.ts';
-import { between } from '../../wire/times.ts';
-import type { ClientCommand, Context } from '../command.ts';
-import { connect, expectAnswer } from '../connect.ts';
-import { clean, jsonLine, linesOf, table } from '../text.ts';
+import { millisecondsBetween } from '../../wire/times.ts';
+import type { ClientCommand, CommandContext } from '../command.ts';
+import { createSession, requireValue } from '../connect.ts';
+import { cleanTexts, formatTable, jsonLine, linesOf } from '../text.ts';
 import { clientWording, dateTime } from '../times.ts';
 
-export const instanceHistory: ClientCommand = {
+export const instanceHistoryCommand: ClientCommand = {
   name: 'instance history',
   summary: 'List past updates, newest first',
   options: { json: { help: 'Print the history as one JSON document' } },
@@ -18,12 +18,12 @@ export const instanceHistory: ClientCommand = {
   run,
 };
 
-async function run(context: Context): Promise<number> {
-  const session = connect(context);
+async function run(context: CommandContext): Promise<number> {
+  const session = createSession(context);
   const { args, reader, signal, stdout } = session;
-  const runs = await expectAnswer(reader.history({ signal }), session);
-  const rows = clean(runs).map(cellsOf);
-  const lines = rows.length === 0 ? ['There have been no updates yet.'] : table(rows, '');
+  const runs = await requireValue(reader.history({ signal }), session);
+  const rows = cleanTexts(runs).map(cellsOf);
+  const lines = rows.length === 0 ? ['There have been no updates yet.'] : formatTable(rows, '');
   stdout.write(args.options.json ? jsonLine(runs) : linesOf(lines));
   return 0;
 }
@@ -31,8 +31,8 @@ async function run(context: Context): Promise<number> {
 function cellsOf(run: Run): string[] {
   const t = clientWording(run.startedAt);
   const result = run.outcome === null ? `in progress (${run.state})` : outcomeText(run, t);
-  const took = between(run.startedAt, run.endedAt);
-  const by = run.by === byItself ? 'automatically' : run.by && `by ${run.by}`;
+  const took = millisecondsBetween(run.startedAt, run.endedAt);
+  const by = run.by === automaticCaller ? 'automatically' : run.by && `by ${run.by}`;
   const facts = [took !== null && t.duration(took), downtimeText(run, t), by];
   return [
     dateTime(run.startedAt),

@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
-import { type ClientCommand, type Context, Failure } from '../command.ts';
-import { connect, expectAnswer } from '../connect.ts';
-import { names } from '../names.ts';
+import { type ClientCommand, type CommandContext, Failure } from '../command.ts';
+import { createSession, requireValue } from '../connect.ts';
+import { productNames } from '../names.ts';
 
-export const instanceReport: ClientCommand = {
+export const instanceReportCommand: ClientCommand = {
   name: 'instance report',
   summary: 'Save a report for an issue: log, plan and versions, without secrets',
   options: { output: { value: 'FILE', help: 'Write the archive to FILE, or to standard output (-)' } },
@@ -14,12 +14,12 @@ export const instanceReport: ClientCommand = {
   run,
 };
 
-async function run(context: Context): Promise<number> {
-  const session = connect(context);
+async function run(context: CommandContext): Promise<number> {
+  const session = createSession(context);
   const { args, reader, signal, stderr } = session;
-  const archive = await expectAnswer(reader.report(signal), session);
+  const archive = await requireValue(reader.report(signal), session);
   const time = new Date().toISOString().replace(/\.\d+|[-:]/g, '');
-  const file = String(args.options.output ?? `${names().name}-report-${time}.tar.gz`);
+  const file = String(args.options.output ?? `${productNames().name}-report-${time}.tar.gz`);
   if (file === '-') {
     process.stdout.write(archive);
     return 0;

@@ -1,17 +1,23 @@
 import { presentRollback } from '../../presentation/present-rollback.ts';
-import type { Answer } from '../../wire/reader-answer.ts';
+import type { RequestResult } from '../../wire/reader-answer.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { RollbackOffer, Status } from '../../wire/status.ts';
-import { type ClientCommand, CommandUsageError, type Context } from '../command.ts';
-import { expectAnswer, statusForAdmins } from '../connect.ts';
-import { agreeToStopJobs, askYesNo, readLine } from '../start/agree.ts';
-import { reasonIn, stayFor } from '../start/decide.ts';
-import { openStart, type StartSession, startAndFollow, startOptions, tellStay } from '../start/start-run.ts';
+import { type ClientCommand, type CommandContext, CommandUsageError } from '../command.ts';
+import { requireAdminStatus, requireValue } from '../connect.ts';
+import { confirmStoppingJobs, promptYesNo, readLine } from '../start/agree.ts';
+import { noStartFor, reasonIn } from '../start/decide.ts';
+import {
+  openStart,
+  printNoStart,
+  type StartSession,
+  startAndFollow,
+  startOptions,
+} from '../start/start-run.ts';
 import { partLines } from '../status-lines.ts';
-import { clean, jsonLine } from '../text.ts';
+import { cleanTexts, jsonLine } from '../text.ts';
 import { clientWording, dateTime } from '../times.ts';
 
-export const instanceRollback: ClientCommand = {
+export const instanceRollbackCommand: ClientCommand = {
   name: 'instance rollback',
   summary: 'Roll back the last update: restore the previous version and its data',
   options: startOptions('rollback', 'Roll back without asking for confirmation'),
@@ -25,23 +31,23 @@ export const instanceRollback: ClientCommand = {
   run,
 };
 
-async function run(context: Context): Promise<number> {
+async function run(context: CommandContext): Promise<number> {
   const session = openStart(context, 'rollback');
   const { reader, signal, stdout, tell, json } = session;
-  const status = await statusForAdmins(reader.status({ signal }), session);
-  const refusal = (problem: Problem) => stayFor(reasonIn(problem), status, problem, 'rollback');
+  const status = await requireAdminStatus(reader.status({ signal }), session);
+  const refusal = (problem: Problem) => noStartFor(reasonIn(problem), status, problem, 'rollback');
   tell('Checking the restore point…');
   const told = await reader.rollbackOffer({ signal });
   const problem = refused(told);
-  if (problem !== null) return tellStay(session, refusal(problem));
-  const offer = await expectAnswer(Promise.resolve(told), session);
+  if (problem !== null) return printNoStart(session, refusal(problem));
+  const offer = await requireValue(Promise.resolve(told), session);
   if (json) stdout.write(jsonLine({ event: 'rollback', data: offer }));
-  const { from, to, at, ...more } = clean(offer);
+  const { from, to, at, ...more } = cleanTexts(offer);
   const t = clientWording(status.now);
   const { parts } = presentRollback({ from, to, at, ...more }, { version: status.version, jobs: [] }, t);
   tell(`Roll back from ${from ?? status.version} to ${to}, with the data saved at ${dateTime(at)}`);
   tell(...partLines(parts, t));
-  if (!(await agreeTwice(session, clean(offer), clean(status)))) {
+  if (!(await agreeTwice(session, cleanTexts(offer), cleanTexts(status)))) {
     tell('The rollback was not started.');
     return 3;
   }
@@ -50,7 +56,7 @@ async function run(context: Context): Promise<number> {
 }
 
 /** Returns the problem document of a refusal; null for any other response. */
-const refused = (answer: Answer<RollbackOffer>): Problem | null =>
+const refused = (answer: RequestResult<RollbackOffer>): Problem | null =>
   answer.kind === 'problem' && [404, 409, 429, 503].includes(answer.problem.status) ? answer.problem : null;
 
 /**
@@ -63,7 +69,7 @@ async function agreeTwice(session: StartSession, { to }: RollbackOffer, status: 
     throw new CommandUsageError(
       'A rollback replaces the current data. Without a terminal, confirm with --yes.',
     );
-  if (session.order.force && !(await agreeToStopJobs(session, status))) return false;
-  if (!(await askYesNo('Roll back?', session))) return false;
+  if (session.order.force && !(await confirmStoppingJobs(session, status))) return false;
+  if (!(await promptYesNo('Roll back?', session))) return false;
   return (await readLine(`Type ${to} to roll back: `, session)).trim() === to;
 }

@@ -1,9 +1,9 @@
-import { type ClientCommand, CommandUsageError, type Context } from '../command.ts';
-import { connect, statusForAdmins } from '../connect.ts';
-import { offerLines } from '../status-lines.ts';
-import { clean, linesOf } from '../text.ts';
+import { type ClientCommand, type CommandContext, CommandUsageError } from '../command.ts';
+import { createSession, requireAdminStatus } from '../connect.ts';
+import { availableUpdateLines } from '../status-lines.ts';
+import { cleanTexts, linesOf } from '../text.ts';
 
-export const instanceSkip: ClientCommand = {
+export const instanceSkipCommand: ClientCommand = {
   name: 'instance skip',
   summary: 'Skip the latest release until a newer one is published',
   usage: '<VERSION | --undo>',
@@ -16,13 +16,13 @@ export const instanceSkip: ClientCommand = {
   run,
 };
 
-async function run(context: Context): Promise<number> {
+async function run(context: CommandContext): Promise<number> {
   const [version] = context.args.words;
   if ((version === undefined) !== (context.args.options.undo === true))
     throw new CommandUsageError('Specify either the offered version or --undo.');
-  const session = connect(context);
+  const session = createSession(context);
   const { reader, signal, stdout } = session;
-  const status = clean(await statusForAdmins(reader.skip(version ?? null, { signal }), session));
-  stdout.write(linesOf(offerLines(status)));
+  const status = cleanTexts(await requireAdminStatus(reader.skip(version ?? null, { signal }), session));
+  stdout.write(linesOf(availableUpdateLines(status)));
   return 0;
 }

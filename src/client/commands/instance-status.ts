@@ -1,17 +1,17 @@
-import { isSuccessfulEnd } from '../../presentation/present-result.ts';
+import { isSuccessfulRun } from '../../presentation/present-result.ts';
 import { orderOf } from '../../presentation/present-status.ts';
 import { isForAdmins } from '../../wire/reader-shapes.ts';
-import { pointOf } from '../../wire/rollback-point.ts';
+import { findRollbackableRun } from '../../wire/rollback-point.ts';
 import type { Run, Status } from '../../wire/status.ts';
-import type { ClientCommand, Context } from '../command.ts';
-import { connect, expectAnswer } from '../connect.ts';
+import type { ClientCommand, CommandContext } from '../command.ts';
+import { createSession, requireValue } from '../connect.ts';
 import { resultText } from '../endings.ts';
-import { names } from '../names.ts';
-import { betweenLine, offerLines, refusalLines } from '../status-lines.ts';
-import { clean, jsonLine, linesOf } from '../text.ts';
+import { productNames } from '../names.ts';
+import { availableUpdateLines, cannotStartLines, pendingStepLine } from '../status-lines.ts';
+import { cleanTexts, jsonLine, linesOf } from '../text.ts';
 import { clientWording, dateTime } from '../times.ts';
 
-export const instanceStatus: ClientCommand = {
+export const instanceStatusCommand: ClientCommand = {
   name: 'instance status',
   summary: 'Show the running version, the available update and whether the update can start now',
   options: { json: { help: 'Print the status as one JSON document' } },
@@ -22,10 +22,10 @@ export const instanceStatus: ClientCommand = {
   run,
 };
 
-async function run(context: Context): Promise<number> {
-  const session = connect(context);
+async function run(context: CommandContext): Promise<number> {
+  const session = createSession(context);
   const { args, reader, signal, stdout } = session;
-  const told = await expectAnswer(reader.status({ signal }), session);
+  const told = await requireValue(reader.status({ signal }), session);
   if (args.options.json) {
     stdout.write(jsonLine(told));
     return 0;
@@ -34,33 +34,35 @@ async function run(context: Context): Promise<number> {
     // A rollback, which only the history contains, may be the only way out of a recalled version. Otherwise, the last
     // run is sufficient.
     const isRecalled = told.recalled !== null && told.next === null;
-    const past = isRecalled ? await expectAnswer(reader.history({ signal }), session) : null;
-    stdout.write(linesOf(statusLines(clean(told), clean(past))));
+    const past = isRecalled ? await requireValue(reader.history({ signal }), session) : null;
+    stdout.write(linesOf(statusLines(cleanTexts(told), cleanTexts(past))));
   } else {
-    const { version, updating } = clean(told);
-    stdout.write(linesOf([`${names().name} ${version}`, ...(updating ? ['An update is in progress.'] : [])]));
+    const { version, updating } = cleanTexts(told);
+    stdout.write(
+      linesOf([`${productNames().name} ${version}`, ...(updating ? ['An update is in progress.'] : [])]),
+    );
   }
   return 0;
 }
 
 function statusLines(status: Status, past: readonly Run[] | null): string[] {
   const { version, channel, run: last, reason, canUpdate, buildServers, now, pendingStep } = status;
-  const { name } = names();
+  const { name } = productNames();
   const t = clientWording(now);
-  const lines = [`${name} ${version} (${channel})`, ...offerLines(status, past)];
+  const lines = [`${name} ${version} (${channel})`, ...availableUpdateLines(status, past)];
   if (pendingStep !== null)
     lines.push(
-      betweenLine(pendingStep, version, t.age(pendingStep.since)),
+      pendingStepLine(pendingStep, version, t.age(pendingStep.since)),
       `To follow the update: ${name} instance follow. To cancel it: ${name} instance cancel`,
     );
-  // `offerLines` has already printed that no update is available.
-  else if (reason !== null && reason.code !== 'up-to-date') lines.push(...refusalLines(reason, status));
+  // `availableUpdateLines` has already printed that no update is available.
+  else if (reason !== null && reason.code !== 'up-to-date') lines.push(...cannotStartLines(reason, status));
   else if ((canUpdate && status.next !== null) || status.upToDate?.code === 'rolling-out')
     lines.push(`To update now: ${name} instance update${orderOf(status).allSteps ? ' --all-steps' : ''}`);
-  if (last?.outcome && !isSuccessfulEnd(last))
+  if (last?.outcome && !isSuccessfulRun(last))
     lines.push(resultText(last, status, t.age(last.endedAt)), `Details: ${name} instance follow`);
   // Other restore points are shown by `instance rollback`.
-  const point = pointOf(past ?? (last ? [last] : []))?.restorePoint;
+  const point = findRollbackableRun(past ?? (last ? [last] : []))?.restorePoint;
   if (point)
     lines.push(
       `Restore point: ${point.version}, with the data saved at ${dateTime(point.at)}. To roll back: ${name} instance rollback`,

@@ -1,20 +1,20 @@
 import { isTarget } from '../../core/release/channel.ts';
 import { restorePointText } from '../../presentation/present-status.ts';
 import { missingReason } from '../../wire/missing-settings.ts';
-import type { Order } from '../../wire/reader.ts';
+import type { UpdateOrderBody } from '../../wire/reader.ts';
 import { isForAdmins, type Problem } from '../../wire/reader-shapes.ts';
 import type { Status } from '../../wire/status.ts';
-import { type ClientCommand, CommandUsageError, type Context } from '../command.ts';
-import { type Session, statusForAdmins } from '../connect.ts';
-import { agree } from '../start/agree.ts';
-import { askSettings } from '../start/ask-settings.ts';
-import { decideStart, reasonIn, type Stay, stayFor } from '../start/decide.ts';
-import { openStart, startAndFollow, startOptions, tellStay } from '../start/start-run.ts';
+import { type ClientCommand, type CommandContext, CommandUsageError } from '../command.ts';
+import { requireAdminStatus, type Session } from '../connect.ts';
+import { confirmStart } from '../start/agree.ts';
+import { promptSettings } from '../start/ask-settings.ts';
+import { decideStart, type NoStart, noStartFor, reasonIn } from '../start/decide.ts';
+import { openStart, printNoStart, startAndFollow, startOptions } from '../start/start-run.ts';
 import { pathLine } from '../status-lines.ts';
-import { clean } from '../text.ts';
+import { cleanTexts } from '../text.ts';
 import { clientWording } from '../times.ts';
 
-export const instanceUpdate: ClientCommand = {
+export const instanceUpdateCommand: ClientCommand = {
   name: 'instance update',
   summary: 'Update {product} and follow the update until the new version responds',
   options: {
@@ -41,37 +41,37 @@ export const instanceUpdate: ClientCommand = {
   run,
 };
 
-async function run(context: Context): Promise<number> {
+async function run(context: CommandContext): Promise<number> {
   const named = namedIn(context);
   const session = openStart(context, 'update');
   const { reader, signal, tell } = session;
   const wish = { ...named, ...session.order };
-  const ask = (refresh: boolean) => statusForAdmins(reader.status({ refresh, signal }), session);
+  const ask = (refresh: boolean) => requireAdminStatus(reader.status({ refresh, signal }), session);
 
   let status = await ask(false);
   // The status may be minutes old, and a release may have been published in the meantime.
   if (wish.target === undefined && status.next === null && status.reason?.code !== 'update-running')
     status = await ask(true);
   const target = decideStart(status, wish);
-  if (typeof target !== 'string') return tellStay(session, target);
+  if (typeof target !== 'string') return printNoStart(session, target);
   const steps = stepsTo(target, status, wish);
   const goal = status.next?.upgradePath.at(-1) ?? target;
   const t = clientWording(status.now);
-  if (steps.length > 1) tell(clean(pathLine([status.version, ...steps], t)));
+  if (steps.length > 1) tell(cleanTexts(pathLine([status.version, ...steps], t)));
   else if (!wish.allSteps && target === status.next?.version && goal !== target)
     tell(
-      clean(
+      cleanTexts(
         `${target} must be installed before ${goal}. To continue to ${goal} automatically, use --all-steps.`,
       ),
     );
   const saved = restorePointText(status, steps[0] ?? target, t);
-  if (saved !== '') tell(clean(saved));
-  const { version, settings } = clean(status.next) ?? {};
+  if (saved !== '') tell(cleanTexts(saved));
+  const { version, settings } = cleanTexts(status.next) ?? {};
   const listed = (steps[0] === version && settings) || [];
-  const given = await askSettings(context, listed);
+  const given = await promptSettings(context, listed);
   const missing = missingReason(version ?? target, listed, given);
-  if (missing) return tellStay(session, stayFor(missing, status));
-  if (!(await agree(context, clean(status), { force: !!wish.force, steps: clean(steps) }))) {
+  if (missing) return printNoStart(session, noStartFor(missing, status));
+  if (!(await confirmStart(context, cleanTexts(status), { force: !!wish.force, steps: cleanTexts(steps) }))) {
     tell('The update was not started.');
     return 3;
   }
@@ -89,7 +89,7 @@ async function run(context: Context): Promise<number> {
 }
 
 /** Reads the target from the options. @throws UsageError for `--all-steps` with `--target canary` */
-function namedIn({ args: { options } }: Context): Partial<Order> {
+function namedIn({ args: { options } }: CommandContext): Partial<UpdateOrderBody> {
   const { target } = options;
   const allSteps = options['all-steps'] === true;
   if (allSteps && target === 'canary')
@@ -98,16 +98,20 @@ function namedIn({ args: { options } }: Context): Partial<Order> {
 }
 
 /** Returns the releases to install, with one update for each. */
-function stepsTo(target: string, { next }: Status, { allSteps }: Partial<Order>): readonly string[] {
+function stepsTo(
+  target: string,
+  { next }: Status,
+  { allSteps }: Partial<UpdateOrderBody>,
+): readonly string[] {
   const at = allSteps && next ? next.upgradePath.indexOf(target) : -1;
   return next && at >= 0 ? next.upgradePath.slice(0, at + 1) : [target];
 }
 
-async function refusal({ reader, signal }: Session, problem: Problem, status: Status): Promise<Stay> {
+async function refusal({ reader, signal }: Session, problem: Problem, status: Status): Promise<NoStart> {
   const reason = reasonIn(problem);
-  if (reason.code !== 'update-running') return stayFor(reason, status, problem);
+  if (reason.code !== 'update-running') return noStartFor(reason, status, problem);
   // Another update was started in the meantime. Only a new status contains its run.
   const answer = await reader.status({ signal });
   const current = answer.kind === 'ok' && isForAdmins(answer.value) ? answer.value : status;
-  return stayFor(reason, current, problem);
+  return noStartFor(reason, current, problem);
 }

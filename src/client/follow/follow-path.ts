@@ -1,15 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expectedStep } from '../../wire/path.ts';
-import { noAnswer } from '../../wire/reader-answer.ts';
-import type { News } from '../../wire/reader-follow.ts';
+import { noResponse } from '../../wire/reader-answer.ts';
+import type { RunNews } from '../../wire/reader-follow.ts';
 import { isForAdmins } from '../../wire/reader-shapes.ts';
 import type { PendingStep, Status, ToldRun } from '../../wire/status.ts';
 import type { Session } from '../connect.ts';
 import { exitCodeOf } from '../endings.ts';
-import { names } from '../names.ts';
-import { asSentence, clean, jsonLine } from '../text.ts';
-import { type FollowOptions, followOne, tell, tellPast, watch } from './follow-update.ts';
-import type { View } from './view.ts';
+import { productNames } from '../names.ts';
+import { asSentence, cleanTexts, jsonLine } from '../text.ts';
+import {
+  type FollowOptions,
+  followOne,
+  printFollowedRun,
+  printLines,
+  printPastRun,
+} from './follow-update.ts';
+import type { FollowedRunView } from './view.ts';
 
 /** Time in ms between two polls for the start of the next step. */
 const pause = 2_000;
@@ -26,7 +32,7 @@ export async function followPath(session: Session, options: FollowOptions): Prom
     const ended =
       run.outcome === null
         ? await followOne(session, { ...options, run })
-        : { exitCode: await tellPast(session, run, options.json), run };
+        : { exitCode: await printPastRun(session, run, options.json), run };
     const expected = expectedStep(ended.run);
     if (expected === null) return ended.exitCode;
     const next = await untilNext(session, ended.run, { ...options, expected });
@@ -46,7 +52,7 @@ async function untilNext(
 ): Promise<ToldRun | number> {
   const now = session.now();
   const { to, since } = expected;
-  const view: View & { pendingStep: PendingStep } = {
+  const view: FollowedRunView & { pendingStep: PendingStep } = {
     run: last,
     toldAt: now,
     heardAt: now,
@@ -60,17 +66,17 @@ async function untilNext(
     view.run = { ...view.run, now: status.now };
     view.toldAt = session.now();
     if (pendingStep === null) return;
-    view.pendingStep = clean(pendingStep);
+    view.pendingStep = cleanTexts(pendingStep);
     const words = JSON.stringify([pendingStep.to, pendingStep.reason]);
     if (json && words !== told.as)
       session.stdout.write(jsonLine({ event: 'pendingStep', data: pendingStep }));
     told.as = words;
   };
-  const parting = await watch(session, { timeout, json }, view, (signal) =>
+  const parting = await printFollowedRun(session, { timeout, json }, view, (signal) =>
     newsOfNext(session, last, { note, signal }),
   );
   if (parting !== null) {
-    tell(session, parting.lines, json);
+    printLines(session, parting.lines, json);
     return parting.exitCode;
   }
   const { run = null, now: clock = since } = told.status ?? {};
@@ -80,13 +86,13 @@ async function untilNext(
   const { reason, until } = view.pendingStep;
   const isLate = Date.parse(clock) >= Date.parse(until);
   const waited = reason === null ? 'the update did not start.' : asSentence(reason);
-  tell(
+  printLines(
     session,
     [
       isLate
         ? `${last.to} was not ready for ${to} in time: ${waited}`
         : `The upgrade path was cancelled; ${to} was not installed.`,
-      `To continue: ${names().name} instance update --all-steps`,
+      `To continue: ${productNames().name} instance update --all-steps`,
     ],
     json,
   );
@@ -98,7 +104,7 @@ async function* newsOfNext(
   { reader }: Session,
   last: ToldRun,
   { note, signal }: { note: (status: Status) => void; signal: AbortSignal },
-): AsyncGenerator<News, void> {
+): AsyncGenerator<RunNews, void> {
   for (let missing = 0; missing < maximumMissing; ) {
     const answer = await reader.status({ signal });
     if (signal.aborted) return;
@@ -108,7 +114,7 @@ async function* newsOfNext(
       if (run !== null && run.id !== last.id) return;
       missing = pendingStep === null ? missing + 1 : 0;
       yield { kind: 'heard' };
-    } else yield { kind: 'unheard', refused: answer.kind === 'ok' ? noAnswer({ what: 'late' }) : answer };
+    } else yield { kind: 'unheard', refused: answer.kind === 'ok' ? noResponse({ what: 'late' }) : answer };
     await sleep(pause, undefined, { signal }).catch(() => {});
   }
 }

@@ -1,19 +1,19 @@
 import type { OptionRow } from '../../core/progress/option-row.ts';
-import { isTooLate, mayBeAway } from '../../wire/phase-rows.ts';
-import { followRun, type News } from '../../wire/reader-follow.ts';
+import { canBeUnavailable, isTooLate } from '../../wire/phase-rows.ts';
+import { followRun, type RunNews } from '../../wire/reader-follow.ts';
 import { isForAdmins } from '../../wire/reader-shapes.ts';
 import type { Run, Status, ToldRun } from '../../wire/status.ts';
 import { durationText } from '../../wire/times.ts';
-import { type Args, stoppedCode } from '../command.ts';
+import { type CommandArguments, interruptedExitCode } from '../command.ts';
 import type { Session } from '../connect.ts';
-import { type EndReport, endReportOf, paintMark, runNoun } from '../endings.ts';
-import { explainAnswer } from '../explain.ts';
-import { names } from '../names.ts';
-import { clean, jsonLine, linesOf } from '../text.ts';
+import { paintMark, type ResultReport, resultReportOf, runNoun } from '../endings.ts';
+import { explainFailedResult } from '../explain.ts';
+import { productNames } from '../names.ts';
+import { cleanTexts, jsonLine, linesOf } from '../text.ts';
 import { clockTime } from '../times.ts';
 import { JsonEvents, PlainLines } from './lines.ts';
 import { LiveList } from './live-list.ts';
-import { logOf, type Printer, type View } from './view.ts';
+import { type FollowedRunView, logCommandOf, type Printer } from './view.ts';
 
 export interface FollowOptions {
   /** Last state from the server, unescaped. */
@@ -22,7 +22,7 @@ export interface FollowOptions {
   timeout: number;
   json: boolean;
   /** Overrides the result lines and the exit code. */
-  endingOf?: (run: Run, status: Status | null) => EndReport;
+  endingOf?: (run: Run, status: Status | null) => ResultReport;
 }
 
 export const usualTimeout = 900;
@@ -34,7 +34,8 @@ export const timeoutOption: OptionRow = {
 };
 
 /** Returns the timeout in seconds. */
-export const timeoutOf = ({ options: { timeout } }: Args): number => Number(timeout ?? usualTimeout);
+export const timeoutOf = ({ options: { timeout } }: CommandArguments): number =>
+  Number(timeout ?? usualTimeout);
 
 /** Time in ms after which a continuous 401 cannot be caused by a restart of the server. */
 const loggedOutFor = 30_000;
@@ -51,30 +52,35 @@ export async function followOne(
   options: FollowOptions,
 ): Promise<{ exitCode: number; run: ToldRun }> {
   const now = session.now();
-  const view: View = { run: clean(options.run), toldAt: now, heardAt: now, refused: null };
-  const parting = await watch(session, options, view, (signal) =>
+  const view: FollowedRunView = { run: cleanTexts(options.run), toldAt: now, heardAt: now, refused: null };
+  const parting = await printFollowedRun(session, options, view, (signal) =>
     followRun(session.reader, { run: options.run.id, signal }),
   );
-  const { lines, exitCode } = parting ?? (options.endingOf ?? endReportOf)(view.run, await statusOf(session));
-  tell(session, lines, options.json);
+  const { lines, exitCode } =
+    parting ?? (options.endingOf ?? resultReportOf)(view.run, await statusOf(session));
+  printLines(session, lines, options.json);
   return { exitCode, run: view.run };
 }
 
 /** Prints the result of a run that has already ended. Resolves with the exit code. */
-export async function tellPast(session: Session, run: ToldRun, json: boolean): Promise<number> {
+export async function printPastRun(session: Session, run: ToldRun, json: boolean): Promise<number> {
   if (json) session.stdout.write(jsonLine({ event: 'run', data: run }));
-  const { lines, exitCode } = endReportOf(clean(run), json ? null : await statusOf(session));
-  tell(session, lines, json);
+  const { lines, exitCode } = resultReportOf(cleanTexts(run), json ? null : await statusOf(session));
+  printLines(session, lines, json);
   return exitCode;
 }
 
 /** Requests the status; null without a valid response, or if the user is not an admin. */
 async function statusOf({ reader }: Session): Promise<Status | null> {
   const answer = await reader.status();
-  return answer.kind === 'ok' && isForAdmins(answer.value) ? clean(answer.value) : null;
+  return answer.kind === 'ok' && isForAdmins(answer.value) ? cleanTexts(answer.value) : null;
 }
 
-export function tell({ stdout, stderr, isTerminal }: Session, lines: readonly string[], json: boolean): void {
+export function printLines(
+  { stdout, stderr, isTerminal }: Session,
+  lines: readonly string[],
+  json: boolean,
+): void {
   (json ? stderr : stdout).write(linesOf(isTerminal && !json ? lines.map(paintMark) : lines));
 }
 
@@ -85,12 +91,12 @@ type Why = 'interrupted' | 'unknown' | 'logged-out' | 'silent';
  * Updates and prints the view until the client stops following. Resolves with the lines to print if the run continues,
  * otherwise with null.
  */
-export async function watch(
+export async function printFollowedRun(
   session: Session,
   { timeout, json }: Pick<FollowOptions, 'timeout' | 'json'>,
-  view: View,
-  newsOf: (signal: AbortSignal) => AsyncIterable<News>,
-): Promise<EndReport | null> {
+  view: FollowedRunView,
+  newsOf: (signal: AbortSignal) => AsyncIterable<RunNews>,
+): Promise<ResultReport | null> {
   const { signal } = session;
   const printer = printerFor(session, json);
   const stop = new AbortController();
@@ -136,7 +142,7 @@ export async function watch(
   printer.end?.(view, session.now());
   if (why === null || hasEnded) return null;
   const lines = await partingLines(why, view, session, timeout);
-  return { lines, exitCode: why === 'interrupted' ? stoppedCode : 1 };
+  return { lines, exitCode: why === 'interrupted' ? interruptedExitCode : 1 };
 }
 
 function printerFor(session: Session, json: boolean): Printer {
@@ -144,11 +150,11 @@ function printerFor(session: Session, json: boolean): Printer {
   return session.isTerminal ? new LiveList(session) : new PlainLines(session.stdout);
 }
 
-function note(view: View, news: News, now: number): void {
+function note(view: FollowedRunView, news: RunNews, now: number): void {
   view.refused = news.kind === 'unheard' ? news.refused : null;
   if (news.kind !== 'unheard') view.heardAt = now;
   if (news.kind !== 'run') return;
-  view.run = clean(news.run);
+  view.run = cleanTexts(news.run);
   view.toldAt = now;
 }
 
@@ -156,34 +162,34 @@ function note(view: View, news: News, now: number): void {
  * Checks whether the login is no longer accepted. While svc may be unavailable, only a 401 from svc itself counts, and
  * not a redirect or a 401 from a proxy.
  */
-const isLoggedOut = (news: News, { run }: View): boolean =>
+const isLoggedOut = (news: RunNews, { run }: FollowedRunView): boolean =>
   news.kind === 'unheard' &&
   news.refused.kind === 'logged-out' &&
-  ((news.refused.status === 401 && news.refused.inFront === null) || !mayBeAway(run));
+  ((news.refused.status === 401 && news.refused.inFront === null) || !canBeUnavailable(run));
 
 async function partingLines(
   why: Why,
-  { run, refused, pendingStep }: View,
+  { run, refused, pendingStep }: FollowedRunView,
   { reader, config }: Session,
   timeout: number,
 ): Promise<string[]> {
-  const { name } = names();
+  const { name } = productNames();
   const noun = runNoun(run);
   switch (why) {
     case 'interrupted':
       return [farewell(run, pendingStep?.to)];
     case 'unknown': {
       const answer = await reader.status();
-      const version = answer.kind === 'ok' ? `${name} ${clean(answer.value).version}` : name;
+      const version = answer.kind === 'ok' ? `${name} ${cleanTexts(answer.value).version}` : name;
       const startedAt = clockTime(run.startedAt, run.now);
       return [
-        `${version} is running but has no record of the ${noun} that started at ${startedAt}. On the server, run: ${logOf(run)}`,
+        `${version} is running but has no record of the ${noun} that started at ${startedAt}. On the server, run: ${logCommandOf(run)}`,
       ];
     }
     case 'logged-out':
       return refused?.kind === 'logged-out' && refused.inFront !== null
         ? [
-            explainAnswer(refused, config),
+            explainFailedResult(refused, config),
             `The ${noun} continues. To follow its progress: ${name} instance follow`,
           ]
         : [
@@ -193,7 +199,7 @@ async function partingLines(
     case 'silent':
       return [
         `${name} has not responded for ${durationText(timeout * second)}; the result of the ${noun} is unknown.`,
-        `On the server, run: ${logOf(run)}`,
+        `On the server, run: ${logCommandOf(run)}`,
         `When ${name} responds again, run: ${name} instance follow`,
       ];
   }
@@ -201,7 +207,7 @@ async function partingLines(
 
 /** Returns the message after Ctrl-C. The run continues on the server. */
 function farewell(run: Run, next: string | undefined): string {
-  const { name } = names();
+  const { name } = productNames();
   if (next !== undefined)
     return `The update to ${next} will start automatically. To follow its progress: ${name} instance follow. To cancel: ${name} instance cancel.`;
   const what = `The ${runNoun(run)}`;

@@ -1,9 +1,9 @@
 import type { PhaseText } from '../../presentation/presentation.ts';
-import { mayBeAway } from '../../wire/phase-rows.ts';
-import type { News } from '../../wire/reader-follow.ts';
+import { canBeUnavailable } from '../../wire/phase-rows.ts';
+import type { RunNews } from '../../wire/reader-follow.ts';
 import type { Output } from '../command.ts';
 import { jsonLine } from '../text.ts';
-import { notesAt, type Printer, rowsAt, titleOf, type View } from './view.ts';
+import { type FollowedRunView, noteLinesAt, type Printer, phaseTextsAt, titleOf } from './view.ts';
 
 /**
  * Prints one JSON line per event for programs: `{ "event": "run" | "line", "data": … }`. Sentences are printed to
@@ -19,14 +19,14 @@ export class JsonEvents implements Printer {
     this.#sentences = sentences;
   }
 
-  show(view: View, now: number): void {
-    const notes = view.refused === null ? '' : notesAt(view, now).join('\n');
-    const timeless = notes === '' ? '' : notesAt(view, now, withoutTime).join('\n');
+  show(view: FollowedRunView, now: number): void {
+    const notes = view.refused === null ? '' : noteLinesAt(view, now).join('\n');
+    const timeless = notes === '' ? '' : noteLinesAt(view, now, withoutTime).join('\n');
     if (timeless !== this.#told && notes !== '') this.#sentences.write(`${notes}\n`);
     this.#told = timeless;
   }
 
-  news(news: News): void {
+  news(news: RunNews): void {
     if (news.kind === 'run') this.#out.write(jsonLine({ event: 'run', data: news.run }));
     if (news.kind === 'line') this.#out.write(jsonLine({ event: 'line', data: news.line }));
   }
@@ -50,15 +50,15 @@ export class PlainLines implements Printer {
     this.#out = out;
   }
 
-  begin(view: View, now: number): void {
+  begin(view: FollowedRunView, now: number): void {
     this.#write(titleOf(view.run), now);
     this.show(view, now);
   }
 
-  show(view: View, now: number): void {
+  show(view: FollowedRunView, now: number): void {
     const { state, until, outcome } = view.run;
     if (view.pendingStep) this.#tellNote(view, now);
-    for (const row of rowsAt(view, now)) {
+    for (const row of phaseTextsAt(view, now)) {
       if (row.mark === 'done') this.#tellOnce(row, now);
       if (row.mark === 'failed') {
         const ended = outcome === 'cancelled' ? 'cancelled' : 'failed';
@@ -71,7 +71,7 @@ export class PlainLines implements Printer {
     }
   }
 
-  end(view: View, now: number): void {
+  end(view: FollowedRunView, now: number): void {
     this.show(view, now);
   }
 
@@ -81,19 +81,19 @@ export class PlainLines implements Printer {
     this.#write(lineOf(row), now);
   }
 
-  #tellNow(row: PhaseText, view: View, now: number): void {
+  #tellNow(row: PhaseText, view: FollowedRunView, now: number): void {
     const { state, jobs } = view.run;
     const titles = state === 'waiting' ? jobs.map(({ kind, title }) => `${kind} ${title ?? ''}`.trim()) : [];
     // Without a response, the progress is unknown.
-    const isUnheard = view.refused !== null && !mayBeAway(view.run);
+    const isUnheard = view.refused !== null && !canBeUnavailable(view.run);
     if (!isUnheard) this.#write(lineOf({ ...row, message: [row.message, ...titles].join(', ') }), now);
     if (isUnheard) this.#note = '';
     this.#tellNote(view, now);
   }
 
-  #tellNote(view: View, now: number): void {
-    const note = notesAt(view, now).at(-1) ?? '';
-    const timeless = notesAt(view, now, withoutTime).at(-1) ?? '';
+  #tellNote(view: FollowedRunView, now: number): void {
+    const note = noteLinesAt(view, now).at(-1) ?? '';
+    const timeless = noteLinesAt(view, now, withoutTime).at(-1) ?? '';
     if (note !== '' && timeless !== this.#note) this.#write(note, now);
     this.#note = timeless;
   }

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PhaseText } from '../../presentation/presentation.ts';
-import type { Context } from '../command.ts';
+import type { CommandContext } from '../command.ts';
 import { jobLines } from '../status-lines.ts';
-import { cut, inColumns, widthOf, wrap } from '../text.ts';
-import { notesAt, type Printer, rowsAt, titleOf, type View } from './view.ts';
+import { fitToColumns, truncateText, widthOf, wrap } from '../text.ts';
+import { type FollowedRunView, noteLinesAt, type Printer, phaseTextsAt, titleOf } from './view.ts';
 
 const marks = { done: '✓', now: '●', failed: '✗', ahead: ' ' } as const;
 const colours = { done: 32, now: 36, failed: 31, ahead: 2 } as const;
@@ -20,29 +20,31 @@ interface Line {
 
 /** The list of phases on a terminal, redrawn in place after each change. */
 export class LiveList implements Printer {
-  readonly #context: Pick<Context, 'stdout' | 'isTerminal' | 'columns' | 'rows'>;
+  readonly #context: Pick<CommandContext, 'stdout' | 'isTerminal' | 'columns' | 'rows'>;
   #drawn: readonly Line[] = [];
   /** Width that never shrinks, so that the durations remain in the same column. */
   #textColumns = leastText;
 
-  constructor(context: Pick<Context, 'stdout' | 'isTerminal' | 'columns' | 'rows'>) {
+  constructor(context: Pick<CommandContext, 'stdout' | 'isTerminal' | 'columns' | 'rows'>) {
     this.#context = context;
   }
 
-  begin(view: View, now: number): void {
+  begin(view: FollowedRunView, now: number): void {
     const title = wrap(titleOf(view.run), this.#width);
     this.#context.stdout.write(`${title.join('\n')}\n`);
     this.show(view, now);
   }
 
-  show(view: View, now: number): void {
+  show(view: FollowedRunView, now: number): void {
     const width = this.#width;
     const { run } = view;
-    const notes = notesAt(view, now).flatMap((note) => wrap(note, width));
+    const notes = noteLinesAt(view, now).flatMap((note) => wrap(note, width));
     const jobs =
-      run.state === 'waiting' ? jobLines(run.jobs, run.now, width).map((line) => cut(line, width)) : [];
+      run.state === 'waiting'
+        ? jobLines(run.jobs, run.now, width).map((line) => truncateText(line, width))
+        : [];
     const lines = [
-      ...this.#rowLines(rowsAt(view, now), width),
+      ...this.#rowLines(phaseTextsAt(view, now), width),
       ...[...jobs, ...notes].map((text) => ({ text })),
     ];
     this.#draw(run.outcome === null ? this.#fitting(lines) : lines);
@@ -60,7 +62,7 @@ export class LiveList implements Printer {
     return lines.slice(from, from + room);
   }
 
-  end(view: View, now: number): void {
+  end(view: FollowedRunView, now: number): void {
     this.show(view, now);
     this.#drawn = [];
     // Overwrite the `^C` that the terminal has printed.
@@ -83,8 +85,12 @@ export class LiveList implements Printer {
     const timeWidth = Math.min(room, Math.max(timeColumns, ...rows.map(({ time }) => time.length + 1)));
     const columns = Math.min(this.#textColumns, room - timeWidth);
     return rows.map(({ mark, text, message, time }) => {
-      const cells = [inColumns(text, wordColumns), inColumns(message, columns), time.padStart(timeWidth)];
-      const line = cut(`${marks[mark]} ${cells.join('')}`.trimEnd(), width);
+      const cells = [
+        fitToColumns(text, wordColumns),
+        fitToColumns(message, columns),
+        time.padStart(timeWidth),
+      ];
+      const line = truncateText(`${marks[mark]} ${cells.join('')}`.trimEnd(), width);
       return { text: line, colour: { code: colours[mark], length: mark === 'ahead' ? line.length : 1 } };
     });
   }

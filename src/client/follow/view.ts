@@ -1,20 +1,20 @@
 import { presentPhases } from '../../presentation/present-run.ts';
 import type { PhaseText } from '../../presentation/presentation.ts';
 import type { Wording } from '../../presentation/wording.ts';
-import { runPlace } from '../../wire/path.ts';
-import { mayBeAway } from '../../wire/phase-rows.ts';
-import type { Refused } from '../../wire/reader-answer.ts';
-import type { News } from '../../wire/reader-follow.ts';
+import { runPosition } from '../../wire/path.ts';
+import { canBeUnavailable } from '../../wire/phase-rows.ts';
+import type { FailedResult } from '../../wire/reader-answer.ts';
+import type { RunNews } from '../../wire/reader-follow.ts';
 import type { PendingStep, ToldRun } from '../../wire/status.ts';
 import { durationText } from '../../wire/times.ts';
 import { runNoun } from '../endings.ts';
-import { names } from '../names.ts';
-import { betweenLine } from '../status-lines.ts';
-import { count } from '../text.ts';
+import { productNames } from '../names.ts';
+import { pendingStepLine } from '../status-lines.ts';
+import { formatNounCount } from '../text.ts';
 import { clientWording } from '../times.ts';
 
 /** State of a followed run. Times are in milliseconds of the local monotonic clock. */
-export interface View {
+export interface FollowedRunView {
   /** Last state from the server, escaped. */
   run: ToldRun;
   /** Time at which `run` was received. */
@@ -22,7 +22,7 @@ export interface View {
   /** Time of the last response from svc, or of a later wake-up of the process from sleep. */
   heardAt: number;
   /** Error of the last request; null if the request succeeded. */
-  refused: Refused | null;
+  refused: FailedResult | null;
   /** Next step of the upgrade path, which is awaited after the run has succeeded. */
   pendingStep?: PendingStep;
 }
@@ -30,33 +30,33 @@ export interface View {
 /** Prints the progress of a followed run. */
 export interface Printer {
   /** Starts the output; called once. */
-  begin?(view: View, now: number): void;
+  begin?(view: FollowedRunView, now: number): void;
   /** Prints changes; called after each event, and once a second. */
-  show(view: View, now: number): void;
+  show(view: FollowedRunView, now: number): void;
   /** Prints an event as received from the server. */
-  news?(news: News): void;
+  news?(news: RunNews): void;
   /** Completes the output, so that other lines can follow. */
-  end?(view: View, now: number): void;
+  end?(view: FollowedRunView, now: number): void;
 }
 
 /** Downtime in ms after which the log command is printed. */
 const longDowntime = 60_000;
 
 /** Returns the texts for a time of the local clock. */
-const wordingAt = ({ run, toldAt }: View, now: number): Wording =>
+const wordingAt = ({ run, toldAt }: FollowedRunView, now: number): Wording =>
   clientWording(new Date((Date.parse(run.now) || 0) + now - toldAt).toISOString());
 
 /** Returns the phases at a given time. The current phase shows the reason for waiting. */
-export function rowsAt(view: View, now: number): PhaseText[] {
+export function phaseTextsAt(view: FollowedRunView, now: number): PhaseText[] {
   const { run, heardAt } = view;
   if (view.pendingStep) return [];
   const t = wordingAt(view, now);
   return presentPhases(run, t).map((row) => {
     if (row.mark !== 'now') return row;
     if (isUnavailable(view))
-      return { ...row, message: `${names().name} is unavailable`, time: t.duration(now - heardAt) };
+      return { ...row, message: `${productNames().name} is unavailable`, time: t.duration(now - heardAt) };
     const isWaiting = run.state === 'waiting';
-    const said = isWaiting ? `for ${count(run.jobs.length, 'job')}` : row.message;
+    const said = isWaiting ? `for ${formatNounCount(run.jobs.length, 'job')}` : row.message;
     const message = `${row.percent === null ? '' : `${row.percent} % `}${said}`.trim();
     return { ...row, message };
   });
@@ -66,20 +66,21 @@ export function rowsAt(view: View, now: number): PhaseText[] {
  * Checks whether svc may be unavailable. The state of the run is decisive, because a proxy may respond instead of svc
  * during the downtime.
  */
-const isUnavailable = ({ run, refused }: View): boolean => refused !== null && mayBeAway(run);
+const isUnavailable = ({ run, refused }: FollowedRunView): boolean =>
+  refused !== null && canBeUnavailable(run);
 
 /**
  * Returns the lines below the phases.
  * @param timeText formats durations; with an empty format, lines that differ only in their durations are equal
  */
-export function notesAt(view: View, now: number, timeText = durationText): string[] {
+export function noteLinesAt(view: FollowedRunView, now: number, timeText = durationText): string[] {
   const { run, refused, pendingStep } = view;
   const t = clientWording(run.now);
   const silent = now - view.heardAt;
   const notes: string[] = [];
   if (pendingStep) {
     const lasts = Date.parse(run.now) + now - view.toldAt - Date.parse(pendingStep.since);
-    notes.push(betweenLine(pendingStep, run.to ?? names().name, timeText(lasts)));
+    notes.push(pendingStepLine(pendingStep, run.to ?? productNames().name, timeText(lasts)));
   }
   if (run.state === 'waiting')
     notes.push(run.until === null ? t.newJobsQueued : t.waitingUntil(t.clock(run.until)));
@@ -88,13 +89,13 @@ export function notesAt(view: View, now: number, timeText = durationText): strin
   if (refused !== null && !isUnavailable(view)) notes.push(unheard(refused, runNoun(run), timeText(silent)));
   if (isUnavailable(view) && silent >= longDowntime)
     notes.push(
-      `${names().name} has been unavailable for ${timeText(silent - (silent % 60_000))}. On the server, run: ${logOf(run)}`,
+      `${productNames().name} has been unavailable for ${timeText(silent - (silent % 60_000))}. On the server, run: ${logCommandOf(run)}`,
     );
   return notes;
 }
 
-function unheard(refused: Refused, noun: string, time: string): string {
-  const { name } = names();
+function unheard(refused: FailedResult, noun: string, time: string): string {
+  const { name } = productNames();
   if (refused.kind !== 'logged-out')
     return `No response from ${name} for ${time}. Check your connection; the ${noun} continues on the server.`;
   const { status, inFront } = refused;
@@ -106,12 +107,13 @@ function unheard(refused: Refused, noun: string, time: string): string {
 }
 
 /** Returns the command that shows the log, even if the server has not reported the command yet. */
-export const logOf = ({ log }: Pick<ToldRun, 'log'>): string => log ?? `docker logs ${names().container}`;
+export const logCommandOf = ({ log }: Pick<ToldRun, 'log'>): string =>
+  log ?? `docker logs ${productNames().container}`;
 
 /** Formats the title: `Updating svc v1.4.2 → v1.5.0`; on an upgrade path `1 of 2: Updating …`. */
 export function titleOf(run: ToldRun): string {
   const t = clientWording(run.now);
-  const place = runPlace(run);
+  const place = runPosition(run);
   const step = place === null ? '' : `${t.stepOf(place.at + 1, place.versions.length)}: `;
   const doing = run.kind === 'rollback' ? t.headingRollingBack : t.headingUpdating;
   return [`${step}${doing(t.product)}`, [run.from, run.to].filter(Boolean).join(' → ')].join(' ').trim();

@@ -4,12 +4,12 @@ import { access, constants, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { isSea } from 'node:sea';
 import { promisify } from 'node:util';
-import { disk, type Owner, writeAside } from '../../core/files/file-system.ts';
-import { shellWord } from '../../core/progress/advice.ts';
+import { diskFileSystem, type Owner, writeTemporaryFile } from '../../core/files/file-system.ts';
+import { quoteForShell } from '../../core/progress/advice.ts';
 import { Failure } from '../command.ts';
-import { names } from '../names.ts';
+import { productNames } from '../names.ts';
 import { cleanText } from '../text.ts';
-import { diskTrouble, refused, unchanged } from './failure.ts';
+import { explainDiskError, refusedFailure, unchangedFailure } from './failure.ts';
 
 /** The file of the running client. */
 interface ClientFile {
@@ -29,14 +29,14 @@ interface ClientFile {
  * @throws Failure, refused, if npm has installed the client or this user may not replace the file
  */
 export async function findClientFile(): Promise<ClientFile> {
-  const { name, asset } = names();
+  const { name, asset } = productNames();
   const given = isSea() ? process.execPath : (process.argv[1] ?? '');
   const path = await realpath(given).catch((error) => {
-    throw refused(`Cannot read the client file: ${error.message}.`, `download ${name} again.`);
+    throw refusedFailure(`Cannot read the client file: ${error.message}.`, `download ${name} again.`);
   });
   const npm = npmCommand(path);
-  if (npm !== null) throw refused(`${path} was installed with npm.`, npm);
-  const owner = await disk.owner(path);
+  if (npm !== null) throw refusedFailure(`${path} was installed with npm.`, npm);
+  const owner = await diskFileSystem.owner(path);
   await expectWritable(path, owner);
   const machine = process.arch === 'x64' ? 'amd64' : process.arch;
   return {
@@ -53,21 +53,21 @@ export function npmCommand(path: string): string | null {
   const [, around = '', npmPackage] =
     /^(.*?)\/node_modules\/(?:.*\/node_modules\/)?((?:@[^/]+\/)?[^/]+)\//.exec(path) ?? [];
   if (npmPackage === undefined) return null;
-  const place = around.endsWith('/lib') ? '--global' : `--prefix ${shellWord(around)}`;
+  const place = around.endsWith('/lib') ? '--global' : `--prefix ${quoteForShell(around)}`;
   return `npm install ${place} ${npmPackage}@latest`;
 }
 
 async function expectWritable(path: string, { uid }: Owner): Promise<void> {
   const own = process.geteuid?.() ?? uid;
   if (own !== 0 && own !== uid)
-    throw refused(
+    throw refusedFailure(
       `${path} belongs to another user (uid ${uid}).`,
       'run the command as that user, or with sudo.',
     );
   const directory = dirname(path);
   await access(directory, constants.W_OK | constants.X_OK).catch((error) => {
-    const [why, next] = diskTrouble(error, directory);
-    throw refused(`Cannot replace ${path}: ${why}.`, next);
+    const [why, next] = explainDiskError(error, directory);
+    throw refusedFailure(`Cannot replace ${path}: ${why}.`, next);
   });
 }
 
@@ -83,26 +83,26 @@ export async function replaceClient(
 ): Promise<void> {
   const { path, owner } = file;
   const directory = dirname(path);
-  const temporary = join(directory, `.${names().name}-update-${randomUUID()}-${basename(path)}`);
+  const temporary = join(directory, `.${productNames().name}-update-${randomUUID()}-${basename(path)}`);
   try {
-    await writeAside(disk, temporary, bytes, { owner, mode: owner.mode });
+    await writeTemporaryFile(diskFileSystem, temporary, bytes, { owner, mode: owner.mode });
     await expectVersion(file, { temporary, version }, signal);
     if ((await identityAt(path)) !== file.identity)
-      throw unchanged(
+      throw unchangedFailure(
         `another process has replaced ${path}.`,
         'check the new version with --version, and update again if necessary.',
       );
-    await disk.rename(temporary, path);
+    await diskFileSystem.rename(temporary, path);
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof Failure) throw error;
-    const [why, next] = diskTrouble(error, directory);
-    throw unchanged(`cannot replace ${path}: ${why}.`, next);
+    const [why, next] = explainDiskError(error, directory);
+    throw unchangedFailure(`cannot replace ${path}: ${why}.`, next);
   } finally {
-    await disk.remove(temporary).catch(() => {});
+    await diskFileSystem.remove(temporary).catch(() => {});
   }
   // Without this sync, a power failure may restore the old file, which is also complete.
-  await disk.sync(directory).catch(() => {});
+  await diskFileSystem.sync(directory).catch(() => {});
 }
 
 async function expectVersion(
@@ -119,7 +119,7 @@ async function expectVersion(
     throw doesNotRun(`--version printed "${cleanText(stdout.trim().slice(0, 100))}"`);
 
   function doesNotRun(why: string): Failure {
-    return unchanged(
+    return unchangedFailure(
       `${asset} from ${version} does not run on this machine: ${why}.`,
       'check that the release supports this machine, or report the problem to its publisher.',
     );

@@ -1,10 +1,10 @@
 import type { Asset } from '../../core/release/channel.ts';
 import { FeedError, reasonOf } from '../../feed/feed-error.ts';
-import { follow } from '../../feed/follow.ts';
-import { downloadAdvice, unchanged } from './failure.ts';
+import { followRedirects } from '../../feed/follow.ts';
+import { downloadAdvice, unchangedFailure } from './failure.ts';
 
 /** Limits of a download, in milliseconds and bytes. */
-export interface Limits {
+export interface DownloadLimits {
   /** Maximum time without data. */
   silence: number;
   /** Maximum time from the request to the last byte. */
@@ -12,15 +12,15 @@ export interface Limits {
   size: number;
 }
 
-export const programLimits: Limits = { silence: 30_000, whole: 3_600_000, size: 512 * 1024 * 1024 };
+export const programLimits: DownloadLimits = { silence: 30_000, whole: 3_600_000, size: 512 * 1024 * 1024 };
 /** Limits for the checksum and signature files of a release. */
-export const proofLimits: Limits = { silence: 30_000, whole: 60_000, size: 256 * 1024 };
+export const proofLimits: DownloadLimits = { silence: 30_000, whole: 60_000, size: 256 * 1024 };
 
-export interface Transfer {
+export interface AssetDownload {
   asset: Asset;
   /** Address of the feed that lists the asset. */
   feed: string;
-  limits: Limits;
+  limits: DownloadLimits;
   signal: AbortSignal;
   /** Called after each chunk. `total` is null if the server does not send a length. */
   onProgress?: (bytes: number, total: number | null) => void;
@@ -30,7 +30,13 @@ export interface Transfer {
  * Downloads one asset. If its feed uses https, the asset must also use https.
  * @throws Failure, failed; the reason of the signal
  */
-export async function download({ asset, feed, limits, signal, onProgress }: Transfer): Promise<Buffer> {
+export async function downloadAsset({
+  asset,
+  feed,
+  limits,
+  signal,
+  onProgress,
+}: AssetDownload): Promise<Buffer> {
   const address = addressOf(asset, feed);
   const ending = new AbortController();
   const endAfter = (milliseconds: number, words: string) =>
@@ -40,7 +46,7 @@ export async function download({ asset, feed, limits, signal, onProgress }: Tran
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
-    const { response } = await follow(address, {
+    const { response } = await followRedirects(address, {
       feed: { url: feed },
       // The content length of a compressed body is not the size of the file.
       headers: { 'accept-encoding': 'identity' },
@@ -59,7 +65,7 @@ export async function download({ asset, feed, limits, signal, onProgress }: Tran
   } catch (error) {
     signal.throwIfAborted();
     const cause: unknown = ending.signal.aborted ? ending.signal.reason : error;
-    throw unchanged(
+    throw unchangedFailure(
       `the download of ${asset.name} from ${address.host} failed: ${reasonOf(cause)}.`,
       downloadAdvice(cause),
     );
@@ -73,7 +79,10 @@ export async function download({ asset, feed, limits, signal, onProgress }: Tran
 /** Returns the address of an asset, which may be relative in a static feed. */
 function addressOf({ name, url }: Asset, feed: string): URL {
   const unfit = (why: string) =>
-    unchanged(`${name} cannot be downloaded: ${why}.`, 'report the problem to the publisher of the feed.');
+    unchangedFailure(
+      `${name} cannot be downloaded: ${why}.`,
+      'report the problem to the publisher of the feed.',
+    );
   const address = URL.parse(url, feed);
   if (!address || !/^https?:$/.test(address.protocol))
     throw unfit('the feed contains no web address for this file');

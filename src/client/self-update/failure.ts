@@ -2,19 +2,19 @@ import { systemCode } from '../../core/files/file-system.ts';
 import { exitCodes } from '../../core/progress/outcome.ts';
 import { FeedError } from '../../feed/feed-error.ts';
 import { Failure } from '../command.ts';
-import { names } from '../names.ts';
+import { productNames } from '../names.ts';
 
 /** Creates the failure of an update that a rule forbids. `next` is the required action. */
-export const refused = (message: string, next: string): Failure =>
+export const refusedFailure = (message: string, next: string): Failure =>
   new Failure(exitCodes.refused, `${message}\nNext: ${next}`);
 
 /** Creates the failure of an update that has not changed the client's file. */
-export const unchanged = (message: string, next: string): Failure =>
+export const unchangedFailure = (message: string, next: string): Failure =>
   new Failure(exitCodes.failed, `Nothing was changed: ${message}\nNext: ${next}`);
 
 /** Returns the next action after an error of the feed or of a download. */
 export function downloadAdvice(error: unknown): string {
-  const { feed } = names();
+  const { feed } = productNames();
   const wait = error instanceof FeedError ? error.wait : null;
   if (wait === null)
     return `check that this machine can reach the address, then run the update again. If the address requires a login, add the login to ${feed}: https://NAME:TOKEN@….`;
@@ -22,7 +22,7 @@ export function downloadAdvice(error: unknown): string {
 }
 
 /** Returns the reason and the next action for a file system error. */
-export function diskTrouble(error: unknown, directory: string): [why: string, next: string] {
+export function explainDiskError(error: unknown, directory: string): [why: string, next: string] {
   switch (systemCode(error)) {
     case 'EACCES':
     case 'EPERM':

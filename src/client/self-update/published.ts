@@ -1,21 +1,21 @@
 import type { Asset, Channel, Release } from '../../core/release/channel.ts';
 import { reasonOf } from '../../feed/feed-error.ts';
 import { readNewestRelease } from '../../feed/read-feed.ts';
-import { proveRelease } from '../../provenance/prove-release.ts';
+import { verifyRelease } from '../../provenance/prove-release.ts';
 import type { Trust } from '../../provenance/trust.ts';
 import { CommandUsageError } from '../command.ts';
-import { names } from '../names.ts';
+import { productNames } from '../names.ts';
 import { cleanText } from '../text.ts';
-import { download, proofLimits, type Transfer } from './download.ts';
-import { downloadAdvice, refused, unchanged } from './failure.ts';
+import { type AssetDownload, downloadAsset, proofLimits } from './download.ts';
+import { downloadAdvice, refusedFailure, unchangedFailure } from './failure.ts';
 
 const sumsName = 'SHA256SUMS';
 const fileName = 'release.json';
 const bundleName = `${fileName}.sigstore.json`;
 
 /** Returns the address of the releases. @throws UsageError, without the value, which may contain a token */
-export function feedOf(env: NodeJS.ProcessEnv): string {
-  const { name, feed, releases } = names();
+export function requireFeedAddress(env: NodeJS.ProcessEnv): string {
+  const { name, feed, releases } = productNames();
   const given = env[feed] || releases;
   if (given === null) throw new CommandUsageError(`set ${feed} to the web address of the ${name} releases`);
   const address = URL.parse(given);
@@ -25,10 +25,14 @@ export function feedOf(env: NodeJS.ProcessEnv): string {
 }
 
 /** Reads the newest release of a channel. @throws Failure, failed; the reason of the signal */
-export function newestRelease(feed: string, channel: Channel, signal: AbortSignal): Promise<Release | null> {
+export function fetchNewestRelease(
+  feed: string,
+  channel: Channel,
+  signal: AbortSignal,
+): Promise<Release | null> {
   return readNewestRelease(feed, channel, signal).catch((error) => {
     signal.throwIfAborted();
-    throw unchanged(
+    throw unchangedFailure(
       `cannot read the releases at ${new URL(feed).host}: ${reasonOf(error)}.`,
       downloadAdvice(error),
     );
@@ -36,10 +40,10 @@ export function newestRelease(feed: string, channel: Channel, signal: AbortSigna
 }
 
 /** Finds an asset of a release. @throws Failure, failed, if the release does not contain the asset */
-export function assetOf({ version, assets = [] }: Release, name: string): Asset {
+export function requireAsset({ version, assets = [] }: Release, name: string): Asset {
   const asset = assets.find((each) => each.name === name);
   if (asset) return asset;
-  throw unchanged(
+  throw unchangedFailure(
     `release ${version} does not contain ${name}.`,
     'try again in a few minutes, because files are often uploaded after a release is published. If the file is still missing, report it to the publisher.',
   );
@@ -49,15 +53,15 @@ export function assetOf({ version, assets = [] }: Release, name: string): Asset 
  * Reads the checksum of a file from the release's SHA256SUMS, in lower-case hex.
  * @throws Failure, failed; the reason of the signal
  */
-export async function sumOf(
+export async function fetchChecksum(
   release: Release,
   name: string,
-  from: Pick<Transfer, 'feed' | 'signal'>,
+  from: Pick<AssetDownload, 'feed' | 'signal'>,
 ): Promise<string> {
-  const sums = await download({ ...from, asset: assetOf(release, sumsName), limits: proofLimits });
-  const [sum, ...others] = sumsFor(name, sums.toString());
+  const sums = await downloadAsset({ ...from, asset: requireAsset(release, sumsName), limits: proofLimits });
+  const [sum, ...others] = checksumsFor(name, sums.toString());
   if (sum !== undefined && others.length === 0) return sum;
-  throw unchanged(
+  throw unchangedFailure(
     `${sumsName} of ${release.version} contains ${sum === undefined ? 'no checksum' : 'several checksums'} for ${name}.`,
     'report the problem to the publisher of the release.',
   );
@@ -68,20 +72,24 @@ export async function sumOf(
  * is downloaded.
  * @throws Failure, refused if the signature is not verified, otherwise failed; the reason of the signal
  */
-export async function provenSumOf(
+export async function fetchVerifiedChecksum(
   release: Release,
   name: string,
   trust: Trust,
-  from: Pick<Transfer, 'feed' | 'signal'>,
+  from: Pick<AssetDownload, 'feed' | 'signal'>,
 ): Promise<string> {
   const { version } = release;
-  const get = (asset: string) => download({ ...from, asset: assetOf(release, asset), limits: proofLimits });
+  const get = (asset: string) =>
+    downloadAsset({ ...from, asset: requireAsset(release, asset), limits: proofLimits });
   const [file, bundle] = [await get(fileName), await get(bundleName)];
   let files: Readonly<Record<string, string>>;
   try {
-    ({ files } = await proveRelease(file, bundle.toString(), trust, { product: names().name, version }));
+    ({ files } = await verifyRelease(file, bundle.toString(), trust, {
+      product: productNames().name,
+      version,
+    }));
   } catch (error) {
-    throw refused(
+    throw refusedFailure(
       // The message of a parser may quote its input.
       `${version} was rejected: ${cleanText((error as Error).message)}.`,
       `contact the publisher of ${name}. If the signing key has changed, first install ${name} manually from a release that trusts both keys.`,
@@ -89,14 +97,14 @@ export async function provenSumOf(
   }
   const digest = files[name];
   if (digest !== undefined) return digest.replace('sha256:', '');
-  throw refused(
+  throw refusedFailure(
     `${version} was rejected: its ${fileName} contains no checksum for ${name}.`,
     'report the problem to the publisher of the release.',
   );
 }
 
 /** Returns the distinct checksums of a file in SHA256SUMS, in lower case. */
-export function sumsFor(name: string, text: string): string[] {
+export function checksumsFor(name: string, text: string): string[] {
   const lines = text.split(/\r?\n/).flatMap((line) => {
     // Format of sha256sum: a star means that the file was read as binary.
     const [, sum = '', file = ''] = /^([0-9a-fA-F]{64}) [ *](?:\.\/)?(.+)$/.exec(line) ?? [];

@@ -1,25 +1,31 @@
 import { createHash } from 'node:crypto';
 import { type Channel, channelOf, isAhead, type Release } from '../../core/release/channel.ts';
-import { type Context, Failure, stoppedCode } from '../command.ts';
-import { names } from '../names.ts';
+import { type CommandContext, Failure, interruptedExitCode } from '../command.ts';
+import { productNames } from '../names.ts';
 import { findClientFile, replaceClient } from './client-file.ts';
-import { download, programLimits, type Transfer } from './download.ts';
-import { refused, unchanged } from './failure.ts';
-import { assetOf, feedOf, newestRelease, provenSumOf, sumOf } from './published.ts';
+import { type AssetDownload, downloadAsset, programLimits } from './download.ts';
+import { refusedFailure, unchangedFailure } from './failure.ts';
+import {
+  fetchChecksum,
+  fetchNewestRelease,
+  fetchVerifiedChecksum,
+  requireAsset,
+  requireFeedAddress,
+} from './published.ts';
 
 /**
  * Replaces the client with the latest release of a channel, or leaves it unchanged (docs/contract.md 9).
  * @throws Failure, UsageError
  */
-export async function updateClient(channel: Channel, context: Context): Promise<void> {
+export async function updateClient(channel: Channel, context: CommandContext): Promise<void> {
   const { signal, version: current, stdout, env } = context;
-  const { name } = names();
-  const feed = feedOf(env);
+  const { name } = productNames();
+  const feed = requireFeedAddress(env);
   const file = await findClientFile();
   if (channelOf(current) === null)
-    throw refused(`This ${name} is a development build (${current}).`, 'install a release manually.');
+    throw refusedFailure(`This ${name} is a development build (${current}).`, 'install a release manually.');
   try {
-    const release = await newestRelease(feed, channel, signal);
+    const release = await fetchNewestRelease(feed, channel, signal);
     if (release === null || !isAhead(release.version, current)) {
       stdout.write(`${whyUnchanged(current, release, channel)}\n`);
       return;
@@ -30,7 +36,7 @@ export async function updateClient(channel: Channel, context: Context): Promise<
     stdout.write(`✓ ${name} was updated: ${current} → ${version}\n`);
   } catch (error) {
     if (signal.aborted && error === signal.reason)
-      throw new Failure(stoppedCode, `Cancelled. ${file.path} was not changed.`);
+      throw new Failure(interruptedExitCode, `Cancelled. ${file.path} was not changed.`);
     throw error;
   }
 }
@@ -39,21 +45,23 @@ export async function updateClient(channel: Channel, context: Context): Promise<
 async function obtain(
   release: Release,
   { name, feed }: { name: string; feed: string },
-  context: Context,
+  context: CommandContext,
 ): Promise<Buffer> {
   const { signal, trust, stdout } = context;
-  const asset = assetOf(release, name);
+  const asset = requireAsset(release, name);
   if (trust === null)
     stdout.write(
       `${name} is checked only against SHA256SUMS, because this client was built without a trusted key.\n`,
     );
   const from = { feed, signal };
-  const sum = await (trust === null ? sumOf(release, name, from) : provenSumOf(release, name, trust, from));
+  const sum = await (trust === null
+    ? fetchChecksum(release, name, from)
+    : fetchVerifiedChecksum(release, name, trust, from));
   stdout.write(`Downloading ${name} ${release.version}\n`);
   const onProgress = progressLines(context);
-  const bytes = await download({ asset, feed, signal, limits: programLimits, onProgress });
+  const bytes = await downloadAsset({ asset, feed, signal, limits: programLimits, onProgress });
   if (createHash('sha256').update(bytes).digest('hex') !== sum)
-    throw unchanged(
+    throw unchangedFailure(
       `the checksum of the downloaded ${name} does not match its release.`,
       'run the update again. If the error persists, the file may have been tampered with: report it to the publisher.',
     );
@@ -61,7 +69,7 @@ async function obtain(
 }
 
 /** Prints a progress line every ten seconds. */
-function progressLines({ stdout, now }: Context): NonNullable<Transfer['onProgress']> {
+function progressLines({ stdout, now }: CommandContext): NonNullable<AssetDownload['onProgress']> {
   const megabytes = (bytes: number) => (bytes / 1_000_000).toFixed(1);
   let writtenAt = now();
   return (bytes, total) => {
@@ -72,7 +80,7 @@ function progressLines({ stdout, now }: Context): NonNullable<Transfer['onProgre
 }
 
 function whyUnchanged(current: string, release: Release | null, channel: Channel): string {
-  const client = `${names().name} ${current}`;
+  const client = `${productNames().name} ${current}`;
   if (release === null) return `${client} was not changed: no release has been published on ${channel} yet.`;
   if (isAhead(current, release.version))
     return `${client} was not changed: it is newer than ${release.version}, the latest release on ${channel}.`;

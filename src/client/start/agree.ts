@@ -1,26 +1,26 @@
-import { typedLine } from '../../core/progress/typed-line.ts';
+import { promptForLine } from '../../core/progress/typed-line.ts';
 import { channelOf } from '../../core/release/channel.ts';
 import { isMajorChange } from '../../core/release/order.ts';
 import { english } from '../../presentation/english.ts';
 import type { Status } from '../../wire/status.ts';
-import { CommandUsageError, type Context } from '../command.ts';
-import { interrupted } from '../connect.ts';
+import { type CommandContext, CommandUsageError } from '../command.ts';
+import { createInterruptedFailure } from '../connect.ts';
 import { jobLines } from '../status-lines.ts';
-import { asSentence, count, linesOf } from '../text.ts';
+import { asSentence, formatNounCount, linesOf } from '../text.ts';
 
 /**
  * Prompts for confirmation before stopping jobs and before a major version.
  * @throws UsageError without a terminal and without `--yes`
  */
-export async function agree(
-  context: Context,
+export async function confirmStart(
+  context: CommandContext,
   status: Status,
   { steps, force }: { steps: readonly string[]; force: boolean },
 ): Promise<boolean> {
   if (context.args.options.yes) return true;
   if (force && !context.canAsk)
     throw new CommandUsageError('--force stops running jobs. Without a terminal, confirm with --yes.');
-  if (force && !(await agreeToStopJobs(context, status))) return false;
+  if (force && !(await confirmStoppingJobs(context, status))) return false;
   const majors = steps.filter((to, at) => isMajor(status, to, steps[at - 1]));
   if (majors.length === 0) return true;
   const are = majors.length === 1 ? 'is a major version' : 'are major versions';
@@ -28,15 +28,20 @@ export async function agree(
   const { preparation, restorePoint } = status;
   const before =
     preparation === null ? restorePoint === null && english.backUpFirst : asSentence(preparation);
-  return askYesNo([version, before, 'Continue?'].filter(Boolean).join(' '), context);
+  return promptYesNo([version, before, 'Continue?'].filter(Boolean).join(' '), context);
 }
 
 /** Prompts for confirmation before stopping running jobs. */
-export async function agreeToStopJobs(context: Context, { reason, now }: Status): Promise<boolean> {
+export async function confirmStoppingJobs(
+  context: CommandContext,
+  { reason, now }: Status,
+): Promise<boolean> {
   const { jobs = [] } = reason ?? {};
   if (jobs.length === 0) return true;
-  context.stderr.write(linesOf([`${count(jobs.length, 'job')} will be stopped:`, ...jobLines(jobs, now)]));
-  return askYesNo('Continue?', context);
+  context.stderr.write(
+    linesOf([`${formatNounCount(jobs.length, 'job')} will be stopped:`, ...jobLines(jobs, now)]),
+  );
+  return promptYesNo('Continue?', context);
 }
 
 function isMajor({ version, next }: Status, to: string, from = version): boolean {
@@ -45,14 +50,14 @@ function isMajor({ version, next }: Status, to: string, from = version): boolean
 }
 
 /** Prompts for yes or no. Any input except yes means no. */
-export async function askYesNo(question: string, context: Context): Promise<boolean> {
+export async function promptYesNo(question: string, context: CommandContext): Promise<boolean> {
   if (!context.canAsk) throw new CommandUsageError(`${question} Without a terminal, confirm with --yes.`);
   return /^\s*y(?:es)?\s*$/i.test(await readLine(`${question} [y/N] `, context));
 }
 
 /** Prompts for a line; empty at the end of the input. A secret is not shown. */
-export async function readLine(question: string, context: Context, isSecret = false): Promise<string> {
-  const answer = await typedLine(question, context, isSecret);
-  if (context.signal.aborted) throw interrupted();
+export async function readLine(question: string, context: CommandContext, isSecret = false): Promise<string> {
+  const answer = await promptForLine(question, context, isSecret);
+  if (context.signal.aborted) throw createInterruptedFailure();
   return answer;
 }

@@ -1,6 +1,6 @@
 import { missingSettings } from '../../wire/missing-settings.ts';
 import type { OfferedSetting } from '../../wire/status.ts';
-import { CommandUsageError, type Context } from '../command.ts';
+import { type CommandContext, CommandUsageError } from '../command.ts';
 import { readLine } from './agree.ts';
 
 /**
@@ -8,7 +8,7 @@ import { readLine } from './agree.ts';
  * value.
  * @throws UsageError for a name without a value if there is no terminal
  */
-export async function askSettings(context: Context, settings: readonly OfferedSetting[]) {
+export async function promptSettings(context: CommandContext, settings: readonly OfferedSetting[]) {
   const given: Record<string, string> = {};
   for (const one of context.args.list) {
     const [name = '', ...value] = one.split('=');

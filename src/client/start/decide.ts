@@ -1,15 +1,15 @@
 import { isAhead } from '../../core/release/channel.ts';
 import type { RunKind } from '../../wire/codes.ts';
-import type { Order } from '../../wire/reader.ts';
+import type { UpdateOrderBody } from '../../wire/reader.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { Reason, Status } from '../../wire/status.ts';
-import type { EndReport } from '../endings.ts';
-import { names } from '../names.ts';
-import { offerLines, refusalLines } from '../status-lines.ts';
-import { clean } from '../text.ts';
+import type { ResultReport } from '../endings.ts';
+import { productNames } from '../names.ts';
+import { availableUpdateLines, cannotStartLines } from '../status-lines.ts';
+import { cleanTexts } from '../text.ts';
 
 /** Explanation of a decision not to start an update. */
-export interface Stay extends EndReport {
+export interface NoStart extends ResultReport {
   /** Problem document for `--json`; null if there is none. */
   problem: Problem | null;
 }
@@ -20,12 +20,12 @@ export interface Stay extends EndReport {
  */
 export function decideStart(
   status: Status,
-  { target, when, force, allSteps }: Partial<Order>,
-): string | Stay {
+  { target, when, force, allSteps }: Partial<UpdateOrderBody>,
+): string | NoStart {
   const { reason, next, run } = status;
   const { code, jobs = [] } = reason ?? {};
   const isPassed = jobs.length > 0 && (force || (when === 'idle' && !jobs.some(({ stuck }) => stuck)));
-  if (reason !== null && !isPassed && code !== 'up-to-date') return stayFor(reason, status);
+  if (reason !== null && !isPassed && code !== 'up-to-date') return noStartFor(reason, status);
   // After these outcomes, the server accepts the same release again. The updater then verifies the containers.
   const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';
   // Not retried if a newer version is running, for example after a manual repair, because there is no downgrade.
@@ -33,16 +33,23 @@ export function decideStart(
   const offered = (allSteps ? next?.upgradePath.at(-1) : null) ?? next?.version;
   const goal = target ?? offered ?? (isAgain ? run.to : null);
   if (goal !== null && (goal !== status.version || isInTrouble)) return goal;
-  const lines = goal === null ? offerLines(clean(status)) : [`${names().name} ${goal} is already running.`];
+  const lines =
+    goal === null
+      ? availableUpdateLines(cleanTexts(status))
+      : [`${productNames().name} ${goal} is already running.`];
   return { lines, problem: reason && problemOf(reason), exitCode: 0 };
 }
 
-export const stayFor = (
+export const noStartFor = (
   reason: Reason,
   status: Status,
   problem = problemOf(reason),
   kind: RunKind = 'update',
-): Stay => ({ lines: refusalLines(clean(reason), clean(status), kind), problem, exitCode: 3 });
+): NoStart => ({
+  lines: cannotStartLines(cleanTexts(reason), cleanTexts(status), kind),
+  problem,
+  exitCode: 3,
+});
 
 /** Returns the reason of a refusal. Older servers and proxies send no reason. */
 export const reasonIn = ({ reason, detail }: Problem): Reason =>

@@ -1,17 +1,17 @@
 import type { OptionTable } from '../../core/progress/option-row.ts';
 import type { RunKind } from '../../wire/codes.ts';
-import type { Order } from '../../wire/reader.ts';
-import type { Answer, Refused } from '../../wire/reader-answer.ts';
+import type { UpdateOrderBody } from '../../wire/reader.ts';
+import type { FailedResult, RequestResult } from '../../wire/reader-answer.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { ToldRun } from '../../wire/status.ts';
-import { type Context, Failure, stoppedCode } from '../command.ts';
-import { connect, failureOf, type Session } from '../connect.ts';
-import { explainAnswer } from '../explain.ts';
+import { type CommandContext, Failure, interruptedExitCode } from '../command.ts';
+import { createResultFailure, createSession, type Session } from '../connect.ts';
+import { explainFailedResult } from '../explain.ts';
 import { followPath } from '../follow/follow-path.ts';
 import { timeoutOf, timeoutOption } from '../follow/follow-update.ts';
-import { names } from '../names.ts';
-import { clean, jsonLine, linesOf } from '../text.ts';
-import type { Stay } from './decide.ts';
+import { productNames } from '../names.ts';
+import { cleanTexts, jsonLine, linesOf } from '../text.ts';
+import type { NoStart } from './decide.ts';
 
 /** Time in ms during which a request may still be processed after its response was lost. */
 const graceMs = 15_000;
@@ -33,7 +33,7 @@ export const startOptions = (kind: RunKind, yes: string): OptionTable => ({
 export interface StartSession extends Session {
   kind: RunKind;
   /** Part of the request that results from the options shared by both commands. */
-  order: Pick<Order, 'when' | 'force'>;
+  order: Pick<UpdateOrderBody, 'when' | 'force'>;
   json: boolean;
   timeout: number;
   /** Prints lines for people. */
@@ -41,7 +41,7 @@ export interface StartSession extends Session {
 }
 
 /** Creates the session. @throws Failure if the address of the server is not set */
-export function openStart(context: Context, kind: RunKind): StartSession {
+export function openStart(context: CommandContext, kind: RunKind): StartSession {
   const timeout = timeoutOf(context.args);
   const { options } = context.args;
   const order = {
@@ -49,14 +49,17 @@ export function openStart(context: Context, kind: RunKind): StartSession {
     ...(options.force && { force: true as const }),
   };
   const json = !!options.json;
-  const session = connect(context);
+  const session = createSession(context);
   const out = json ? session.stderr : session.stdout;
   const tell = (...lines: readonly string[]) => void out.write(linesOf(lines));
   return { ...session, kind, order, json, timeout, tell };
 }
 
 /** Prints why no run was started. Returns the exit code. */
-export function tellStay({ json, stdout, tell }: StartSession, { lines, problem, exitCode }: Stay): number {
+export function printNoStart(
+  { json, stdout, tell }: StartSession,
+  { lines, problem, exitCode }: NoStart,
+): number {
   if (json && problem !== null) stdout.write(jsonLine(problem));
   tell(...lines);
   return exitCode;
@@ -66,20 +69,20 @@ export function tellStay({ json, stdout, tell }: StartSession, { lines, problem,
 interface WantedRun {
   /** Id of the last run before the request. */
   before: string | null;
-  ask(): Promise<Answer<ToldRun>>;
+  ask(): Promise<RequestResult<ToldRun>>;
   /** Returns the lines to print after a refusal. */
-  refusal(problem: Problem): Stay | Promise<Stay>;
+  refusal(problem: Problem): NoStart | Promise<NoStart>;
 }
 
 /** Starts a run and follows it, unless `--no-follow` is given. Resolves with the exit code. */
 export async function startAndFollow(session: StartSession, wanted: WantedRun): Promise<number> {
   const { kind, json, timeout, args, stdout, tell } = session;
   const run = await startRun(session, wanted);
-  if ('lines' in run) return tellStay(session, run);
+  if ('lines' in run) return printNoStart(session, run);
   if (!args.options['no-follow']) return followPath(session, { run, timeout, json });
   if (json) stdout.write(jsonLine({ event: 'run', data: run }));
-  const to = clean(run).to ?? 'the latest release';
-  tell(`The ${kind} to ${to} has started. To follow its progress: ${names().name} instance follow`);
+  const to = cleanTexts(run).to ?? 'the latest release';
+  tell(`The ${kind} to ${to} has started. To follow its progress: ${productNames().name} instance follow`);
   return 0;
 }
 
@@ -87,25 +90,26 @@ export async function startAndFollow(session: StartSession, wanted: WantedRun): 
  * Sends the request once. If the response is lost, checks whether a new run shows that the request was accepted.
  * @throws Failure if the run was not started, or if this is unknown
  */
-async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldRun | Stay> {
+async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldRun | NoStart> {
   const { kind, config, signal, stderr } = session;
   const answer = await wanted.ask();
   if (answer.kind === 'ok') return answer.value;
-  if (signal.aborted) throw unknown(stoppedCode, kind);
+  if (signal.aborted) throw unknown(interruptedExitCode, kind);
   if (answer.kind === 'problem' && (answer.problem.status < 500 || answer.problem.status === 503)) {
     // A later request may succeed after these statuses. Any other status means that the request itself is wrong.
-    if (![409, 429, 503].includes(answer.problem.status)) throw failureOf(answer, session, answer.problem);
+    if (![409, 429, 503].includes(answer.problem.status))
+      throw createResultFailure(answer, session, answer.problem);
     return wanted.refusal(answer.problem);
   }
-  if (answer.kind === 'logged-out') throw failureOf(answer, session);
-  stderr.write(`${explainAnswer(answer, config)} Checking whether the ${kind} was started…\n`);
+  if (answer.kind === 'logged-out') throw createResultFailure(answer, session);
+  stderr.write(`${explainFailedResult(answer, config)} Checking whether the ${kind} was started…\n`);
   return findStarted(session, wanted);
 }
 
 const unknown = (exitCode: number, kind: RunKind, why = ''): Failure =>
   new Failure(
     exitCode,
-    `${why}It is unknown whether the ${kind} was started. To check: ${names().name} instance status`,
+    `${why}It is unknown whether the ${kind} was started. To check: ${productNames().name} instance status`,
   );
 
 /** Waits for a run that did not exist before the request. */
@@ -115,16 +119,16 @@ async function findStarted(session: StartSession, { before }: WantedRun): Promis
   for (;;) {
     const answer = await reader.progress({ signal });
     if (answer.kind === 'ok' && answer.value.id !== before) return answer.value;
-    if (signal.aborted) throw unknown(stoppedCode, kind);
+    if (signal.aborted) throw unknown(interruptedExitCode, kind);
     if (now() >= until) throw notStarted(answer.kind === 'ok' ? null : answer, session);
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 
-function notStarted(refused: Refused | null, { kind, config }: StartSession): Failure {
+function notStarted(refused: FailedResult | null, { kind, config }: StartSession): Failure {
   if (refused !== null && !(refused.kind === 'problem' && refused.problem.status === 404))
-    return unknown(1, kind, `${explainAnswer(refused, config)} `);
-  const { name } = names();
+    return unknown(1, kind, `${explainFailedResult(refused, config)} `);
+  const { name } = productNames();
   return new Failure(
     1,
     `${name} did not start the ${kind}; nothing was changed. Try again: ${name} instance ${kind}`,

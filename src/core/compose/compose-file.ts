@@ -27,11 +27,11 @@ interface ServiceEntry {
   hasBuild: boolean;
   extends: ExtendsLink | null;
   /** Paths in `env_file` as written, including optional files. */
-  envFiles: Link[];
+  envFiles: FileLink[];
 }
 
 /** Reference to another file. */
-export interface Link {
+export interface FileLink {
   /** Path as written, with unresolved variables. */
   path: string;
   line: number;
@@ -40,11 +40,11 @@ export interface Link {
 /** Entry of `include`. */
 export interface Include {
   /** Main file, followed by the files that override it. */
-  paths: Link[];
+  paths: FileLink[];
   /** Path as written; null means the directory of the first path. */
   projectDirectory: string | null;
   /** Env files as written; null means the `.env` file in the project directory. */
-  envFiles: Link[] | null;
+  envFiles: FileLink[] | null;
 }
 
 export interface ComposeFile {
@@ -53,7 +53,7 @@ export interface ComposeFile {
   services: string[];
   includes: Include[];
   /** Files that the services refer to in `extends`. */
-  extends: Link[];
+  extends: FileLink[];
   service(name: string): ServiceEntry | null;
 }
 
@@ -127,7 +127,7 @@ function serviceEntry(
     image: isScalar(image) ? scalarText(image, file) : null,
     hasBuild: build !== null && !(isScalar(build) && build.value === null),
     extends: extendsOf(yaml, base, file),
-    envFiles: linksOf(yaml, yaml.get(service, 'env_file'), file),
+    envFiles: parseFileLinks(yaml, yaml.get(service, 'env_file'), file),
   };
 }
 
@@ -144,15 +144,15 @@ function includesOf(yaml: YamlDocument, file: TextFile): Include[] {
     const entry = yaml.follow(item);
     const envFiles = yaml.get(entry, 'env_file');
     return {
-      paths: linksOf(yaml, entry, file),
+      paths: parseFileLinks(yaml, entry, file),
       projectDirectory: stringOf(yaml.get(entry, 'project_directory')),
-      envFiles: envFiles === null ? null : linksOf(yaml, envFiles, file),
+      envFiles: envFiles === null ? null : parseFileLinks(yaml, envFiles, file),
     };
   });
 }
 
 /** Reads one path or a list of paths. Each entry is a string or a mapping with `path`, which may also be a list. */
-export function linksOf(yaml: YamlDocument, node: Node | null, file: TextFile): Link[] {
+export function parseFileLinks(yaml: YamlDocument, node: Node | null, file: TextFile): FileLink[] {
   return (isSeq(node) ? node.items : [node]).flatMap((item) => {
     const entry = yaml.follow(item);
     const path = isMap(entry) ? yaml.get(entry, 'path') : entry;

@@ -1,10 +1,16 @@
 import type { TextFile } from '../files/text-file.ts';
 import { applyEdits, type Edit } from './edit.ts';
 import { setVariableEdit } from './env-file.ts';
-import { type FileList, fileOf, nameOf, type ProjectFiles, withFile } from './project-files.ts';
+import {
+  displayPathOf,
+  type FileList,
+  findProjectFile,
+  type ProjectFiles,
+  withFile,
+} from './project-files.ts';
 
 /** Text of a file before and after the planned edits. */
-export interface Change {
+export interface FileChange {
   path: string;
   /** Previous text; null if the file is created. */
   before: string | null;
@@ -16,7 +22,7 @@ export interface Change {
 /** Files of a project including all planned changes, which have not been written to disk. */
 export interface ProjectDraft {
   files: ProjectFiles;
-  changes: readonly Change[];
+  changes: readonly FileChange[];
 }
 
 /** Creates a draft without changes. */
@@ -25,7 +31,7 @@ export const draftOf = (files: ProjectFiles): ProjectDraft => ({ files, changes:
 /** Applies edits to a draft. A new file is added to the env files. */
 export function withEdits(draft: ProjectDraft, edits: readonly Edit[]): ProjectDraft {
   return [...Map.groupBy(edits, ({ file }) => file)].reduce((before, [path, own]) => {
-    const text = applyEdits(fileOf(before.files, path)?.text ?? '', own);
+    const text = applyEdits(findProjectFile(before.files, path)?.text ?? '', own);
     const description = own.map((edit) => describeEdit(before.files, edit)).join('; ');
     return withText(before, { path, text }, description);
   }, draft);
@@ -42,7 +48,7 @@ export function withText(
   const earlier = changes.find(({ path }) => path === file.path);
   const change = {
     path: file.path,
-    before: earlier ? earlier.before : (fileOf(files, file.path)?.text ?? null),
+    before: earlier ? earlier.before : (findProjectFile(files, file.path)?.text ?? null),
     after: file.text,
     description: earlier ? `${earlier.description}; ${description}` : description,
   };
@@ -61,5 +67,5 @@ export function withVariable(draft: ProjectDraft, variable: string, value: strin
 /** Describes an edit for users: `.env line 4: v1.4.2 → v1.5.0`, `.env line 7: added SVC_VERSION=canary` */
 export function describeEdit(files: ProjectFiles, { file, line, before, after, words }: Edit): string {
   const change = words ?? (before === '' ? `added ${after.trim()}` : `${before} → ${after}`);
-  return `${nameOf(files, file)} line ${line}: ${change}`;
+  return `${displayPathOf(files, file)} line ${line}: ${change}`;
 }

@@ -1,7 +1,7 @@
 import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { type Edit, editOf } from './edit.ts';
-import { type ProjectFiles, placeAt } from './project-files.ts';
+import { locationAt, type ProjectFiles } from './project-files.ts';
 
 /** Assignment `KEY=value` in an env file. */
 export interface Assignment {
@@ -87,7 +87,7 @@ export function findAssignments(file: TextFile): Assignment[] {
   }
 
   function invalid(message: string): UpdateError {
-    return new UpdateError('compose-invalid', `${placeAt(file, begin)}: ${message}`);
+    return new UpdateError('compose-invalid', `${locationAt(file, begin)}: ${message}`);
   }
 }
 

@@ -1,30 +1,30 @@
 import { UpdateError } from '../progress/update-error.ts';
 import { type PinTag, parsePinTag, versionRange } from '../release/pin-tag.ts';
 import type { ScalarText } from './compose-file.ts';
-import { interpolate, type Lookup } from './interpolation.ts';
+import { type ComposeVariableLookup, interpolate } from './interpolation.ts';
 import {
-  extendedLayer,
-  includedLayers,
-  type Layer,
-  placeOf,
-  reachOf,
-  resolvedText,
-  rootLayers,
+  type ComposeSource,
+  extendedSource,
+  formatLocation,
+  includedSources,
+  resolveIncludeTree,
+  resolveLayerText,
+  rootSources,
 } from './layers.ts';
-import type { Pin, PinPlace } from './pin.ts';
-import { fileOf, lineAt, nameOf, type ProjectFiles } from './project-files.ts';
+import type { Pin, PinPosition } from './pin.ts';
+import { displayPathOf, findProjectFile, lineAt, type ProjectFiles } from './project-files.ts';
 import { parseReference } from './reference.ts';
-import { type Segment, segments, type TracedText, trace } from './traced.ts';
+import { createSourceMap, type SourceMappedText, type SourceSegment, sourceSegments } from './traced.ts';
 
 /**
  * Finds the pin of a service: its image reference and the location that sets the tag.
  * @throws UpdateError pin-digest, built-from-source, pin-unsupported, compose-invalid, no-app
  */
-export function findPin(files: ProjectFiles, service: string): Pin {
+export function requirePin(files: ProjectFiles, service: string): Pin {
   const { layer, image } = effectiveImage(files, service);
   const { file } = layer.file;
   const where = `image of ${service} in ${layer.name} line ${image.line}`;
-  const template = trace(image.text, file.path, image.start, { via: 'text' });
+  const template = createSourceMap(image.text, file.path, image.start, { via: 'text' });
   const resolved = interpolate(template, layer.variables, where);
   const reference = parseReference(resolved.text);
   if (!reference) {
@@ -50,8 +50,8 @@ export function findPin(files: ProjectFiles, service: string): Pin {
     const names = variablesIn(template, layer.variables, [tagStart, tagStart + tag.text.length], where);
     if (names.length > 1) throw severalVariables(where, tag, names);
   }
-  const inImage: PinPlace = { kind: 'literal', file: file.path, description: where };
-  const place: PinPlace =
+  const inImage: PinPosition = { kind: 'literal', file: file.path, description: where };
+  const place: PinPosition =
     reference.tag === null
       ? { ...inImage, kind: 'absent', description: `${where}, which has no tag` }
       : tagPlace(files, service, inImage, mainPart(tag, resolved, tagStart, where));
@@ -59,9 +59,9 @@ export function findPin(files: ProjectFiles, service: string): Pin {
 }
 
 /** Returns the pin of a service; null if the pin cannot be read or changed. */
-export function pinOrNull(files: ProjectFiles, service: string): Pin | null {
+export function findUsablePin(files: ProjectFiles, service: string): Pin | null {
   try {
-    return findPin(files, service);
+    return requirePin(files, service);
   } catch (error) {
     if (error instanceof UpdateError) return null;
     throw error;
@@ -69,14 +69,14 @@ export function pinOrNull(files: ProjectFiles, service: string): Pin | null {
 }
 
 /** Checks whether the tag of a service is written at the same position in a file as one of these pins. */
-export function sharesPin(files: ProjectFiles, service: string, pins: readonly Pin[]): boolean {
-  const pin = pinOrNull(files, service);
+export function isPinShared(files: ProjectFiles, service: string, pins: readonly Pin[]): boolean {
+  const pin = findUsablePin(files, service);
   const own = pin && writtenAt(pin);
   return own !== null && pins.some((each) => writtenAt(each) === own);
 }
 
 /** Checks whether both pins are written at the same position or use the same variable, even with different defaults. */
-export function isOnePin(a: Pin, b: Pin): boolean {
+export function isSamePin(a: Pin, b: Pin): boolean {
   const { variable } = a.place;
   if (variable !== undefined && variable === b.place.variable) return true;
   const own = writtenAt(a);
@@ -90,16 +90,16 @@ function writtenAt({ reference, resolved }: Pin): string | null {
 
 /** Returns the variables that supply a range of the resolved text, without variables nested in their values. */
 function variablesIn(
-  template: TracedText,
-  lookup: Lookup,
+  template: SourceMappedText,
+  lookup: ComposeVariableLookup,
   range: readonly [start: number, end: number],
   where: string,
 ): string[] {
-  const opaque: Lookup = (variable) => {
+  const opaque: ComposeVariableLookup = (variable) => {
     const value = lookup(variable);
-    return value && trace(value.text, '', -1, { via: 'variable', variable });
+    return value && createSourceMap(value.text, '', -1, { via: 'variable', variable });
   };
-  const parts = segments(interpolate(template, opaque, where), ...range);
+  const parts = sourceSegments(interpolate(template, opaque, where), ...range);
   return [...new Set(parts.flatMap(({ variable }) => variable ?? []))];
 }
 
@@ -116,11 +116,16 @@ const severalVariables = (
  * Returns the location of the main part of a tag, or of the image if the tag contains escapes or comes from outside the
  * files.
  */
-function tagPlace(files: ProjectFiles, service: string, image: PinPlace, main: Segment): PinPlace {
+function tagPlace(
+  files: ProjectFiles,
+  service: string,
+  image: PinPosition,
+  main: SourceSegment,
+): PinPosition {
   const { source, start, via, variable } = main;
-  const file = fileOf(files, source);
+  const file = findProjectFile(files, source);
   if (start < 0 || !file) return image;
-  const here = `${nameOf(files, source)} line ${lineAt(file, start)}`;
+  const here = `${displayPathOf(files, source)} line ${lineAt(file, start)}`;
   if (variable === undefined)
     return { kind: 'literal', file: source, description: `image of ${service} in ${here}` };
   return via === 'default'
@@ -129,9 +134,9 @@ function tagPlace(files: ProjectFiles, service: string, image: PinPlace, main: S
 }
 
 /** Returns the part of the tag that contains the version. A variable takes precedence over literal text. */
-function mainPart(tag: PinTag, resolved: TracedText, start: number, where: string): Segment {
+function mainPart(tag: PinTag, resolved: SourceMappedText, start: number, where: string): SourceSegment {
   const [from, to] = versionRange(tag);
-  const carrying = segments(resolved, start + from, start + to);
+  const carrying = sourceSegments(resolved, start + from, start + to);
   const variables = carrying.filter(({ via }) => via !== 'text');
   const distinct = new Set(variables.map(({ source, start: at }) => `${source}\n${at}`));
   if (tag.kind === 'release' && distinct.size > 1) {
@@ -139,7 +144,7 @@ function mainPart(tag: PinTag, resolved: TracedText, start: number, where: strin
   }
   const part = variables[0] ?? carrying[0];
   if (!part) throw new RangeError('a tag without text');
-  const whole = segments(resolved, start, start + tag.text.length).find(
+  const whole = sourceSegments(resolved, start, start + tag.text.length).find(
     (each) => each.source === part.source && each.start <= part.start && part.end <= each.end,
   );
   const main = whole ?? part;
@@ -156,7 +161,7 @@ function mainPart(tag: PinTag, resolved: TracedText, start: number, where: strin
  * Checks that compose and the updater resolve the image to the same text.
  * @throws UpdateError pin-unsupported if they do not
  */
-export function checkAgainstModel(pin: Pin, image: string | undefined): void {
+export function checkPinAgainstModel(pin: Pin, image: string | undefined): void {
   if (image === undefined || image === pin.referenceText) return;
   throw new UpdateError(
     'pin-unsupported',
@@ -166,7 +171,7 @@ export function checkAgainstModel(pin: Pin, image: string | undefined): void {
 
 /** Image of a service that takes precedence, and the compose file that contains it. */
 interface EffectiveImage {
-  layer: Layer;
+  layer: ComposeSource;
   image: ScalarText;
 }
 
@@ -177,7 +182,7 @@ interface EffectiveImage {
  * image
  */
 function effectiveImage(files: ProjectFiles, service: string): EffectiveImage {
-  const layers = rootLayers(files);
+  const layers = rootSources(files);
   const found = search(files, layers, service, new Set());
   if (found instanceof UpdateError) throw found;
   switch (found) {
@@ -189,7 +194,7 @@ function effectiveImage(files: ProjectFiles, service: string): EffectiveImage {
     case 'no-image':
       throw new UpdateError('compose-invalid', `${service} has neither image nor build in ${list(files)}`);
     case 'no-service': {
-      const included = reachOf(files).layers.filter(({ follows }) => follows);
+      const included = resolveIncludeTree(files).layers.filter(({ follows }) => follows);
       const services = [...new Set(included.flatMap(({ file }) => file.services))];
       throw new UpdateError('no-app', `there is no service ${service} in ${list(files)}`, {
         advice: `The files define these services: ${services.sort().join(', ') || 'none'}. Use --service to select the services to update.`,
@@ -220,7 +225,7 @@ function better(first: Found, second: Found): Found {
 /** Searches the files for the image of a service, from the highest to the lowest precedence. */
 function search(
   files: ProjectFiles,
-  layers: readonly Layer[],
+  layers: readonly ComposeSource[],
   service: string,
   seen: ReadonlySet<string>,
 ): Found {
@@ -234,8 +239,8 @@ function search(
     found = better(found, searchIncludes(files, layer, service, seen));
     if (!isImage(found) && entry?.extends) {
       const { file, line } = entry.extends;
-      const base = resolvedText(layer, entry.extends.service, placeOf(layer, line));
-      const from = file === null ? layer : extendedLayer(files, layer, { path: file, line });
+      const base = resolveLayerText(layer, entry.extends.service, formatLocation(layer, line));
+      const from = file === null ? layer : extendedSource(files, layer, { path: file, line });
       if (from instanceof UpdateError) return better(found, from);
       const step = `${from.file.file.path}\n${base}`;
       if (seen.has(step)) throw circular(layer, line, `circular extends: ${service} extends ${base}`);
@@ -249,15 +254,15 @@ function search(
 
 function searchIncludes(
   files: ProjectFiles,
-  layer: Layer,
+  layer: ComposeSource,
   service: string,
   seen: ReadonlySet<string>,
 ): Found {
   let found: Found = 'no-service';
   // If two include entries define the service, compose 5.2 and later use the first definition.
   for (const include of layer.follows ? layer.file.includes : []) {
-    const from: Layer[] = [];
-    for (const one of includedLayers(files, layer, include)) {
+    const from: ComposeSource[] = [];
+    for (const one of includedSources(files, layer, include)) {
       if (one instanceof UpdateError) found = better(found, one);
       else from.push(one);
     }
@@ -269,8 +274,8 @@ function searchIncludes(
   return found;
 }
 
-const circular = (layer: Layer, line: number, problem: string): UpdateError =>
-  new UpdateError('compose-invalid', `${placeOf(layer, line)}: ${problem}`);
+const circular = (layer: ComposeSource, line: number, problem: string): UpdateError =>
+  new UpdateError('compose-invalid', `${formatLocation(layer, line)}: ${problem}`);
 
 const list = (files: ProjectFiles): string =>
-  files.composeFiles.map(({ path }) => nameOf(files, path)).join(', ') || 'no file';
+  files.composeFiles.map(({ path }) => displayPathOf(files, path)).join(', ') || 'no file';

@@ -1,10 +1,10 @@
 import { UpdateError } from '../progress/update-error.ts';
-import type { Mark, Origin, TracedText } from './traced.ts';
+import type { Origin, OriginMark, SourceMappedText } from './traced.ts';
 
 /** Returns the value of a variable with its origin; null if the variable is not set. */
-export type Lookup = (name: string) => TracedText | null;
+export type ComposeVariableLookup = (name: string) => SourceMappedText | null;
 
-interface Interpolation extends TracedText {
+interface Interpolation extends SourceMappedText {
   /** Unset variables, which are replaced by an empty string. */
   unset: string[];
 }
@@ -23,8 +23,8 @@ const longest = 100_000;
  * @throws UpdateError compose-invalid for a bad substitution or a required variable without a value
  */
 export function interpolate(
-  template: TracedText,
-  lookup: Lookup,
+  template: SourceMappedText,
+  lookup: ComposeVariableLookup,
   where: string,
   mayQuote = true,
 ): Interpolation {
@@ -36,7 +36,7 @@ export function interpolate(
   expand(0, source.length, null, 0);
   return { text: text.join(''), origins, unset };
 
-  function expand(start: number, end: number, mark: Mark | null, depth: number): void {
+  function expand(start: number, end: number, mark: OriginMark | null, depth: number): void {
     if (depth > deepest) throw invalid(`variables are nested more than ${deepest} levels deep`);
     let i = start;
     while (i < end) {
@@ -54,7 +54,7 @@ export function interpolate(
     }
   }
 
-  function substitute(found: Substitution, end: number, mark: Mark | null, depth: number): void {
+  function substitute(found: Substitution, end: number, mark: OriginMark | null, depth: number): void {
     const { name: variable, sign, rest, close } = found;
     if (!found.isValid) {
       const last = closingBrace(source, found.start + 1, end);
@@ -74,7 +74,7 @@ export function interpolate(
     if (!isTaken && !sign.endsWith('+')) putValue(variable, value);
   }
 
-  function putValue(variable: string, value: TracedText | null): void {
+  function putValue(variable: string, value: SourceMappedText | null): void {
     if (!value) {
       unset.push(variable);
       return;
@@ -85,7 +85,7 @@ export function interpolate(
     for (const origin of value.origins) origins.push(origin);
   }
 
-  function put(char: string, origin: Origin, mark: Mark | null): void {
+  function put(char: string, origin: Origin, mark: OriginMark | null): void {
     text.push(char);
     origins.push(mark ? { ...origin, ...mark } : origin);
   }

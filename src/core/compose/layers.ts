@@ -1,22 +1,22 @@
 import { dirname, join, resolve } from 'node:path';
 import { UpdateError } from '../progress/update-error.ts';
-import { type ComposeFile, type Include, type Link, readComposeFile } from './compose-file.ts';
-import { interpolate, type Lookup } from './interpolation.ts';
-import { directoryOf, nameOf, type ProjectFiles } from './project-files.ts';
-import { trace } from './traced.ts';
-import { variablesOf } from './variables.ts';
+import { type ComposeFile, type FileLink, type Include, readComposeFile } from './compose-file.ts';
+import { type ComposeVariableLookup, interpolate } from './interpolation.ts';
+import { displayPathOf, type ProjectFiles, projectDirectoryOf } from './project-files.ts';
+import { createSourceMap } from './traced.ts';
+import { createVariableLookup } from './variables.ts';
 
 // Without this limit, two files that include each other with changing base directories would cause an endless loop.
 const mostLayers = 1000;
 
 /** Compose file with the base directory of its links and the values of its variables. */
-export interface Layer {
+export interface ComposeSource {
   file: ComposeFile;
   /** File name as shown to users. */
   name: string;
   /** Base directory of relative paths in the file. */
   base: string;
-  variables: Lookup;
+  variables: ComposeVariableLookup;
   /** False for extended files: their `include` is ignored. */
   follows: boolean;
 }
@@ -35,16 +35,16 @@ export interface LinkedFile {
 /**
  * Returns the `-f` files. Their links start from the project directory, wherever the files are (compose-go, loader.go).
  */
-export function rootLayers(files: ProjectFiles): Layer[] {
+export function rootSources(files: ProjectFiles): ComposeSource[] {
   const given = new Map(Object.entries(files.given ?? {}));
-  const variables = variablesOf(files.envFiles, (variable) => {
+  const variables = createVariableLookup(files.envFiles, (variable) => {
     const text = given.get(variable);
-    return text === undefined ? null : trace(text, '', -1, { via: 'variable', variable });
+    return text === undefined ? null : createSourceMap(text, '', -1, { via: 'variable', variable });
   });
-  const base = directoryOf(files);
+  const base = projectDirectoryOf(files);
   return files.composeFiles.map((file) => ({
     file: readComposeFile(file),
-    name: nameOf(files, file.path),
+    name: displayPathOf(files, file.path),
     base,
     variables,
     follows: true,
@@ -54,14 +54,18 @@ export function rootLayers(files: ProjectFiles): Layer[] {
 /**
  * Returns the files of an `include` entry in order: later files take precedence. Missing files are returned as errors.
  */
-export function includedLayers(files: ProjectFiles, layer: Layer, include: Include): (Layer | UpdateError)[] {
+export function includedSources(
+  files: ProjectFiles,
+  layer: ComposeSource,
+  include: Include,
+): (ComposeSource | UpdateError)[] {
   const { base, env } = includeScope(layer, include);
   const own = env.flatMap(({ path }) => files.linkedEnvFiles?.find((file) => file.path === path) ?? []);
-  const variables = own.length === 0 ? layer.variables : variablesOf(own, layer.variables);
+  const variables = own.length === 0 ? layer.variables : createVariableLookup(own, layer.variables);
   return include.paths.map((link) => {
     const file = linkedFile(files, layer, link, 'include');
     if (file instanceof UpdateError) return file;
-    return { file, name: nameOf(files, file.file.path), base, variables, follows: true };
+    return { file, name: displayPathOf(files, file.file.path), base, variables, follows: true };
   });
 }
 
@@ -69,67 +73,84 @@ export function includedLayers(files: ProjectFiles, layer: Layer, include: Inclu
  * Returns the base directory of links in included files, and the env files with additional variables (compose-go,
  * include.go).
  */
-function includeScope(layer: Layer, include: Include): { base: string; env: LinkedFile[] } {
+function includeScope(layer: ComposeSource, include: Include): { base: string; env: LinkedFile[] } {
   const [main] = include.paths;
   const { projectDirectory, envFiles } = include;
   const directory =
-    projectDirectory === null ? null : resolve(layer.base, resolvedText(layer, projectDirectory, 'include'));
-  const base = directory ?? dirname(main ? pathIn(layer, main) : layer.base);
+    projectDirectory === null
+      ? null
+      : resolve(layer.base, resolveLayerText(layer, projectDirectory, 'include'));
+  const base = directory ?? dirname(main ? resolveLinkPath(layer, main) : layer.base);
   // Compose also ignores an empty list.
   if (!envFiles?.length) {
-    const where = placeOf(layer, main?.line ?? 1);
+    const where = formatLocation(layer, main?.line ?? 1);
     return { base, env: [{ path: join(base, '.env'), as: 'env file of include', where, optional: true }] };
   }
   const env = envFiles.map((link) => ({
-    path: pathIn(layer, link),
+    path: resolveLinkPath(layer, link),
     as: 'env_file of include',
-    where: placeOf(layer, link.line),
+    where: formatLocation(layer, link.line),
     optional: false,
   }));
   return { base, env: env.filter(({ path }) => path !== '/dev/null') };
 }
 
 /** Returns the file that a service extends. Links in the file are relative to its own directory. */
-export function extendedLayer(files: ProjectFiles, layer: Layer, link: Link): Layer | UpdateError {
+export function extendedSource(
+  files: ProjectFiles,
+  layer: ComposeSource,
+  link: FileLink,
+): ComposeSource | UpdateError {
   const file = linkedFile(files, layer, link, 'extends');
   if (file instanceof UpdateError) return file;
   const { path } = file.file;
-  return { file, name: nameOf(files, path), base: dirname(path), variables: layer.variables, follows: false };
+  return {
+    file,
+    name: displayPathOf(files, path),
+    base: dirname(path),
+    variables: layer.variables,
+    follows: false,
+  };
 }
 
 /** Returns the file that a link refers to, or an error if the file is missing. */
-function linkedFile(files: ProjectFiles, layer: Layer, link: Link, as: string): ComposeFile | UpdateError {
+function linkedFile(
+  files: ProjectFiles,
+  layer: ComposeSource,
+  link: FileLink,
+  as: string,
+): ComposeFile | UpdateError {
   const { path, where } = targetOf(layer, link, as);
   const file = [...files.composeFiles, ...(files.linkedFiles ?? [])].find((known) => known.path === path);
-  return file ? readComposeFile(file) : missing(path, as, where);
+  return file ? readComposeFile(file) : missingFileError(path, as, where);
 }
 
-export const missing = (path: string, as: string, where: string): UpdateError =>
+export const missingFileError = (path: string, as: string, where: string): UpdateError =>
   new UpdateError('compose-invalid', `${where}: ${as} ${path} does not exist`, {
     advice: 'Create the file, or remove the line.',
   });
 
-const targetOf = (layer: Layer, link: Link, as: string): LinkedFile => ({
-  path: pathIn(layer, link),
+const targetOf = (layer: ComposeSource, link: FileLink, as: string): LinkedFile => ({
+  path: resolveLinkPath(layer, link),
   as,
-  where: placeOf(layer, link.line),
+  where: formatLocation(layer, link.line),
   optional: false,
 });
 
 /** Returns the absolute path of a link in a layer, with its variables resolved. */
-export const pathIn = (layer: Layer, { path, line }: Link): string =>
-  resolve(layer.base, resolvedText(layer, path, placeOf(layer, line)));
+export const resolveLinkPath = (layer: ComposeSource, { path, line }: FileLink): string =>
+  resolve(layer.base, resolveLayerText(layer, path, formatLocation(layer, line)));
 
 /** Resolves the variables in a text from a layer. */
-export const resolvedText = ({ file, variables }: Layer, text: string, where: string): string =>
-  interpolate(trace(text, file.file.path, -1, { via: 'text' }), variables, where).text;
+export const resolveLayerText = ({ file, variables }: ComposeSource, text: string, where: string): string =>
+  interpolate(createSourceMap(text, file.file.path, -1, { via: 'text' }), variables, where).text;
 
-export const placeOf = ({ name }: Layer, line: number): string => `${name} line ${line}`;
+export const formatLocation = ({ name }: ComposeSource, line: number): string => `${name} line ${line}`;
 
 /** All files that the `-f` files refer to. */
 interface Reach {
   /** Each file once for each base directory, starting with the `-f` files. */
-  layers: Layer[];
+  layers: ComposeSource[];
   /** Linked compose files, each once, including missing files. */
   composeFiles: LinkedFile[];
   /** Env files of included files, each once, including missing files. */
@@ -140,12 +161,12 @@ interface Reach {
  * Collects all files that the `-f` files refer to.
  * @throws UpdateError compose-invalid if there are more than 1000 files, for example in a loop
  */
-export function reachOf(files: ProjectFiles): Reach {
+export function resolveIncludeTree(files: ProjectFiles): Reach {
   const composeFiles = new Map<string, LinkedFile>();
   const envFiles = new Map<string, LinkedFile>();
   const seen = new Set<string>();
-  const layers: Layer[] = [];
-  const queue = rootLayers(files);
+  const layers: ComposeSource[] = [];
+  const queue = rootSources(files);
   for (let layer = queue.shift(); layer; layer = queue.shift()) {
     // A file may be included twice, with different base directories or variables.
     const place = `${layer.file.file.path}\n${layer.base}`;
@@ -154,22 +175,22 @@ export function reachOf(files: ProjectFiles): Reach {
     if (seen.size > mostLayers) {
       throw new UpdateError(
         'compose-invalid',
-        `${placeOf(layer, 1)}: include and extends refer to more than ${mostLayers} files`,
+        `${formatLocation(layer, 1)}: include and extends refer to more than ${mostLayers} files`,
       );
     }
     layers.push(layer);
-    const note = (link: Link, as: string) => {
+    const note = (link: FileLink, as: string) => {
       const target = targetOf(layer, link, as);
       if (!composeFiles.has(target.path)) composeFiles.set(target.path, target);
     };
     for (const include of layer.follows ? layer.file.includes : []) {
       for (const link of include.paths) note(link, 'include');
       for (const linked of includeScope(layer, include).env) envFiles.set(linked.path, linked);
-      queue.push(...includedLayers(files, layer, include).filter(isLayer));
+      queue.push(...includedSources(files, layer, include).filter(isLayer));
     }
     for (const link of layer.file.extends) {
       note(link, 'extends');
-      const base = extendedLayer(files, layer, link);
+      const base = extendedSource(files, layer, link);
       if (isLayer(base)) queue.push(base);
     }
   }
@@ -180,17 +201,18 @@ export function reachOf(files: ProjectFiles): Reach {
  * Returns the services that have one of these files as `env_file`, directly or through `extends`. Compose must have
  * accepted the files.
  */
-export function servicesReading(files: ProjectFiles, paths: readonly string[]): string[] {
-  const reads = (layer: Layer, name: string): boolean => {
+export function findServicesReading(files: ProjectFiles, paths: readonly string[]): string[] {
+  const reads = (layer: ComposeSource, name: string): boolean => {
     const { envFiles = [], extends: base = null } = layer.file.service(name) ?? {};
-    if (envFiles.some((link) => paths.includes(pathIn(layer, link)))) return true;
+    if (envFiles.some((link) => paths.includes(resolveLinkPath(layer, link)))) return true;
     if (base === null) return false;
     const { file, line } = base;
-    const from = file === null ? layer : extendedLayer(files, layer, { path: file, line });
-    return isLayer(from) && reads(from, resolvedText(layer, base.service, placeOf(layer, line)));
+    const from = file === null ? layer : extendedSource(files, layer, { path: file, line });
+    return isLayer(from) && reads(from, resolveLayerText(layer, base.service, formatLocation(layer, line)));
   };
-  const { layers } = reachOf(files);
+  const { layers } = resolveIncludeTree(files);
   return layers.flatMap((layer) => layer.file.services.filter((name) => layer.follows && reads(layer, name)));
 }
 
-const isLayer = (found: Layer | UpdateError): found is Layer => !(found instanceof UpdateError);
+const isLayer = (found: ComposeSource | UpdateError): found is ComposeSource =>
+  !(found instanceof UpdateError);

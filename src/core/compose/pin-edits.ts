@@ -3,13 +3,13 @@ import { isNumbered, versionRange } from '../release/pin-tag.ts';
 import { draftOf, withEdits } from './draft.ts';
 import { type Edit, editOf } from './edit.ts';
 import { setVariableEdit } from './env-file.ts';
-import { findPin } from './find-pin.ts';
+import { requirePin } from './find-pin.ts';
 import type { Pin } from './pin.ts';
-import { fileOf, listWith, type ProjectFiles } from './project-files.ts';
+import { findProjectFile, listWith, type ProjectFiles } from './project-files.ts';
 import { formatReference } from './reference.ts';
-import { type Segment, segments } from './traced.ts';
+import { type SourceSegment, sourceSegments } from './traced.ts';
 
-export interface PinMove {
+export interface PinUpdate {
   pin: Pin;
   /** Complete new tag. */
   tag: string;
@@ -22,7 +22,7 @@ export interface PinMove {
  * are read again, and each pin must then have the requested version.
  * @throws UpdateError pin-unsupported; pin-digest if a pin has a digest and no new digest is given
  */
-export function pinEdits(files: ProjectFiles, moves: readonly PinMove[]): Edit[] {
+export function pinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): Edit[] {
   const edits = moves.flatMap((move) => editsOf(files, move).map((edit) => ({ edit, move })));
   const unique = new Map<string, (typeof edits)[number]>();
   for (const candidate of edits) {
@@ -38,7 +38,7 @@ export function pinEdits(files: ProjectFiles, moves: readonly PinMove[]): Edit[]
   return result;
 }
 
-function editsOf(files: ProjectFiles, { pin, tag, digest }: PinMove): Edit[] {
+function editsOf(files: ProjectFiles, { pin, tag, digest }: PinUpdate): Edit[] {
   const { reference } = pin;
   if (reference.tag === null) return tag === 'latest' ? [] : [tagInsertion(files, pin, tag)];
   const edits: Edit[] = [];
@@ -58,7 +58,7 @@ function editsOf(files: ProjectFiles, { pin, tag, digest }: PinMove): Edit[] {
 
 /** Edits a part of the resolved reference in its source file. */
 function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, text: string): Edit {
-  const parts = segments(pin.resolved, start, start + old.length);
+  const parts = sourceSegments(pin.resolved, start, start + old.length);
   const written = parts.filter(({ via }) => via !== 'text');
   // A tag may combine several variables, such as `v` or a variant in one and the digits in another. The variable with
   // the digits is edited.
@@ -80,15 +80,15 @@ function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, te
   throw unsupported(pin, `consists of parts that do not fit ${text}`);
 }
 
-function carriesVersion({ tag, reference, resolved }: Pin): (part: Segment) => boolean {
+function carriesVersion({ tag, reference, resolved }: Pin): (part: SourceSegment) => boolean {
   if (!isNumbered(tag)) return () => true;
   const [from, to] = versionRange(tag);
-  const version = segments(resolved, reference.tagStart + from, reference.tagStart + to);
+  const version = sourceSegments(resolved, reference.tagStart + from, reference.tagStart + to);
   return (part) =>
     version.some(({ source, start }) => part.source === source && part.start <= start && start < part.end);
 }
 
-function partEdit(files: ProjectFiles, pin: Pin, part: Segment, text: string): Edit {
+function partEdit(files: ProjectFiles, pin: Pin, part: SourceSegment, text: string): Edit {
   const floats = pin.tag.kind === 'latest' || pin.tag.kind === 'canary';
   const list = listWith(files, part.source);
   const isOfCompose = list === 'composeFiles' || list === 'linkedFiles';
@@ -100,12 +100,12 @@ function partEdit(files: ProjectFiles, pin: Pin, part: Segment, text: string): E
 
 function tagInsertion(files: ProjectFiles, pin: Pin, tag: string): Edit {
   const { tagStart } = pin.reference;
-  const [last] = segments(pin.resolved, tagStart - 1, tagStart);
+  const [last] = sourceSegments(pin.resolved, tagStart - 1, tagStart);
   return editAt(files, pin, last && { ...last, start: last.end }, `:${tag}`);
 }
 
-function editAt(files: ProjectFiles, pin: Pin, place: Segment | undefined, text: string): Edit {
-  const file = place && fileOf(files, place.source);
+function editAt(files: ProjectFiles, pin: Pin, place: SourceSegment | undefined, text: string): Edit {
+  const file = place && findProjectFile(files, place.source);
   if (!file || place.start < 0) throw unsupported(pin, 'contains escapes or comes from outside the files');
   return editOf(file, place, text, place.via === 'variable' ? place.variable : undefined);
 }
@@ -125,7 +125,7 @@ function tidyAppends(edits: Edit[]): Edit[] {
 }
 
 /** Returns the expected image reference of a service, computed without the edits so that the edits can be checked. */
-export function movedReference({ pin: { reference }, tag, digest }: PinMove): string {
+export function updatedReference({ pin: { reference }, tag, digest }: PinUpdate): string {
   return formatReference({
     repository: reference.repository,
     tag: reference.tag === null && tag === 'latest' ? null : tag,
@@ -134,12 +134,12 @@ export function movedReference({ pin: { reference }, tag, digest }: PinMove): st
 }
 
 /** Reads the edited files again and checks that each pin has the expected reference. */
-function confirm(files: ProjectFiles, moves: readonly PinMove[], edits: readonly Edit[]): void {
+function confirm(files: ProjectFiles, moves: readonly PinUpdate[], edits: readonly Edit[]): void {
   const after = withEdits(draftOf(files), edits).files;
   for (const move of moves) {
     const { pin } = move;
-    const wanted = movedReference(move);
-    const { referenceText } = findPin(after, pin.service);
+    const wanted = updatedReference(move);
+    const { referenceText } = requirePin(after, pin.service);
     if (referenceText !== wanted) {
       throw unsupported(
         pin,

@@ -1,6 +1,6 @@
 import type { PinTag } from '../release/pin-tag.ts';
 import type { Reference } from './reference.ts';
-import type { TracedText } from './traced.ts';
+import type { SourceMappedText } from './traced.ts';
 
 /** Image reference of a service, and the location that sets its tag. */
 export interface Pin {
@@ -10,9 +10,9 @@ export interface Pin {
   referenceText: string;
   /** Tag of the image; `latest` if the image has no tag. */
   tag: PinTag;
-  place: PinPlace;
+  place: PinPosition;
   /** Image reference with the origin of each character. */
-  resolved: TracedText;
+  resolved: SourceMappedText;
 }
 
 /** Lists the locations of the tags, for users who change them manually. */
@@ -20,10 +20,10 @@ export const placesOf = (pins: readonly Pin[]): string =>
   [...new Set(pins.map(({ place }) => place.description))].join(', ');
 
 /** Returns the advice for applying a tag that was set manually. */
-export const applyAdvice = ({ place }: Pin): string =>
+export const applyTagAdviceFor = ({ place }: Pin): string =>
   place.kind === 'stack' ? 'then deploy the stack' : 'then run {compose} pull && {up}';
 
-export interface PinPlace {
+export interface PinPosition {
   /** Source of the tag: the image itself, the value or the default of a variable, no tag at all, or a Swarm service. */
   kind: 'literal' | 'variable' | 'default' | 'absent' | 'stack';
   /** Path of the file that contains the tag. */

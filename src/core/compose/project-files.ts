@@ -31,15 +31,15 @@ const lists = ['composeFiles', 'envFiles', 'linkedFiles', 'linkedEnvFiles'] as c
 export type FileList = (typeof lists)[number];
 
 /** Returns the base directory of paths in the files; by default the directory of the first file. */
-export const directoryOf = (files: ProjectFiles): string =>
+export const projectDirectoryOf = (files: ProjectFiles): string =>
   files.directory ?? dirname(files.composeFiles[0]?.path ?? files.newEnvFile);
 
 /**
  * Returns the name of a file for messages: `compose.yaml`, `parts/compose.yaml`. For a file outside the base directory,
  * this is only the last part of its path.
  */
-export function nameOf(files: ProjectFiles, path: string): string {
-  const directory = directoryOf(files);
+export function displayPathOf(files: ProjectFiles, path: string): string {
+  const directory = projectDirectoryOf(files);
   return path.startsWith(`${directory}/`) ? relative(directory, path) : basename(path);
 }
 
@@ -56,7 +56,7 @@ export const allEnvFiles = (files: ProjectFiles): TextFile[] => [
 ];
 
 /** Finds a file of the project by its path. */
-export const fileOf = (files: ProjectFiles, path: string): TextFile | undefined =>
+export const findProjectFile = (files: ProjectFiles, path: string): TextFile | undefined =>
   allFiles(files).find((file) => file.path === path);
 
 /** Returns the project with the file in place of the file with the same path. A new file is added to `list`. */
@@ -83,6 +83,6 @@ export function lineAt(file: TextFile, offset: number): number {
 }
 
 /** Returns the location of an offset for messages: `compose.yaml line 3`. */
-export function placeAt(file: TextFile, offset: number): string {
+export function locationAt(file: TextFile, offset: number): string {
   return `${basename(file.path)} line ${lineAt(file, offset)}`;
 }

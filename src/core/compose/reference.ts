@@ -58,12 +58,12 @@ export function publisherOf(repository: string): string | null {
 /**
  * Checks whether both images have the same publisher. Images without a known publisher must have the same repository.
  */
-export function isOnePublisher(a: Reference, b: Reference): boolean {
+export function isSamePublisher(a: Reference, b: Reference): boolean {
   const publisher = publisherOf(a.repository);
-  return isOneRepository(a, b) || (publisher !== null && publisher === publisherOf(b.repository));
+  return isSameRepository(a, b) || (publisher !== null && publisher === publisherOf(b.repository));
 }
 
-export const isOneRepository = (a: Reference, b: Reference): boolean =>
+export const isSameRepository = (a: Reference, b: Reference): boolean =>
   canonicalRepository(a.repository) === canonicalRepository(b.repository);
 
 const kindsOf = <K extends string>(words: Readonly<Record<K, readonly string[]>>) =>
@@ -110,7 +110,7 @@ export const isDatabase = ({ repository }: Pick<Reference, 'repository'>): boole
  * Returns the kind of data store in a container, determined from the image and the mount paths of volumes. Null if the
  * container does not look like a data store.
  */
-export function storeOf(image: string, paths: readonly string[]): StoreKind | null {
+export function findDataStoreKind(image: string, paths: readonly string[]): StoreKind | null {
   const repository = parseReference(image)?.repository ?? '';
   const known = kindOf(repository, stores);
   if (known !== null || isHelper(repository)) return known;

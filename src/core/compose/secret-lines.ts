@@ -10,7 +10,7 @@ const anywhere = /PASS|SECRET|TOKEN|CREDENTIAL/i;
 // KEY and AUTH inside a longer word do not indicate a secret: KEYBOARD, MONKEY, AUTHOR.
 const wholeWord = /(?:^|[_-])(?:KEY|AUTH)(?:[_-]|$)/i;
 
-export const looksSecret = (key: string): boolean => anywhere.test(key) || wholeWord.test(key);
+export const isSecretKey = (key: string): boolean => anywhere.test(key) || wholeWord.test(key);
 
 /**
  * Returns the secrets of a text that cannot be parsed: each whole line and the value after each `=` or `:`, even if
@@ -76,12 +76,12 @@ function split(line: string): { key: string; value: string[] } {
 }
 
 /** Returns secrets in lines that are commented out. Next to a changed line, they would appear in the diff. */
-export const commentedOut = (text: string): Secret[] =>
+export const commentedOutSecretsOf = (text: string): Secret[] =>
   linesOf(text)
     .filter((line) => line.startsWith('#'))
     .flatMap((line) => {
       const { key, value } = split(line.replace(/^[#\s]+/, ''));
-      return looksSecret(key) ? value.map((each) => ({ key, value: each })) : [];
+      return isSecretKey(key) ? value.map((each) => ({ key, value: each })) : [];
     });
 
 /**
@@ -99,6 +99,6 @@ export const keyedSecrets = (text: string): Secret[] =>
   [...linesOf(text).flatMap((line) => [...line.matchAll(keyed)]), ...text.matchAll(option)].flatMap(
     ([, key = '', each = '']) => {
       const value = unquoted(each);
-      return looksSecret(key) && !/^(?:\.{0,2}\/|-)/.test(value) ? [{ key: '', value }] : [];
+      return isSecretKey(key) && !/^(?:\.{0,2}\/|-)/.test(value) ? [{ key: '', value }] : [];
     },
   );

@@ -1,10 +1,16 @@
 import { dirname } from 'node:path';
 import { isMap, isScalar, isSeq, type Node } from 'yaml';
 import type { TextFile } from '../files/text-file.ts';
-import { type ComposeFile, type Link, linksOf, readComposeFile } from './compose-file.ts';
-import { type Layer, pathIn, reachOf, resolvedText } from './layers.ts';
-import { allEnvFiles, directoryOf, type ProjectFiles } from './project-files.ts';
-import { commentedOut, keyedSecrets, type Secret, secretsOfContent, secretsOfLines } from './secret-lines.ts';
+import { type ComposeFile, type FileLink, parseFileLinks, readComposeFile } from './compose-file.ts';
+import { type ComposeSource, resolveIncludeTree, resolveLayerText, resolveLinkPath } from './layers.ts';
+import { allEnvFiles, type ProjectFiles, projectDirectoryOf } from './project-files.ts';
+import {
+  commentedOutSecretsOf,
+  keyedSecrets,
+  type Secret,
+  secretsOfContent,
+  secretsOfLines,
+} from './secret-lines.ts';
 import { writtenValues } from './variables.ts';
 import type { YamlDocument } from './yaml-document.ts';
 
@@ -29,8 +35,8 @@ export function secretFilesOf(
   const [envFiles, secretFiles, configFiles] = [new Set<string>(), new Set<string>(), new Set<string>()];
   for (const layer of layersOf(files)) {
     const { file } = layer;
-    const add = (paths: Set<string>, links: () => readonly Link[]) => {
-      for (const link of tolerantly(links) ?? []) tolerantly(() => paths.add(pathIn(layer, link)));
+    const add = (paths: Set<string>, links: () => readonly FileLink[]) => {
+      for (const link of tolerantly(links) ?? []) tolerantly(() => paths.add(resolveLinkPath(layer, link)));
     };
     for (const name of file.services) add(envFiles, () => file.service(name)?.envFiles ?? []);
     add(secretFiles, () => linksIn(file, 'secrets', 'file'));
@@ -41,8 +47,10 @@ export function secretFilesOf(
   return { envFiles: [...envFiles], secretFiles: [...secretFiles], configFiles: [...configFiles] };
 }
 
-const linksIn = (file: ComposeFile, section: string, key: string): Link[] =>
-  entriesOf(file, section).flatMap(({ yaml, entry }) => linksOf(yaml, yaml.get(entry, key), file.file));
+const linksIn = (file: ComposeFile, section: string, key: string): FileLink[] =>
+  entriesOf(file, section).flatMap(({ yaml, entry }) =>
+    parseFileLinks(yaml, yaml.get(entry, key), file.file),
+  );
 
 /**
  * Returns the texts that must not be masked: names of services, and images as written and with their variables
@@ -66,7 +74,7 @@ export function secretsOfProject(files: ProjectFiles): Secret[] {
   const composeFiles = [...files.composeFiles, ...(files.linkedFiles ?? [])];
   return [
     ...secretsOfEnvFiles(allEnvFiles(files)),
-    ...allEnvFiles(files).flatMap(({ text }) => commentedOut(text)),
+    ...allEnvFiles(files).flatMap(({ text }) => commentedOutSecretsOf(text)),
     ...layersOf(files).flatMap((layer) => [
       ...(tolerantly(() => environments(layer)) ?? []),
       ...(tolerantly(() => contents(layer)) ?? []),
@@ -74,7 +82,7 @@ export function secretsOfProject(files: ProjectFiles): Secret[] {
     ...composeFiles.flatMap((file) => {
       const isReadable = tolerantly(() => readComposeFile(file)) !== null;
       return isReadable
-        ? [...commentedOut(file.text), ...keyedSecrets(file.text)]
+        ? [...commentedOutSecretsOf(file.text), ...keyedSecrets(file.text)]
         : secretsOfLines(file.text);
     }),
   ];
@@ -83,7 +91,7 @@ export function secretsOfProject(files: ProjectFiles): Secret[] {
 const hooks = ['post_start', 'pre_stop', 'pre_start'] as const;
 
 /** Returns the values in `environment` of the services and their lifecycle hooks. */
-function environments(layer: Layer): Secret[] {
+function environments(layer: ComposeSource): Secret[] {
   return entriesOf(layer.file, 'services').flatMap(({ yaml, entry }) => {
     const commands = hooks.flatMap((key) => {
       const list = yaml.get(entry, key);
@@ -95,7 +103,7 @@ function environments(layer: Layer): Secret[] {
   });
 }
 
-function valuesIn(layer: Layer, { yaml, entry: environment }: Entry): Secret[] {
+function valuesIn(layer: ComposeSource, { yaml, entry: environment }: Entry): Secret[] {
   if (isSeq(environment)) {
     return environment.items.flatMap((item) => {
       const text = textOf(yaml.follow(item)) ?? '';
@@ -114,7 +122,7 @@ function valuesIn(layer: Layer, { yaml, entry: environment }: Entry): Secret[] {
   });
 }
 
-function contents(layer: Layer): Secret[] {
+function contents(layer: ComposeSource): Secret[] {
   const entries = [...entriesOf(layer.file, 'configs'), ...entriesOf(layer.file, 'secrets')];
   return entries.flatMap(({ yaml, entry }) => {
     const content = textOf(yaml.get(entry, 'content'));
@@ -128,19 +136,19 @@ function contents(layer: Layer): Secret[] {
 }
 
 /** Returns a value as written and, if possible, with its variables resolved. */
-function written(layer: Layer, key: string, text: string): Secret[] {
-  const resolved = tolerantly(() => resolvedText(layer, text, key));
+function written(layer: ComposeSource, key: string, text: string): Secret[] {
+  const resolved = tolerantly(() => resolveLayerText(layer, text, key));
   return [...new Set([text, resolved ?? text])].map((value) => ({ key, value }));
 }
 
 /** Returns each file for each base directory. If the files cannot be read together, each file is read separately. */
-function layersOf(files: ProjectFiles): Layer[] {
-  const reached = tolerantly(() => reachOf(files).layers);
+function layersOf(files: ProjectFiles): ComposeSource[] {
+  const reached = tolerantly(() => resolveIncludeTree(files).layers);
   if (reached !== null) return reached;
-  return [...files.composeFiles, ...(files.linkedFiles ?? [])].flatMap((file): Layer[] => {
+  return [...files.composeFiles, ...(files.linkedFiles ?? [])].flatMap((file): ComposeSource[] => {
     const read = tolerantly(() => readComposeFile(file));
     if (read === null) return [];
-    const base = files.composeFiles.includes(file) ? directoryOf(files) : dirname(file.path);
+    const base = files.composeFiles.includes(file) ? projectDirectoryOf(files) : dirname(file.path);
     return [{ file: read, name: file.path, base, variables: () => null, follows: true }];
   });
 }

@@ -15,23 +15,28 @@ export interface Origin {
 }
 
 /** Text with the origin of each character (UTF-16 unit). */
-export interface TracedText {
+export interface SourceMappedText {
   text: string;
   origins: readonly Origin[];
 }
 
 /** Sequence of adjacent characters with the same source. */
-export interface Segment extends Omit<Origin, 'offset' | 'length'> {
+export interface SourceSegment extends Omit<Origin, 'offset' | 'length'> {
   text: string;
   /** Offsets in the file; negative if the text cannot be changed in place. */
   start: number;
   end: number;
 }
 
-export type Mark = Pick<Origin, 'via' | 'variable'>;
+export type OriginMark = Pick<Origin, 'via' | 'variable'>;
 
 /** Marks a text as copied from a file at this offset. A negative offset means that the text is in no file. */
-export function trace(text: string, source: string, offset: number, mark: Mark): TracedText {
+export function createSourceMap(
+  text: string,
+  source: string,
+  offset: number,
+  mark: OriginMark,
+): SourceMappedText {
   return {
     text,
     origins: Array.from({ length: text.length }, (_, i) => ({
@@ -44,8 +49,12 @@ export function trace(text: string, source: string, offset: number, mark: Mark):
 }
 
 /** Splits the range [start, end) of a resolved text into segments with the same source. */
-export function segments({ text, origins }: TracedText, start: number, end: number): Segment[] {
-  const found: Segment[] = [];
+export function sourceSegments(
+  { text, origins }: SourceMappedText,
+  start: number,
+  end: number,
+): SourceSegment[] {
+  const found: SourceSegment[] = [];
   for (let i = start; i < end; i += 1) {
     const origin = origins[i];
     if (!origin) throw new RangeError(`no character ${i} in a text of ${text.length}`);

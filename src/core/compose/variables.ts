@@ -1,10 +1,10 @@
 import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { type Assignment, findAssignments } from './env-file.ts';
-import { interpolate, type Lookup, requiredIn } from './interpolation.ts';
-import { placeAt } from './project-files.ts';
-import { type Origin, type TracedText, trace } from './traced.ts';
-import { scalarsOf } from './yaml-document.ts';
+import { type ComposeVariableLookup, interpolate, requiredIn } from './interpolation.ts';
+import { locationAt } from './project-files.ts';
+import { createSourceMap, type Origin, type SourceMappedText } from './traced.ts';
+import { parseScalars } from './yaml-document.ts';
 
 // No real file reaches this limit. Each level uses stack space.
 const deepest = 200;
@@ -21,7 +21,10 @@ interface EnvFile {
  * value refers to the previous assignment of V in the same file or in a preceding file (as in compose 2.40.3; 2.26.1
  * prefers the preceding file). Variables of `outer` take precedence over all env files. Values are resolved on demand.
  */
-export function variablesOf(envFiles: readonly TextFile[], outer: Lookup = () => null): Lookup {
+export function createVariableLookup(
+  envFiles: readonly TextFile[],
+  outer: ComposeVariableLookup = () => null,
+): ComposeVariableLookup {
   const { before } = assignmentsOf(envFiles, outer);
   return (name) => before(name, envFiles.length, 0);
 }
@@ -47,14 +50,14 @@ export function writtenValues(envFiles: readonly TextFile[]): { key: string; val
   );
 }
 
-function assignmentsOf(envFiles: readonly TextFile[], outer: Lookup) {
+function assignmentsOf(envFiles: readonly TextFile[], outer: ComposeVariableLookup) {
   const files = envFiles.map(readEnvFile);
-  const known = new Map<Assignment, TracedText>();
+  const known = new Map<Assignment, SourceMappedText>();
   let depth = 0;
   return { files, before };
 
   /** Returns the value that a variable has before assignment number `position` of env file number `index`. */
-  function before(name: string, index: number, position: number): TracedText | null {
+  function before(name: string, index: number, position: number): SourceMappedText | null {
     const fixed = outer(name);
     if (fixed) return fixed;
     for (let i = index; i >= 0; i -= 1) {
@@ -64,7 +67,7 @@ function assignmentsOf(envFiles: readonly TextFile[], outer: Lookup) {
     return null;
   }
 
-  function lastIn(index: number, name: string, position: number): TracedText | null {
+  function lastIn(index: number, name: string, position: number): SourceMappedText | null {
     const env = files[index];
     const at = env?.byKey.get(name)?.findLast((number) => number < position);
     const assignment = at === undefined ? undefined : env?.assignments[at];
@@ -72,7 +75,7 @@ function assignmentsOf(envFiles: readonly TextFile[], outer: Lookup) {
     const earlier = known.get(assignment);
     if (earlier) return earlier;
     if (depth === deepest) {
-      const where = placeAt(env.file, assignment.start);
+      const where = locationAt(env.file, assignment.start);
       const message = `${where}: variables refer to one another more than ${deepest} levels deep`;
       throw new UpdateError('compose-invalid', message, {
         advice: `Write the value of ${name} there without variables.`,
@@ -102,11 +105,11 @@ export function readEnvFile(file: TextFile): EnvFile {
   return env;
 }
 
-function resolve(file: TextFile, assignment: Assignment, lookup: Lookup): TracedText {
+function resolve(file: TextFile, assignment: Assignment, lookup: ComposeVariableLookup): SourceMappedText {
   const template = templateOf(file, assignment);
   if (assignment.quote === "'") return template;
   // The value may be a password, so an error must not quote any part of it.
-  return interpolate(template, lookup, `${assignment.key} in ${placeAt(file, assignment.start)}`, false);
+  return interpolate(template, lookup, `${assignment.key} in ${locationAt(file, assignment.start)}`, false);
 }
 
 // Characters for the escapes in double quotes. `\$` becomes `$$`, a literal dollar sign.
@@ -124,10 +127,10 @@ const escapes: Record<string, string> = {
 };
 
 /** Returns the value with its escapes decoded, before its variables are resolved. */
-function templateOf(file: TextFile, { key, start, end, quote }: Assignment): TracedText {
+function templateOf(file: TextFile, { key, start, end, quote }: Assignment): SourceMappedText {
   const mark = { via: 'variable', variable: key } as const;
   const raw = file.text.slice(start, end);
-  if (quote === '' || !raw.includes('\\')) return trace(raw, file.path, start, mark);
+  if (quote === '' || !raw.includes('\\')) return createSourceMap(raw, file.path, start, mark);
   const text: string[] = [];
   const origins: Origin[] = [];
   const pieces = quote === '"' ? /\\0(\d{0,3})|\\([abfnrtv"\\$])|./gs : /\\(')|./gs;
@@ -168,15 +171,15 @@ interface UnsetVariables {
 /**
  * Returns the unset variables in a file's values, each once, in the order of the file. Comments and keys are ignored.
  */
-export function unsetVariables(file: TextFile, variables: Lookup): UnsetVariables {
+export function unsetVariables(file: TextFile, variables: ComposeVariableLookup): UnsetVariables {
   const required = new Set<string>();
   const empty = new Set<string>();
-  const standIn = trace('1', '', -1, { via: 'variable' });
-  for (const text of scalarsOf(file)) {
+  const standIn = createSourceMap('1', '', -1, { via: 'variable' });
+  for (const text of parseScalars(file)) {
     for (const name of requiredIn(text, (each) => variables(each)?.text ?? null)) required.add(name);
-    const known: Lookup = (name) => variables(name) ?? (required.has(name) ? standIn : null);
+    const known: ComposeVariableLookup = (name) => variables(name) ?? (required.has(name) ? standIn : null);
     try {
-      const { unset } = interpolate(trace(text, '', -1, { via: 'text' }), known, '');
+      const { unset } = interpolate(createSourceMap(text, '', -1, { via: 'text' }), known, '');
       for (const name of unset) empty.add(name);
     } catch {
       // Compose rejects this text for another reason, which no variable could fix.

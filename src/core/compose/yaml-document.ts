@@ -16,7 +16,7 @@ import {
 } from 'yaml';
 import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { placeAt } from './project-files.ts';
+import { locationAt } from './project-files.ts';
 
 // No real file reaches these limits. They prevent a crafted file from exhausting the machine.
 const largest = 5 * 1024 * 1024;
@@ -52,7 +52,7 @@ export function parseYaml(file: TextFile): YamlDocument[] {
  * Returns the string values of a file without keys. A value with several aliases is returned once.
  * @throws UpdateError compose-invalid with file and line
  */
-export function scalarsOf(file: TextFile): string[] {
+export function parseScalars(file: TextFile): string[] {
   const texts: string[] = [];
   for (const document of composed(file).documents) {
     visit(document, {
@@ -71,7 +71,7 @@ function composed(file: TextFile): { documents: Document.Parsed<ParsedNode>[]; f
     throw new UpdateError('compose-invalid', message);
   }
   const fail: Fail = (offset, message) => {
-    throw new UpdateError('compose-invalid', `${placeAt(file, offset)}: ${message}`);
+    throw new UpdateError('compose-invalid', `${locationAt(file, offset)}: ${message}`);
   };
   const composer = new Composer({ prettyErrors: false, keepSourceTokens: false });
   const documents = [...composer.compose(tokens(file.text.replace(loneReturn, '\n'), fail))];

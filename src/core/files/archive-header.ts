@@ -47,4 +47,4 @@ export const archiveEntry = (name: string, bytes: Buffer, details?: EntryDetails
 ];
 
 /** End marker of a tar archive: two blocks of zeros. */
-export const archiveEnd = Buffer.alloc(2 * blockSize);
+export const archiveTrailer = Buffer.alloc(2 * blockSize);

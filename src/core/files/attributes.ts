@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, rmdir, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { stateName } from '../progress/state-name.ts';
+import { stateDirectoryName } from '../progress/state-name.ts';
 
 /**
  * Extended attributes of a file by name, with values as printed by `getfattr` (`0s` and base64). They include access
@@ -12,7 +12,7 @@ import { stateName } from '../progress/state-name.ts';
 export type Attributes = Readonly<Record<string, string>>;
 
 /** Placeholder for an existing access control list that no available program can read. */
-export const unread = 'unread';
+export const unreadableAttribute = 'unread';
 
 const posixAcl = 'system.posix_acl_access';
 
@@ -29,10 +29,10 @@ export const isOnSmb = async (path: string): Promise<boolean> => smb.includes((a
 const [fat, fuse] = [[0x4d44, 0x2011bab0], 0x65735546];
 
 /** Checks whether a directory is on FAT, exFAT or a FUSE file system that also reports only the modes of its mount. */
-export async function keepsNoModes(directory: string): Promise<boolean> {
+export async function hasNoFileModes(directory: string): Promise<boolean> {
   const { type } = await statfs(directory);
   if (type !== fuse) return fat.includes(type);
-  const probe = await mkdtemp(join(directory, `${stateName}-seen-`)).catch(() => null);
+  const probe = await mkdtemp(join(directory, `${stateDirectoryName}-seen-`)).catch(() => null);
   // A directory that is not writable is rejected later, with a more helpful message.
   if (probe === null) return false;
   const { mode } = await stat(probe).finally(() => rmdir(probe));
@@ -99,7 +99,7 @@ const unquote = (name: string): string =>
 async function seenByList(path: string): Promise<Attributes | null> {
   try {
     if (!(await run('ls', ['--version'])).includes('GNU coreutils')) return null;
-    return /^\S{10}\+/.test(await run('ls', ['-ld', '--', path])) ? { [posixAcl]: unread } : {};
+    return /^\S{10}\+/.test(await run('ls', ['-ld', '--', path])) ? { [posixAcl]: unreadableAttribute } : {};
   } catch {
     return null;
   }
@@ -111,7 +111,7 @@ async function seenByList(path: string): Promise<Attributes | null> {
  * could not be set and do not control access.
  * @throws RightsLost
  */
-export async function giveAttributes(path: string, wanted: Attributes): Promise<string[]> {
+export async function applyAttributes(path: string, wanted: Attributes): Promise<string[]> {
   const has = await readAttributes(path);
   if (has === null) return [];
   const errors = new Map<string, string>();
@@ -153,8 +153,8 @@ function lost(wanted: Attributes, has: Attributes, errors: ReadonlyMap<string, s
  * Returns the reason why the access control lists cannot be set on a new file, if it is known in advance; otherwise
  * null.
  */
-export function whyNotKept(attributes: Attributes): string | null {
-  const list = Object.keys(attributes).find((name) => attributes[name] === unread);
+export function aclLossReason(attributes: Attributes): string | null {
+  const list = Object.keys(attributes).find((name) => attributes[name] === unreadableAttribute);
   if (list !== undefined)
     return 'it has an access-control list, which cannot be read because getfattr is not installed';
   const acl = attributes[posixAcl];

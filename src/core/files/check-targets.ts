@@ -1,20 +1,23 @@
 import { access, constants, lstat, realpath, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { addMounts, mountFlags } from '../progress/advice.ts';
+import { mountFlags, samePathMountsAdviceFor } from '../progress/advice.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { isOnSmb, readAttributes, whyNotKept } from './attributes.ts';
-import { refuseLost } from './file-record.ts';
+import { aclLossReason, isOnSmb, readAttributes } from './attributes.ts';
+import { requireSameAccess } from './file-record.ts';
 import { systemCode } from './file-system.ts';
 import type { HostPaths } from './host-paths.ts';
-import { mountOf } from './mount-table.ts';
-import { strangerOf } from './strangers.ts';
+import { readMountAt } from './mount-table.ts';
+import { findUnmappedOwner } from './strangers.ts';
 
 /**
  * Checks whether files can be replaced by renaming: they must be regular files in mounted directories and not mount
  * points. The directory of a new file must exist. Returns warnings about permissions that cannot be read.
  * @throws UpdateError not-a-file, read-only, outside-mounts, rights-lost
  */
-export async function checkTargets(files: readonly string[], paths: HostPaths): Promise<readonly string[]> {
+export async function checkReplaceableFiles(
+  files: readonly string[],
+  paths: HostPaths,
+): Promise<readonly string[]> {
   for (const file of files) await checkTarget(file, paths);
   return checkFileRights(files, (file) => paths.fromHost(file) ?? file);
 }
@@ -45,7 +48,7 @@ export async function checkFileRights(
         `${file} is on SMB, which hides the owner and permissions on the server: the server decides who owns the new file and who may read it`,
       );
     }
-    const stranger = strangerOf(real);
+    const stranger = findUnmappedOwner(real);
     if (stranger !== null) {
       throw new UpdateError(
         'rights-lost',
@@ -56,9 +59,9 @@ export async function checkFileRights(
         },
       );
     }
-    const attributes = await readAttributes(real).catch(refuseLost(file));
+    const attributes = await readAttributes(real).catch(requireSameAccess(file));
     if (attributes === null) unknown.push(file);
-    const why = attributes && whyNotKept(attributes);
+    const why = attributes && aclLossReason(attributes);
     if (why) throw new UpdateError('rights-lost', `${file} would lose its permissions: ${why}`);
   }
   if (unknown.length === 0) return told;
@@ -106,7 +109,7 @@ async function checkTarget(file: string, paths: HostPaths): Promise<void> {
       'outside-mounts',
       `${file} resolves to ${place}, which is not mounted from the host`,
       {
-        advice: addMounts(dirname(place)),
+        advice: samePathMountsAdviceFor(dirname(place)),
       },
     );
   }
@@ -118,7 +121,7 @@ async function checkTarget(file: string, paths: HostPaths): Promise<void> {
       advice: `Mount its directory instead: ${mountFlags(dirname(file))}.`,
     });
   }
-  if (mountOf(real).device !== '') {
+  if (readMountAt(real).device !== '') {
     throw new UpdateError('not-a-file', `${file} is a mount point on the host and cannot be replaced`, {
       advice: `Run umount ${file} on the host and replace the mount with a regular file, or edit the version manually.`,
     });

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
-import { needsRoot } from '../progress/advice.ts';
-import { stateName } from '../progress/state-name.ts';
+import { runAsRootAdvice } from '../progress/advice.ts';
+import { stateDirectoryName } from '../progress/state-name.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { RightsLost } from './attributes.ts';
-import { disk, type FileSystem, type Owner, systemCode } from './file-system.ts';
+import { diskFileSystem, type FileSystem, type Owner, systemCode } from './file-system.ts';
 
 /** Plain data (JSON) about a file in a transaction, from which another process can restore the file. */
 export interface FileRecord {
@@ -25,7 +25,7 @@ export interface FileRecord {
 
 /** Returns the path of the temporary file next to a file, for the run that will replace it. */
 export const temporaryOf = (real: string, run: string): string =>
-  join(dirname(real), `.${basename(real)}${stateName}-${run}`);
+  join(dirname(real), `.${basename(real)}${stateDirectoryName}-${run}`);
 
 export type FileState = 'before' | 'after' | 'other';
 
@@ -34,7 +34,7 @@ export const newFileMode = 0o600;
 export const hashOf = (bytes: string | Buffer): string => hash('sha256', bytes);
 
 /** Returns the hash of a file; null if nothing exists at the path, `directory` for a directory. */
-export async function hashAt(fs: FileSystem, path: string): Promise<string | null> {
+export async function readHash(fs: FileSystem, path: string): Promise<string | null> {
   try {
     const bytes = await fs.read(path);
     return bytes && hashOf(bytes);
@@ -55,14 +55,14 @@ const notAllowed = ['EPERM', 'EINVAL'];
  * Returns a handler for errors from setting permissions: the new file must not give access to other users than the old
  * file. @throws UpdateError rights-lost
  */
-export const refuseLost =
+export const requireSameAccess =
   (path: string) =>
   (cause: unknown): never => {
     const isList = cause instanceof RightsLost;
     const why = isList ? cause.message : notGiven(cause);
     if (why === null) throw cause;
     throw new UpdateError('rights-lost', `${path} would lose its permissions: ${why}`, {
-      ...(isList ? {} : { advice: needsRoot }),
+      ...(isList ? {} : { advice: runAsRootAdvice }),
       cause,
     });
   };
@@ -75,14 +75,16 @@ function notGiven(cause: unknown): string | null {
 }
 
 /** Checks whether a file is unchanged, was replaced by the transaction, or was changed by another process. */
-export async function stateOf(record: FileRecord, fs: FileSystem = disk): Promise<FileState> {
-  const found = await hashAt(fs, record.real);
+export async function readFileState(record: FileRecord, fs: FileSystem = diskFileSystem): Promise<FileState> {
+  const found = await readHash(fs, record.real);
   if (found === record.before) return 'before';
   return found === record.after ? 'after' : 'other';
 }
 
-export const statesOf = (records: readonly FileRecord[]): Promise<{ path: string; state: FileState }[]> =>
-  Promise.all(records.map(async (record) => ({ path: record.path, state: await stateOf(record) })));
+export const readFileStates = (
+  records: readonly FileRecord[],
+): Promise<{ path: string; state: FileState }[]> =>
+  Promise.all(records.map(async (record) => ({ path: record.path, state: await readFileState(record) })));
 
 /** Returns the directories that contain the files, each once. */
 export const recordDirectories = (records: readonly FileRecord[]): string[] => [
@@ -93,15 +95,15 @@ export const recordDirectories = (records: readonly FileRecord[]): string[] => [
  * Removes temporary files, except those that cannot be removed. The removal is only permanent after the directories
  * have been synced.
  */
-export async function dropTemporaries(fs: FileSystem, records: readonly FileRecord[]): Promise<void> {
+export async function unlinkTemporaryFiles(fs: FileSystem, records: readonly FileRecord[]): Promise<void> {
   for (const { temporary } of records) await fs.remove(temporary).catch(() => {});
 }
 
 /** Removes temporary files of a killed process, as far as possible. */
-export async function removeTemporaries(
+export async function removeTemporaryFiles(
   records: readonly FileRecord[],
-  fs: FileSystem = disk,
+  fs: FileSystem = diskFileSystem,
 ): Promise<void> {
-  await dropTemporaries(fs, records);
+  await unlinkTemporaryFiles(fs, records);
   for (const directory of recordDirectories(records)) await fs.sync(directory).catch(() => {});
 }

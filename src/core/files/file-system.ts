@@ -12,8 +12,8 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { type Attributes, giveAttributes, isOnSmb, RightsLost, readAttributes } from './attributes.ts';
-import { strangerOf } from './strangers.ts';
+import { type Attributes, applyAttributes, isOnSmb, RightsLost, readAttributes } from './attributes.ts';
+import { findUnmappedOwner } from './strangers.ts';
 
 export interface Owner {
   uid: number;
@@ -66,7 +66,7 @@ export const systemCode = (error: unknown): string | undefined =>
 export const isFullDisk = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(systemCode(error) ?? '');
 
 /** Checks whether a path does not exist. A name that is too long cannot exist. */
-export const isGone = (error: unknown): boolean =>
+export const isMissingFileError = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(systemCode(error) ?? '');
 
 /**
@@ -75,7 +75,7 @@ export const isGone = (error: unknown): boolean =>
  */
 const cannotSync = ['EINVAL', 'EBADF', 'ENOTSUP'];
 
-export const disk: FileSystem = {
+export const diskFileSystem: FileSystem = {
   realpath,
   rename,
 
@@ -83,7 +83,7 @@ export const disk: FileSystem = {
     try {
       return await readFile(path);
     } catch (error) {
-      if (isGone(error)) return null;
+      if (isMissingFileError(error)) return null;
       throw error;
     }
   },
@@ -94,13 +94,13 @@ export const disk: FileSystem = {
   },
 
   async rights(path) {
-    return { ...(await disk.owner(path)), attributes: await readAttributes(path) };
+    return { ...(await diskFileSystem.owner(path)), attributes: await readAttributes(path) };
   },
 
   async makeDirectory(path, mode) {
     const first = await mkdir(path, { recursive: true, mode });
     if (first === undefined) return;
-    for (const made of wayDown(first, path)) await giveToOwnerOfDirectory(made);
+    for (const made of wayDown(first, path)) await chownLikeDirectory(made);
   },
 
   async write(path, bytes, owner, mode) {
@@ -110,10 +110,10 @@ export const disk: FileSystem = {
       await file.writeFile(bytes);
       const { uid, gid } = await file.stat();
       if (owner && (owner.uid !== uid || owner.gid !== gid)) await file.chown(owner.uid, owner.gid);
-      if (owner === null) await giveToOwnerOfDirectory(path);
+      if (owner === null) await chownLikeDirectory(path);
       // The access control list is set before the mode. With a list, the group bits of the mode are its mask. Without
       // the list, they would give access to the whole group or to the users in the directory's default list.
-      const lost = owner?.attributes ? await giveAttributes(path, owner.attributes) : [];
+      const lost = owner?.attributes ? await applyAttributes(path, owner.attributes) : [];
       // The mode is set after the owner, because changing the owner clears the set-user-ID bits. If the list has
       // already set the mode, the mode is not set again, because some file systems would then drop the list.
       if (((await file.stat()).mode & 0o7777) !== mode) {
@@ -147,7 +147,7 @@ export const disk: FileSystem = {
       await unlink(path);
     } catch (error) {
       if (systemCode(error) === 'EISDIR') await rmdir(path);
-      else if (!isGone(error)) throw error;
+      else if (!isMissingFileError(error)) throw error;
     }
   },
 };
@@ -161,10 +161,10 @@ const told = ({ uid, gid, mode }: Owner): string =>
  * on SMB, which has no owners, for an unprivileged user who runs `bump`, or if the owner is not mapped into this
  * container. For a link, the owner of the link itself is changed, not of its target.
  */
-export async function giveToOwnerOfDirectory(path: string): Promise<void> {
+export async function chownLikeDirectory(path: string): Promise<void> {
   const [made, around] = await Promise.all([lstat(path), stat(dirname(path))]);
   if (made.uid === around.uid && made.gid === around.gid) return;
-  if (strangerOf(dirname(path)) !== null) return;
+  if (findUnmappedOwner(dirname(path)) !== null) return;
   await lchown(path, around.uid, around.gid).catch((error) => {
     if (!cannotGive.includes(systemCode(error) ?? '')) throw error;
   });
@@ -183,7 +183,7 @@ function wayDown(first: string, path: string): string[] {
  * Writes a file that no other process uses yet, and syncs it to the disk. A file from an earlier attempt is removed
  * first.
  */
-export async function writeAside(
+export async function writeTemporaryFile(
   fs: FileSystem,
   path: string,
   bytes: string | Buffer,
@@ -199,7 +199,7 @@ export async function writeAside(
  * Replaces or creates a file atomically, even if the process is killed: temporary file in the same directory
  * (`<path>.new` by default), fsync, rename, fsync of the directory.
  */
-export async function writeWhole(
+export async function replaceFileSafely(
   fs: FileSystem,
   path: string,
   text: string | Buffer,
@@ -207,7 +207,7 @@ export async function writeWhole(
 ): Promise<void> {
   const { owner = null, mode, temporary = `${path}.new` } = options;
   try {
-    await writeAside(fs, temporary, text, { owner, mode });
+    await writeTemporaryFile(fs, temporary, text, { owner, mode });
     await fs.rename(temporary, path);
     await fs.sync(dirname(path));
   } catch (error) {

@@ -2,19 +2,31 @@ import { basename, dirname, join } from 'node:path';
 import { UpdateError } from '../progress/update-error.ts';
 import {
   type FileRecord,
-  hashAt,
   hashOf,
   newFileMode,
+  readHash,
   recordDirectories,
-  refuseLost,
-  removeTemporaries,
+  removeTemporaryFiles,
+  requireSameAccess,
   temporaryOf,
 } from './file-record.ts';
-import { disk, type FileSystem, isGone, systemCode, writeAside } from './file-system.ts';
+import {
+  diskFileSystem,
+  type FileSystem,
+  isMissingFileError,
+  systemCode,
+  writeTemporaryFile,
+} from './file-system.ts';
 import { restoreFiles } from './restore-files.ts';
 import type { TextFile } from './text-file.ts';
 
-export { type FileRecord, type FileState, removeTemporaries, stateOf, temporaryOf } from './file-record.ts';
+export {
+  type FileRecord,
+  type FileState,
+  readFileState as stateOf,
+  removeTemporaryFiles as removeTemporaries,
+  temporaryOf,
+} from './file-record.ts';
 export { restoreFiles } from './restore-files.ts';
 
 export interface FileReplacement {
@@ -57,7 +69,7 @@ export async function replaceFiles(
   replacements: readonly FileReplacement[],
   options: TransactionOptions,
 ): Promise<readonly FileRecord[]> {
-  const { backup, planned = [], prepared, warn = () => {}, fs = disk } = options;
+  const { backup, planned = [], prepared, warn = () => {}, fs = diskFileSystem } = options;
   const texts = new Map<string, string>();
   for (const { path, before } of replacements) if (before !== null) texts.set(path, before);
   let undo: () => Promise<unknown> = async () => {};
@@ -66,7 +78,7 @@ export async function replaceFiles(
     for (const { path, text } of planned) await expectHash(fs, { path, real: path }, hashOf(text));
     for (const record of records) await expectHash(fs, record, record.before);
     undo = async () => {
-      await removeTemporaries(records, fs);
+      await removeTemporaryFiles(records, fs);
       if (backup !== null) await removeBackups(fs, backup, records);
     };
     if (backup !== null && records.length > 0)
@@ -76,7 +88,7 @@ export async function replaceFiles(
     for (const [index, { path, temporary, owner }] of records.entries()) {
       const mode = owner?.mode ?? newFileMode;
       const text = replacements[index]?.after ?? '';
-      const lost = await fs.write(temporary, text, owner, mode).catch(refuseLost(path));
+      const lost = await fs.write(temporary, text, owner, mode).catch(requireSameAccess(path));
       if (lost.length > 0)
         warn(`${path} loses attributes that cannot be set in this container: ${lost.join(', ')}`);
       await fs.sync(temporary);
@@ -112,7 +124,7 @@ async function describe(
         before: before === null ? null : hashOf(before),
         after: hashOf(after),
         backup: backups.get(path) ?? null,
-        owner: before === null ? null : await fs.rights(real).catch(refuseLost(path)),
+        owner: before === null ? null : await fs.rights(real).catch(requireSameAccess(path)),
         temporary: temporaryOf(real, run),
       };
     }),
@@ -145,7 +157,9 @@ async function keepBackups(
   for (const { path, backup, owner } of records) {
     const text = texts.get(path);
     if (backup === null || text === undefined) continue;
-    await writeAside(fs, backup, text, { owner, mode: owner?.mode ?? newFileMode }).catch(refuseLost(path));
+    await writeTemporaryFile(fs, backup, text, { owner, mode: owner?.mode ?? newFileMode }).catch(
+      requireSameAccess(path),
+    );
   }
   // A file name is on the disk only after its directory has been synced. Therefore each directory is synced, up to the
   // first that contains project files and already existed.
@@ -168,7 +182,7 @@ async function removeBackups(
 
 async function realPath(fs: FileSystem, path: string): Promise<string> {
   return fs.realpath(path).catch((cause) => {
-    if (!isGone(cause)) throw cause;
+    if (!isMissingFileError(cause)) throw cause;
     throw new UpdateError('file-changed', `${path} no longer exists`, { cause });
   });
 }
@@ -178,7 +192,7 @@ async function expectHash(
   { path, real }: Pick<FileRecord, 'path' | 'real'>,
   hash: string | null,
 ): Promise<void> {
-  if ((await hashAt(fs, real)) === hash) return;
+  if ((await readHash(fs, real)) === hash) return;
   throw new UpdateError('file-changed', `${path} was changed by another user or process during the update`);
 }
 

@@ -1,7 +1,19 @@
 import { UpdateError } from '../progress/update-error.ts';
 import { sameAttributes } from './attributes.ts';
-import { dropTemporaries, type FileRecord, hashOf, recordDirectories, stateOf } from './file-record.ts';
-import { disk, type FileSystem, isGone, type Owner, writeAside } from './file-system.ts';
+import {
+  type FileRecord,
+  hashOf,
+  readFileState,
+  recordDirectories,
+  unlinkTemporaryFiles,
+} from './file-record.ts';
+import {
+  diskFileSystem,
+  type FileSystem,
+  isMissingFileError,
+  type Owner,
+  writeTemporaryFile,
+} from './file-system.ts';
 
 type Texts = ReadonlyMap<string, string>;
 
@@ -14,10 +26,10 @@ type Texts = ReadonlyMap<string, string>;
  */
 export async function restoreFiles(
   records: readonly FileRecord[],
-  { fs = disk, texts = new Map() }: { fs?: FileSystem; texts?: Texts } = {},
+  { fs = diskFileSystem, texts = new Map() }: { fs?: FileSystem; texts?: Texts } = {},
 ): Promise<string[]> {
   // Temporary files are removed first, to free space on a full disk.
-  await dropTemporaries(fs, records);
+  await unlinkTemporaryFiles(fs, records);
   const changed: string[] = [];
   const errors: Error[] = [];
   for (const record of records) {
@@ -27,12 +39,12 @@ export async function restoreFiles(
       errors.push(error as Error);
     }
   }
-  await dropTemporaries(fs, records);
+  await unlinkTemporaryFiles(fs, records);
   // Directories of unchanged files are synced, too, because an interrupted call may have restored these files only in
   // memory.
   for (const directory of recordDirectories(records)) {
     await fs.sync(directory).catch((error) => {
-      if (!isGone(error)) errors.push(error);
+      if (!isMissingFileError(error)) errors.push(error);
     });
   }
   const [cause] = errors;
@@ -42,14 +54,14 @@ export async function restoreFiles(
 
 /** Restores a file. Returns false if the file was changed after the transaction. */
 async function restore(fs: FileSystem, record: FileRecord, texts: Texts): Promise<boolean> {
-  const state = await stateOf(record, fs);
+  const state = await readFileState(record, fs);
   if (state !== 'after') return state === 'before';
   if (record.before === null) {
     await fs.remove(record.real);
     return true;
   }
   const source = await oldFile(fs, record, texts);
-  if ((await stateOf(record, fs)) !== 'after') return false;
+  if ((await readFileState(record, fs)) !== 'after') return false;
   await source.take();
   return true;
 }
@@ -65,7 +77,7 @@ async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promis
   }
   const owner = await fs.rights(real);
   try {
-    await writeAside(fs, temporary, bytes, { owner, mode: owner.mode });
+    await writeTemporaryFile(fs, temporary, bytes, { owner, mode: owner.mode });
     return { take: () => fs.rename(temporary, real) };
   } catch (error) {
     if (!intact || backup === null || !isAs(await fs.rights(backup), owner)) throw error;

@@ -12,7 +12,7 @@ type Kind = keyof typeof systems;
  * belong to another user on the host. Only the kernel can distinguish both cases: changing the owner to the shown ID
  * fails if the real owner is unmapped.
  */
-export function strangerOf(
+export function findUnmappedOwner(
   path: string | Buffer,
   status: Stats = lstatSync(path),
 ): (typeof systems)[Kind] | null {

@@ -1,6 +1,6 @@
 import { readFile, readlink, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { addMounts, needsRoot } from '../progress/advice.ts';
+import { runAsRootAdvice, samePathMountsAdviceFor } from '../progress/advice.ts';
 import { UpdateError } from '../progress/update-error.ts';
 
 /** Text of a file as on disk, with its byte order mark and its line breaks. Offsets count UTF-16 units. */
@@ -25,7 +25,7 @@ export async function readTextFile(path: string): Promise<TextFile> {
     throw new UpdateError('compose-invalid', `${path} ${why}`, {
       advice:
         error.code === 'EACCES' || error.code === 'EPERM'
-          ? needsRoot
+          ? runAsRootAdvice
           : 'Restore the file, or run {up} to recreate the app from its current files.',
       cause: error,
     });
@@ -61,19 +61,19 @@ async function refuseLinkOutside(path: string): Promise<void> {
     'outside-mounts',
     `${path} is a link to ${target}, which is not mounted into this container`,
     {
-      advice: addMounts(dirname(target)),
+      advice: samePathMountsAdviceFor(dirname(target)),
     },
   );
 }
 
 /** Rejects a path that exists but is not a regular file. @throws UpdateError not-a-file */
-export async function refuseOddFile(path: string): Promise<void> {
+export async function requireRegularFile(path: string): Promise<void> {
   const found = await stat(path).catch(() => null);
   if (found !== null && !found.isFile()) throw new UpdateError('not-a-file', `${path} is not a regular file`);
 }
 
 /** Reads a text file; null if the file does not exist. */
-export async function readTextFileIfThere(path: string): Promise<TextFile | null> {
+export async function readTextFileIfExists(path: string): Promise<TextFile | null> {
   try {
     return await readTextFile(path);
   } catch (error) {

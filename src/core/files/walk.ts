@@ -23,12 +23,12 @@ interface Found {
 export async function* walk(path: string, excluded: readonly string[]): AsyncGenerator<Found> {
   const skipped = new Set(excluded.map((each) => Buffer.from(`/${each}`).toString('latin1')));
   const top = Buffer.from(path);
-  const own = unlessGone(() => lstatSync(top));
+  const own = nullIfMissing(() => lstatSync(top));
   if (own === null) return;
   yield { name: Buffer.alloc(0), full: top, status: own };
   const open: { parent: Buffer; directory: Dir }[] = [];
   const enter = (parent: Buffer) => {
-    const directory = unlessGone(() => openDirectory(Buffer.concat([top, parent])));
+    const directory = nullIfMissing(() => openDirectory(Buffer.concat([top, parent])));
     if (directory) open.push({ parent, directory });
   };
   try {
@@ -43,7 +43,7 @@ export async function* walk(path: string, excluded: readonly string[]): AsyncGen
       if (skipped.size > 0 && skipped.has(name.toString('latin1'))) continue;
       const full = Buffer.concat([top, name]);
       const isTooLong = name.length - 1 > longestPath;
-      const status = isTooLong ? null : unlessGone(() => lstatSync(full));
+      const status = isTooLong ? null : nullIfMissing(() => lstatSync(full));
       if (!isTooLong && status === null) continue;
       yield { name, full, status };
       if (status?.isDirectory() && status.dev === own.dev) enter(name);
@@ -59,7 +59,7 @@ export async function* walk(path: string, excluded: readonly string[]): AsyncGen
 export const openDirectory = (path: Buffer): Dir => opendirSync(path, { encoding: 'buffer' as never });
 export const nameBytesOf = ({ name }: Dirent): Buffer => name as unknown as Buffer;
 
-export function unlessGone<T>(read: () => T): T | null {
+export function nullIfMissing<T>(read: () => T): T | null {
   try {
     return read();
   } catch (error) {

@@ -1,5 +1,5 @@
 import { basename, relative } from 'node:path';
-import { shellWord } from './advice.ts';
+import { quoteForShell } from './advice.ts';
 
 /** Options with which the project was started. All paths are on the host. */
 export interface StartedProject {
@@ -59,8 +59,8 @@ export function fileFlags({ directory, files, envFiles, profiles = [] }: Started
     /^(docker-)?compose\.ya?ml$/.test(main) &&
     /^(docker-)?compose\.override\.ya?ml$/.test(override);
   return [
-    ...(isFound ? [] : names.flatMap((name) => ['-f', shellWord(name)])),
-    ...envFiles.flatMap((file) => ['--env-file', shellWord(relative(directory, file))]),
-    ...profiles.flatMap((profile) => ['--profile', shellWord(profile)]),
+    ...(isFound ? [] : names.flatMap((name) => ['-f', quoteForShell(name)])),
+    ...envFiles.flatMap((file) => ['--env-file', quoteForShell(relative(directory, file))]),
+    ...profiles.flatMap((profile) => ['--profile', quoteForShell(profile)]),
   ];
 }

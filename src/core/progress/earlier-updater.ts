@@ -10,7 +10,7 @@ const stepForm = /; (v\d+\.\d+\.\d+) must be installed first$/;
  * Reads results from logs of release 1.0.0, whose last event has no `result` field, and from text logs. Only this class
  * parses messages of the updater.
  */
-export class EarlierUpdater {
+export class LegacyResultParser {
   #error: string | null = null;
 
   /** Returns the result of the run for its last event; null for any other event. */

@@ -10,14 +10,14 @@ const parsedJson = z.transform((text: string, { issues }): unknown => {
 });
 
 /** Creates a schema for JSON text that contains a value of the given schema. */
-export const jsonText = <T extends z.ZodMiniType>(schema: T) =>
+export const createJsonTextSchema = <T extends z.ZodMiniType>(schema: T) =>
   z.pipe(z.pipe(z.string(), parsedJson), schema);
 
 /**
  * Checks whether a JSON object, which may be incomplete, has an older or newer `format`. Null if the format is equal or
  * missing.
  */
-export function otherFormat(text: string, format: number): 'older' | 'newer' | null {
+export function compareJsonFormat(text: string, format: number): 'older' | 'newer' | null {
   let found: unknown;
   try {
     found = Object(JSON.parse(text)).format;

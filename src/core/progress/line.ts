@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { levels, type Phase, type ProgressEvent, phases } from './event.ts';
-import { jsonText } from './json-text.ts';
-import { writtenOut } from './plain-text.ts';
+import { createJsonTextSchema } from './json-text.ts';
+import { escapeUnprintable } from './plain-text.ts';
 
 const percentForm = '(?:100|[1-9]?\\d)%';
 const startsLikePercent = new RegExp(`^${percentForm}(?: |$)`);
@@ -22,7 +22,7 @@ const long: Record<string, string> = { '\\': '\\', n: '\n', r: '\r', t: '\t' };
  * This allows `parseLine` to restore every event.
  */
 export function formatLine({ time, level, phase, percent, message }: ProgressEvent): string {
-  const escaped = writtenOut(message.replace(/[\\\n\r\t]/g, (char) => short[char] ?? char));
+  const escaped = escapeUnprintable(message.replace(/[\\\n\r\t]/g, (char) => short[char] ?? char));
   const head = `${time} ${level.toUpperCase().padEnd(5)} ${phase}`;
   if (percent !== undefined) return `${head} ${percent}% ${escaped}`;
   return `${head} ${startsLikePercent.test(escaped) ? '\\' : ''}${escaped}`;
@@ -60,7 +60,7 @@ export function readJsonLine(line: string): { event: ProgressEvent; fields: Line
 }
 
 const percentSchema = z.int().check(z.gte(0), z.lte(100));
-const jsonLine = jsonText(
+const jsonLine = createJsonTextSchema(
   z.looseObject({
     level: z.number(),
     // Years after 9999 and negative years have another format, which is not valid in log lines and in the status.

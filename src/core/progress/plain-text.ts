@@ -2,7 +2,7 @@
 const risky = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]/gu;
 
 /** Escapes unsafe characters as `\u202e`, so that the text is safe in a log, on a page and on a terminal. */
-export const writtenOut = (text: string): string =>
+export const escapeUnprintable = (text: string): string =>
   text.replace(risky, (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`);
 
 /** Changes all strings in a JSON value, but not the keys. */

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { jsonText } from './json-text.ts';
+import { createJsonTextSchema } from './json-text.ts';
 
 /** Names and paths that differ from product to product. */
 export interface Product {
@@ -23,7 +23,7 @@ export interface Product {
    * Data of services to save in or exclude from restore points, unless the settings of the instance or a label override
    * it.
    */
-  readonly data?: Readonly<Record<string, DataWord>>;
+  readonly data?: Readonly<Record<string, DataKeyword>>;
   /** Command that checks a new app container, unless a label of the image sets another command. */
   readonly ready?: readonly string[];
   /** Command that checks an instance before an update, unless a label of the image sets another command. */
@@ -31,9 +31,10 @@ export interface Product {
 }
 
 /** Values that include the data of a service in restore points or exclude it. */
-export const dataWords = ['save', 'none'] as const;
-export type DataWord = (typeof dataWords)[number];
-export const isDataWord = (value: unknown): value is DataWord => dataWords.some((word) => word === value);
+export const dataKeywords = ['save', 'none'] as const;
+export type DataKeyword = (typeof dataKeywords)[number];
+export const isDataKeyword = (value: unknown): value is DataKeyword =>
+  dataKeywords.some((word) => word === value);
 
 /** Product as specified by its publisher. Missing values are derived from the name. */
 export type ProductOptions = Pick<Product, 'name'> &
@@ -80,7 +81,7 @@ const productSchema = z.strictObject(
       ),
     ),
     data: z.optional(
-      z.record(z.string().check(z.regex(serviceForm)), z.enum(dataWords, saveOrNone), saveOrNone),
+      z.record(z.string().check(z.regex(serviceForm)), z.enum(dataKeywords, saveOrNone), saveOrNone),
     ),
     ready: z.optional(commandSchema),
     preflight: z.optional(commandSchema),
@@ -92,7 +93,7 @@ const productSchema = z.strictObject(
  * Creates a product with all its values.
  * @throws TypeError that lists all mistakes
  */
-export function productOf(given: ProductOptions): Product {
+export function createProduct(given: ProductOptions): Product {
   const mistakes = productMistakes(given);
   if (mistakes.length > 0) throw new TypeError(`invalid product: ${mistakes.join('; ')}`);
   const { name } = given;
@@ -100,7 +101,7 @@ export function productOf(given: ProductOptions): Product {
   return {
     name,
     services: [app, ...workers],
-    versionVariable: given.versionVariable ?? `${inCapitals(name)}_VERSION`,
+    versionVariable: given.versionVariable ?? `${toCapitals(name)}_VERSION`,
     marker: given.marker ?? `# ${name}:generated`,
     releaseDirectory: given.releaseDirectory ?? `/usr/share/${name}/release`,
     containerName: given.containerName ?? `${name}-updater`,
@@ -143,7 +144,7 @@ const not = (value: unknown): string =>
   value === undefined || hasLogin(value) ? '' : `, not ${JSON.stringify(value)}`;
 
 /** Returns the prefix of a product's environment variables: `LARDER` for `LARDER_URL`. */
-export const inCapitals = (name: string): string => name.toUpperCase().replaceAll('-', '_');
+export const toCapitals = (name: string): string => name.toUpperCase().replaceAll('-', '_');
 
 /** Returns the compose label that sets the role of a service: `worker`. */
 export const roleLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.role`;
@@ -158,15 +159,15 @@ export const filesLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix
 export const requiresLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-requires`;
 
 /** Parses a program and its arguments from JSON; undefined for any other text. */
-export const commandOf = (text: string): readonly string[] | undefined =>
-  jsonText(commandSchema).safeParse(text).data;
+export const parseJsonCommand = (text: string): readonly string[] | undefined =>
+  createJsonTextSchema(commandSchema).safeParse(text).data;
 
 /** Returns the label of the app image for a command of the release, or for the settings that are new in it, as JSON. */
 export const jsonLabelOf = ({ labelPrefix }: Product, kind: 'ready' | 'preflight' | 'settings'): string =>
   `${labelPrefix}.${kind}`;
 
 /** Default product. */
-export const svc: Product = productOf({
+export const svcProduct: Product = createProduct({
   name: 'svc',
   feed: 'https://api.github.com/repos/acme/svc/releases',
 });

@@ -24,7 +24,12 @@ export const runResultSchema = z.object({
  * Formats the last line of an unsuccessful run (docs/contract.md 6.11): `failed (pull-unknown): nothing was changed,
  * v1.4.2 runs on. Next: Check that …`.
  */
-export function formatEnd({ outcome, code, message, advice }: Omit<RunResult, 'detail' | 'facts'>): string {
+export function formatLastLine({
+  outcome,
+  code,
+  message,
+  advice,
+}: Omit<RunResult, 'detail' | 'facts'>): string {
   const head = code === null ? outcome : `${outcome} (${code})`;
   // The first `. Next: ` starts the advice, so the state must not contain this text.
   const state = oneLine(message).replaceAll('. Next: ', '. next: ');

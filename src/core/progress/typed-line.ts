@@ -10,7 +10,7 @@ interface Terminal {
  * Prompts for a line of text. Returns an empty text at the end of the input and after the signal. A secret is not
  * shown.
  */
-export async function typedLine(
+export async function promptForLine(
   question: string,
   { stdin: input, stderr, signal }: Terminal,
   isSecret: boolean,

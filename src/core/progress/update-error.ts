@@ -1,7 +1,7 @@
 import { adviceText } from './advice.ts';
 import type { Outcome } from './outcome.ts';
 import type { Product } from './product.ts';
-import { settingsName, stateName } from './state-name.ts';
+import { settingsFileName, stateDirectoryName } from './state-name.ts';
 
 type FailureOutcome = Extract<Outcome, 'usage' | 'refused' | 'failed' | 'broken'>;
 
@@ -104,7 +104,7 @@ const refusals = {
     advice: 'Start the service that the log lists, then run {command} again.',
   },
   'settings-invalid': {
-    meaning: `The settings file ${settingsName} or a value of --set contains a mistake.`,
+    meaning: `The settings file ${settingsFileName} or a value of --set contains a mistake.`,
     advice: 'Correct the mistake that the log lists, then run {command} again.',
   },
   'unrelated-service': {
@@ -263,12 +263,12 @@ const refusals = {
     meaning:
       'The updater cannot decide whether a restore point must contain the data of a service, a mount or a database host.',
     why: 'Without this data, it might not be possible to restore the old version.',
-    advice: `Add the line shown in the log to ${settingsName}. Set its value to "save" to include the data, or to "none" to exclude the data. Then run {command} again.`,
+    advice: `Add the line shown in the log to ${settingsFileName}. Set its value to "save" to include the data, or to "none" to exclude the data. Then run {command} again.`,
   },
   'data-unsupported': {
     meaning:
       'The data cannot be saved in a restore point, for example because it is on a network file system.',
-    advice: `Change the mount that the log lists, or set the value of the mount to "none" in ${settingsName}. If neither is possible, back up the data yourself and update without --restore-point.`,
+    advice: `Change the mount that the log lists, or set the value of the mount to "none" in ${settingsFileName}. If neither is possible, back up the data yourself and update without --restore-point.`,
   },
   'no-space': {
     meaning:
@@ -385,7 +385,7 @@ const failures = {
 const outages = {
   'files-not-restored': {
     meaning: 'The update failed, and the old files could not be restored.',
-    advice: `Copy the files back from ${stateName}/backup, then run {up}.`,
+    advice: `Copy the files back from ${stateDirectoryName}/backup, then run {up}.`,
   },
   'containers-not-restored': {
     meaning: 'The update failed, and the old containers could not be started again.',

@@ -1,5 +1,5 @@
 /** Resolves after this time, or when the signal is aborted. @param ref whether the timer keeps the process running */
-export function pause(ms: number, signal?: AbortSignal, ref = true): Promise<void> {
+export function sleepFor(ms: number, signal?: AbortSignal, ref = true): Promise<void> {
   if (signal?.aborted) return Promise.resolve();
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);
@@ -38,7 +38,7 @@ export async function waitUntil<T, R>(
     const observed = await observe();
     const result = evaluate(observed, performance.now() - beganAt >= deadlineMs);
     if (result !== undefined) return result;
-    await (typeof between === 'number' ? pause(between, signal) : between(observed));
+    await (typeof between === 'number' ? sleepFor(between, signal) : between(observed));
     signal?.throwIfAborted();
   }
 }

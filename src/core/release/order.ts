@@ -20,7 +20,7 @@ export function compareVersions(a: string, b: string): number {
  * Compares two versions by the numbers that both have: 0 for `2025.10` and `2025.10.3`. Negative if a is lower,
  * positive if b is lower.
  */
-export function compareTold(a: string, b: string): number {
+export function compareSharedNumbers(a: string, b: string): number {
   const count = Math.min(countOf(a), countOf(b));
   return countOf(a) === countOf(b)
     ? compareVersions(a, b)

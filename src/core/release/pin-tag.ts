@@ -46,7 +46,7 @@ export const isNumbered = (tag: PinTag): tag is NumberedTag => tag.kind === 'rel
  * Returns the version in an image's version label; null if there is none. A label with one or two numbers is ignored,
  * because it is usually the version of the base system.
  */
-export function versionOfLabel(label: string | undefined): string | null {
+export function parseVersionLabel(label: string | undefined): string | null {
   const tag = parsePinTag(label ?? '');
   return tag.kind === 'release' && !tag.lead ? tag.version : null;
 }

@@ -1,4 +1,4 @@
-import { compareTold, countOf, cutVersion } from './order.ts';
+import { compareSharedNumbers, countOf, cutVersion } from './order.ts';
 import { beforeVersion, isNumbered, type PinTag, suffixOf } from './pin-tag.ts';
 import type { NumberedTag } from './tag.ts';
 import type { PlannedTarget, ReleaseTarget } from './target.ts';
@@ -18,7 +18,7 @@ export type NextTag =
   | { kind: 'unversioned' };
 
 /** Returns the new tag in the format of the old tag (docs/contract.md 3.2). Tags in other formats are not changed. */
-export function retag(tag: PinTag, target: PlannedTarget): NextTag {
+export function nextTagFor(tag: PinTag, target: PlannedTarget): NextTag {
   if (target.kind === 'canary') {
     const moves = tag.kind === 'release' || tag.kind === 'latest' || tag.kind === 'canary';
     return moves ? { kind: 'moved', tag: target.tag } : { kind: 'stays' };
@@ -30,16 +30,18 @@ export function retag(tag: PinTag, target: PlannedTarget): NextTag {
   const isOfPin = tag.kind === 'release' || suffixOf(tag) !== '' || tag.kind === 'part';
   if (suffix !== '' && isOfPin && suffix !== suffixOf(tag)) return { kind: 'variant' };
   if (!isNumbered(tag)) return { kind: 'stays' };
-  if (tag.kind === 'part' && compareTold(version, tag.version) < 0) return { kind: 'older' };
+  if (tag.kind === 'part' && compareSharedNumbers(version, tag.version) < 0) return { kind: 'older' };
   const count = countOf(tag.version);
   if (countOf(version) < count) return { kind: 'short' };
-  if (tag.kind === 'release') return { kind: 'moved', tag: styled(tag, version) };
+  if (tag.kind === 'release') return { kind: 'moved', tag: formatTagLike(tag, version) };
   const part = cutVersion(version, count);
-  return compareTold(part, tag.version) === 0 ? { kind: 'stays' } : { kind: 'moved', tag: styled(tag, part) };
+  return compareSharedNumbers(part, tag.version) === 0
+    ? { kind: 'stays' }
+    : { kind: 'moved', tag: formatTagLike(tag, part) };
 }
 
 /** Formats a version like the tag of a pin, with its prefix and variant. */
-export const styled = (tag: NumberedTag, version: string): string =>
+export const formatTagLike = (tag: NumberedTag, version: string): string =>
   `${beforeVersion(tag)}${version}${tag.suffix}`;
 
 /**
@@ -77,7 +79,7 @@ function otherVariants(suffix: string): string[] {
 export function formsOf(tag: PinTag, target: ReleaseTarget): string[] {
   const { version } = target;
   const variants = isNumbered(tag)
-    ? otherVariants(tag.suffix).map((suffix) => styled({ ...tag, suffix }, version))
+    ? otherVariants(tag.suffix).map((suffix) => formatTagLike({ ...tag, suffix }, version))
     : [];
   const count = countOf(version);
   const filled = count < 3 ? [`${version}${'.0'.repeat(3 - count)}`] : [];

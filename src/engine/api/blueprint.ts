@@ -2,14 +2,14 @@ import { posix } from 'node:path';
 import type { Engine } from '../cli/engine.ts';
 import { manifestOf, publishedPorts } from '../container.ts';
 import { isAtLeast } from '../http/api-version.ts';
-import { type Json, list, object, strings } from '../json.ts';
+import { type Json, toList, toObject, toStrings } from '../json.ts';
 import { type CopiedFile, readCopied } from './copied-files.ts';
 
 /**
  * Snapshot of a container in plain JSON, from the engine's inspection, with all settings to recreate the container.
  * Contains the values of its environment: never log it.
  */
-export interface Blueprint {
+export interface ContainerSnapshot {
   /** 64 hex digits. */
   id: string;
   name: string;
@@ -45,15 +45,17 @@ export interface Blueprint {
  * @param copied paths to which compose may have copied files, by container id; see `copiedPaths`
  * @throws UpdateError engine-unavailable
  */
-export async function takeBlueprints(
+export async function takeSnapshots(
   engine: Engine,
   ids: readonly string[],
   copied: ReadonlyMap<string, readonly string[]> = new Map(),
-): Promise<Blueprint[]> {
-  const blueprints: Blueprint[] = [];
+): Promise<ContainerSnapshot[]> {
+  const blueprints: ContainerSnapshot[] = [];
   for (const raw of await engine.inspectRaw(ids)) {
-    const blueprint = blueprintOf(raw, engine.apiVersion);
-    const mounted = new Set(list<Json>(raw.Mounts).map(({ Destination }) => cleanPath(String(Destination))));
+    const blueprint = snapshotOf(raw, engine.apiVersion);
+    const mounted = new Set(
+      toList<Json>(raw.Mounts).map(({ Destination }) => cleanPath(String(Destination))),
+    );
     const paths = (copied.get(blueprint.id) ?? []).filter((path) => !mounted.has(cleanPath(path)));
     blueprints.push({ ...blueprint, ...(await readCopied(engine, blueprint.id, paths)) });
   }
@@ -62,12 +64,12 @@ export async function takeBlueprints(
 
 /**
  * Builds a snapshot from the response to `GET /containers/<id>/json`, or from an element of `docker inspect`.
- * @param apiVersion API version of the response, `1.45`
+ * @param negotiateApiVersion API version of the response, `1.45`
  */
-export function blueprintOf(raw: unknown, apiVersion = ''): Blueprint {
+export function snapshotOf(raw: unknown, apiVersion = ''): ContainerSnapshot {
   const { Id, Name, Image, Config, HostConfig, NetworkSettings, Mounts, ImageManifestDescriptor } =
     raw as Json;
-  const [id, config, host] = [String(Id), object(Config), object(HostConfig)];
+  const [id, config, host] = [String(Id), toObject(Config), toObject(HostConfig)];
   const mode = String(host.NetworkMode ?? '');
   return {
     id,
@@ -75,16 +77,16 @@ export function blueprintOf(raw: unknown, apiVersion = ''): Blueprint {
     imageId: String(Image),
     imageManifest: manifestOf(raw),
     imageReference: String(config.Image),
-    platform: platformOf(object(object(ImageManifestDescriptor).platform)),
+    platform: platformOf(toObject(toObject(ImageManifestDescriptor).platform)),
     config: configOf(config, { id, mode, uts: String(host.UTSMode ?? '') }),
-    hostConfig: { ...host, ...storageOf(host, list(Mounts) as Json[]) },
-    networks: networksOf(object(object(NetworkSettings).Networks), {
+    hostConfig: { ...host, ...storageOf(host, toList(Mounts) as Json[]) },
+    networks: networksOf(toObject(toObject(NetworkSettings).Networks), {
       id,
       mode,
       // Since API 1.52, the engine no longer reports the MAC address that was chosen for a container's first network.
       mac: isAtLeast(apiVersion, '1.52') ? null : String(config.MacAddress ?? ''),
     }),
-    published: publishedPorts(object(object(NetworkSettings).Ports)),
+    published: publishedPorts(toObject(toObject(NetworkSettings).Ports)),
     copied: [],
     lost: [],
   };
@@ -121,8 +123,8 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
       .map((mount) => [cleanPath(String(mount.Destination)), mount]),
   );
   // A bind without a colon requests an anonymous volume; anonymous volumes are added below.
-  const binds = strings(host.Binds).filter((bind) => bind.includes(':'));
-  const mounts = list<Json>(host.Mounts).map((mount) => {
+  const binds = toStrings(host.Binds).filter((bind) => bind.includes(':'));
+  const mounts = toList<Json>(host.Mounts).map((mount) => {
     const volume = volumes.get(cleanPath(String(mount.Target)));
     return mount.Type === 'volume' && !mount.Source && volume ? { ...mount, Source: volume.Name } : mount;
   });
@@ -130,7 +132,7 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
     [
       ...binds.map((bind) => bind.split(':')[1] ?? ''),
       ...mounts.map(({ Target }) => String(Target)),
-      ...Object.keys(object(host.Tmpfs)),
+      ...Object.keys(toObject(host.Tmpfs)),
     ].map(cleanPath),
   );
   // A named volume in neither Binds nor Mounts comes from `VolumesFrom`, which mounts it again.
@@ -158,8 +160,8 @@ function networksOf(
   if (mode === 'host' || mode === 'none' || mode.startsWith('container:')) return {};
   return Object.fromEntries(
     Object.entries(networks).map(([name, value]) => {
-      const from = object(value);
-      const aliases = strings(from.Aliases).filter((alias) => alias !== id.slice(0, 12));
+      const from = toObject(value);
+      const aliases = toStrings(from.Aliases).filter((alias) => alias !== id.slice(0, 12));
       const primary = name === mode || (name === 'bridge' && mode === 'default');
       const chosenMac = (primary ? mac : null) ?? probablyChosenMac(from);
       const { IPAMConfig, Links, DriverOpts, GwPriority } = from;

@@ -1,14 +1,14 @@
 import { blockSize } from '../../core/files/archive-header.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { engineErrorIn } from '../http/engine-error.ts';
+import { findEngineError } from '../http/engine-error.ts';
 
 /** Advice for engines whose archive calls fail, such as 29.5.1 and 29.7.0. */
 const mendArchives = 'Update the engine, because its docker cp fails. Then run {command} again.';
 
 /** Rethrows an error. @throws UpdateError with advice if the engine's archive calls fail */
-export function adviseOnArchives(error: unknown): never {
-  const cause = engineErrorIn(error);
+export function rethrowWithArchiveAdvice(error: unknown): never {
+  const cause = findEngineError(error);
   if (!(error instanceof UpdateError) || cause?.status == null || cause.code === 'refused-by-proxy')
     throw error;
   throw new UpdateError(error.code, error.message, { advice: mendArchives, cause });
@@ -28,7 +28,7 @@ export interface ContainerFile {
 }
 
 /** Reason why a path has no readable regular file. */
-export type NoFile = 'missing' | 'too-big' | 'not-a-file';
+export type NoFileReason = 'missing' | 'too-big' | 'not-a-file';
 
 /** Reads a file of a container, running or not, without following links. @throws UpdateError engine-unavailable */
 export async function readContainerFile(
@@ -36,7 +36,7 @@ export async function readContainerFile(
   id: string,
   path: string,
   maxBytes: number,
-): Promise<ContainerFile | NoFile> {
+): Promise<ContainerFile | NoFileReason> {
   const archive = await readArchive(engine, id, path, maxBytes);
   return archive === null ? 'missing' : firstFile(archive, maxBytes);
 }
@@ -55,12 +55,12 @@ export async function hasEntries(engine: Engine, id: string, path: string): Prom
 async function readArchive(engine: Engine, id: string, path: string, bytes: number): Promise<Buffer | null> {
   const limit = bytes + besides;
   const options = { params: { id, file: path }, query: { path }, limit, cut: true };
-  const { status, body } = await engine.request('readArchive', options).catch(adviseOnArchives);
+  const { status, body } = await engine.request('readArchive', options).catch(rethrowWithArchiveAdvice);
   return status === 404 ? null : body;
 }
 
 /** Reads the regular file at the beginning of a tar archive. */
-function firstFile(archive: Buffer, maxBytes: number): ContainerFile | NoFile {
+function firstFile(archive: Buffer, maxBytes: number): ContainerFile | NoFileReason {
   let extended: Record<string, string> = {};
   for (let at = 0; at + blockSize <= archive.length; ) {
     const field = (from: number, length: number) =>

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { archiveEnd, archiveEntry } from '../../core/files/archive-header.ts';
+import { archiveEntry, archiveTrailer } from '../../core/files/archive-header.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type ContainerFile, readContainerFile } from './container-file.ts';
 
@@ -64,7 +64,7 @@ export function copiedArchive(files: readonly CopiedFile[]): Buffer {
       ...archiveEntry(name, bytes, { mode, modified }),
     ];
   });
-  return Buffer.concat([...parts, archiveEnd]);
+  return Buffer.concat([...parts, archiveTrailer]);
 }
 
 /** Formats a record such as `17 uid=100000000` with a line feed. The length includes its own digits. */

@@ -1,5 +1,5 @@
 import type { Engine } from '../cli/engine.ts';
-import type { Filters } from '../engine-api.ts';
+import type { EngineFilters } from '../engine-api.ts';
 import { EngineError } from '../http/engine-error.ts';
 import { linesOfStream } from '../http/lines.ts';
 import { parseObject } from '../json.ts';
@@ -19,7 +19,7 @@ const deafMs = 250;
  * may be lost or interrupted, or blocked by a proxy; such failures are not reported.
  * @param about ids of containers, `{ container: […] }`, or one of their labels
  */
-export function listen(engine: Engine, about: Filters) {
+export function listenForEvents(engine: Engine, about: EngineFilters) {
   let hasNews = false;
   let wake = () => {};
   let state: 'opening' | 'open' | 'refused' | 'over' = 'opening';
@@ -122,7 +122,7 @@ interface Listener {
 /** Follows events until the engine closes the stream. Returns a function that ends the stream. */
 function follow(
   engine: Engine,
-  filters: Filters,
+  filters: EngineFilters,
   { onEvent, onOpen = () => {}, onEnd = () => {} }: Listener,
 ): () => void {
   let status: number | null = null;

@@ -1,5 +1,5 @@
 import type { Engine } from '../cli/engine.ts';
-import { byNumber, type Container, isUp, numberOf, serviceOf } from '../container.ts';
+import { type Container, compareContainerNumbers, isUp, numberOf, serviceOf } from '../container.ts';
 import { composeLabels } from '../labels.ts';
 
 /**
@@ -39,17 +39,17 @@ export function oldNamesOf(containers: readonly Container[]): string[] {
 }
 
 /** Checks whether compose created the first container to replace the second. */
-export const isMadeFor = ({ name }: Container, { id }: Container): boolean => {
+export const isReplacementFor = ({ name }: Container, { id }: Container): boolean => {
   const prefix = temporaryName.exec(name)?.[1];
   return prefix !== undefined && id.startsWith(prefix);
 };
 
 /** Checks whether compose has created a container under a temporary name but not started it. */
-export const wasToBeStarted = (container: Container): boolean =>
+export const isUnstartedWithTemporaryName = (container: Container): boolean =>
   hasTemporaryName(container) && container.status === 'created';
 
 /** Checks whether compose has created and renamed a replacement container but not started it. */
-export const wasNotYetStarted = ({ status, labels }: Container): boolean =>
+export const isUnstartedReplacement = ({ status, labels }: Container): boolean =>
   status === 'created' && labels[composeLabels.replaces] !== undefined;
 
 /**
@@ -75,11 +75,11 @@ export interface ProjectContainers {
  * Checks whether compose has stopped a container to replace it but not removed it. The container was running, so its
  * successor must run too.
  */
-export const wasBeingReplaced = (container: Container, leftovers: readonly Container[]): boolean =>
-  !isUp(container) && leftovers.some((leftover) => isMadeFor(leftover, container));
+export const isStoppedForReplacement = (container: Container, leftovers: readonly Container[]): boolean =>
+  !isUp(container) && leftovers.some((leftover) => isReplacementFor(leftover, container));
 
 /** Returns the filter for a project's containers and events. */
-export const ofProject = (project: string) => ({ label: [`${composeLabels.project}=${project}`] });
+export const projectFilterFor = (project: string) => ({ label: [`${composeLabels.project}=${project}`] });
 
 /** Previous result for a project. */
 interface EarlierLook {
@@ -98,7 +98,7 @@ export async function listProject(
   project: string,
   earlier: EarlierLook = { containers: [], services: new Set() },
 ): Promise<ProjectContainers> {
-  const listed = await engine.listContainers(ofProject(project));
+  const listed = await engine.listContainers(projectFilterFor(project));
   const own = listed.filter(
     (container) => container.labels[composeLabels.oneOff] !== 'True' && !isHook(container),
   );
@@ -107,18 +107,19 @@ export async function listProject(
     own.some((each) => each.id === id && each.name === name && each.status === status),
   );
   const asked = own.flatMap(({ id }) => (same.some((each) => each.id === id) ? [] : [id]));
-  return sortOut([...same, ...(await engine.inspectContainers(asked))]);
+  return separateLeftovers([...same, ...(await engine.inspectContainers(asked))]);
 }
 
 /** Separates compose's leftovers from the other containers. */
-export function sortOut(all: readonly Container[]): ProjectContainers {
+export function separateLeftovers(all: readonly Container[]): ProjectContainers {
   const isLeftover = (container: Container) =>
-    wasToBeStarted(container) &&
+    isUnstartedWithTemporaryName(container) &&
     all.some(
-      (other) => other !== container && (isMadeFor(container, other) || other.name === finalName(container)),
+      (other) =>
+        other !== container && (isReplacementFor(container, other) || other.name === finalName(container)),
     );
   return {
-    containers: all.filter((container) => !isLeftover(container)).sort(byNumber),
+    containers: all.filter((container) => !isLeftover(container)).sort(compareContainerNumbers),
     leftovers: all.filter(isLeftover),
   };
 }

@@ -4,11 +4,11 @@ import type { Engine } from '../cli/engine.ts';
 import { hasStarted, namespaceModes, sharedContainer } from '../container.ts';
 import type { ContainerSpec } from '../engine-api.ts';
 import { takesAllNetworks } from '../http/api-version.ts';
-import { engineErrorIn, unless } from '../http/engine-error.ts';
+import { findEngineError, tolerateErrors } from '../http/engine-error.ts';
 import type { Json } from '../json.ts';
-import { runSameImage, runsImage } from '../same-image.ts';
-import type { Blueprint } from './blueprint.ts';
-import { putCopies } from './scratch.ts';
+import { hasSameImage, isContainerOfImage } from '../same-image.ts';
+import type { ContainerSnapshot } from './blueprint.ts';
+import { putCopiedFiles } from './scratch.ts';
 
 /** Milliseconds; the engine may have to copy content of the image into a volume. */
 const createDeadlineMs = 300_000;
@@ -23,12 +23,12 @@ const createDeadlineMs = 300_000;
  */
 export async function rebuildContainer(
   engine: Engine,
-  blueprint: Blueprint,
+  blueprint: ContainerSnapshot,
   successors: ReadonlyMap<string, string>,
 ): Promise<string> {
   try {
     const spec = await specOf(engine, blueprint, successors);
-    const made = await create(engine, spec).catch(unless('conflict'));
+    const made = await create(engine, spec).catch(tolerateErrors('conflict'));
     const twin = made === null ? await findTwin(engine, blueprint) : null;
     if (twin?.started) return twin.id;
     if (twin !== null) await remove(engine, twin.id);
@@ -41,7 +41,7 @@ export async function rebuildContainer(
     });
     return id;
   } catch (error) {
-    const cause = engineErrorIn(error);
+    const cause = findEngineError(error);
     if (cause?.status == null) throw error;
     const message = `${blueprint.name} could not be recreated: ${cause.message}`;
     throw new UpdateError('containers-not-restored', message, { cause });
@@ -53,13 +53,13 @@ const create = (engine: Engine, spec: ContainerSpec): Promise<string> =>
 
 async function specOf(
   engine: Engine,
-  blueprint: Blueprint,
+  blueprint: ContainerSnapshot,
   successors: ReadonlyMap<string, string>,
 ): Promise<ContainerSpec> {
   const { name, platform, config, hostConfig, networks, imageReference, imageId } = blueprint;
   // Uses the old reference, so that the container looks as before, or the image's id if the reference now points to
   // another image.
-  const isSame = runsImage(blueprint, await engine.inspectImage(imageReference));
+  const isSame = isContainerOfImage(blueprint, await engine.inspectImage(imageReference));
   const endpoints = Object.entries(networks);
   const first = firstNetwork(networks, hostConfig);
   const all = takesAllNetworks(engine.apiVersion);
@@ -69,7 +69,7 @@ async function specOf(
     ...{ name, platform },
     Image: isSame ? imageReference : imageId,
     ...(!all && mac ? { MacAddress: mac } : {}),
-    HostConfig: withSuccessors(hostConfig, successors),
+    HostConfig: replaceContainerIds(hostConfig, successors),
     NetworkingConfig: {
       EndpointsConfig: Object.fromEntries(all ? endpoints : endpoints.filter(([name]) => name === first)),
     },
@@ -80,24 +80,24 @@ async function specOf(
  * Connects the remaining networks and copies the files. Before API 1.44, the engine accepts only one network at
  * creation.
  */
-async function complete(engine: Engine, blueprint: Blueprint, id: string): Promise<void> {
+async function complete(engine: Engine, blueprint: ContainerSnapshot, id: string): Promise<void> {
   const { networks, hostConfig, copied } = blueprint;
   const first = firstNetwork(networks, hostConfig);
   const others = Object.entries(networks).filter(([name]) => name !== first);
   if (!takesAllNetworks(engine.apiVersion))
     for (const [name, endpoint] of others) await engine.connectNetwork(name, id, endpoint as Json);
-  if (copied.length > 0) await putCopies(engine, id, blueprint);
+  if (copied.length > 0) await putCopiedFiles(engine, id, blueprint);
 }
 
 /** Finds the container that now has the name, if it is the old container or was created from its snapshot. */
 async function findTwin(
   engine: Engine,
-  { id, name, config, ...image }: Blueprint,
+  { id, name, config, ...image }: ContainerSnapshot,
 ): Promise<{ id: string; started: boolean } | null> {
   const its = await engine.inspectContainer(name);
   if (its === null) return null;
   if (its.id === id) return { id, started: true };
-  const same = runSameImage(its, image) && isDeepStrictEqual(its.labels, config.Labels ?? {});
+  const same = hasSameImage(its, image) && isDeepStrictEqual(its.labels, config.Labels ?? {});
   return same ? { id: its.id, started: hasStarted(its) } : null;
 }
 
@@ -105,13 +105,13 @@ async function findTwin(
 const remove = (engine: Engine, id: string): Promise<void> =>
   engine.removeContainer(id, { force: true, keepsVolumes: true });
 
-function firstNetwork(networks: Blueprint['networks'], { NetworkMode }: Json): string | undefined {
+function firstNetwork(networks: ContainerSnapshot['networks'], { NetworkMode }: Json): string | undefined {
   const names = Object.keys(networks);
   return names.find((name) => name === NetworkMode) ?? names[0];
 }
 
 /** Replaces the ids of old containers with the ids of their successors. */
-export function withSuccessors(host: Json, successors: ReadonlyMap<string, string>): Json {
+export function replaceContainerIds(host: Json, successors: ReadonlyMap<string, string>): Json {
   const successor = (id: string): string => {
     const found = [...successors].find(([old]) => id.length >= 12 && old.startsWith(id));
     return found?.[1] ?? id;

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Engine } from '../cli/engine.ts';
-import { engineErrorIn, unless } from '../http/engine-error.ts';
-import { object } from '../json.ts';
-import type { Blueprint } from './blueprint.ts';
-import { adviseOnArchives } from './container-file.ts';
+import { findEngineError, tolerateErrors } from '../http/engine-error.ts';
+import { toObject } from '../json.ts';
+import type { ContainerSnapshot } from './blueprint.ts';
+import { rethrowWithArchiveAdvice } from './container-file.ts';
 import { copiedArchive } from './copied-files.ts';
 
 /**
@@ -34,7 +34,7 @@ interface ScratchOptions {
  * Creates a container without starting it. Returns its id, or null if the image is missing. @throws UpdateError
  * engine-unavailable
  */
-export async function createScratch(
+export async function createHelper(
   engine: Engine,
   image: string,
   madeFor: string,
@@ -48,12 +48,12 @@ export async function createScratch(
     // The engine requires a command for every container, and an image may not have one.
     Cmd: ['-'],
     ...config,
-    Labels: { ...object(config.Labels), ...labels },
+    Labels: { ...toObject(config.Labels), ...labels },
     HostConfig: { NetworkMode: 'none', ...hostConfig },
   };
   // The engine also returns 404 for a missing log plugin, or a missing container whose volumes are shared.
   return engine.createContainer(spec).catch((error) => {
-    const cause = engineErrorIn(error);
+    const cause = findEngineError(error);
     if (cause?.code === 'not-found' && !/plugin|such container/i.test(cause.message)) return null;
     throw error;
   });
@@ -63,20 +63,20 @@ export async function createScratch(
  * Starts a container to check that the engine accepts the settings, then removes it.
  * @throws UpdateError engine-unavailable, whose cause is the response of the engine
  */
-export async function tryScratch(
+export async function tryHelper(
   engine: Engine,
   image: string,
   madeFor: string,
   options: ScratchOptions,
 ): Promise<void> {
-  const id = await createScratch(engine, image, madeFor, options);
+  const id = await createHelper(engine, image, madeFor, options);
   // Without the updater's own image, the settings cannot be checked.
   if (id === null) return;
   try {
     await engine.startContainer(id, { deadlineMs: Number.POSITIVE_INFINITY });
   } finally {
     // Not awaited, because a start that hangs would delay the removal.
-    removeScratch(engine.uncancellable(), id).catch(() => {});
+    removeHelper(engine.uncancellable(), id).catch(() => {});
   }
 }
 
@@ -84,34 +84,34 @@ export async function tryScratch(
  * Removes a container with its anonymous volumes. A container that is missing, or is being removed, counts as removed.
  * @throws UpdateError engine-unavailable
  */
-export async function removeScratch(engine: Engine, id: string): Promise<void> {
-  await engine.removeContainer(id, { force: true }).catch(unless('conflict'));
+export async function removeHelper(engine: Engine, id: string): Promise<void> {
+  await engine.removeContainer(id, { force: true }).catch(tolerateErrors('conflict'));
 }
 
 /** Removes helper containers that killed runs have left for this project or path. */
-export const removeScratches = (engine: Engine, madeFor: string, label = scratchLabel): Promise<void> =>
+export const removeHelpers = (engine: Engine, madeFor: string, label = scratchLabel): Promise<void> =>
   removeLabelled(engine, `${label}=${madeFor}`);
 
 /** Removes the helper containers of this process, even if the response with their ids was lost. */
-export async function removeOwnScratches(engine: Engine): Promise<void> {
+export async function removeOwnHelpers(engine: Engine): Promise<void> {
   if (hasMade) await removeLabelled(engine, `${makerLabel}=${maker}`);
 }
 
 async function removeLabelled(engine: Engine, label: string): Promise<void> {
-  for (const { id } of await engine.listContainers({ label: [label] })) await removeScratch(engine, id);
+  for (const { id } of await engine.listContainers({ label: [label] })) await removeHelper(engine, id);
 }
 
 /**
  * Copies the files of a container into a new container, running or not, as compose did. @throws UpdateError
  * engine-unavailable
  */
-export async function putCopies(
+export async function putCopiedFiles(
   engine: Engine,
   id: string,
-  { name, copied }: Pick<Blueprint, 'name' | 'copied'>,
+  { name, copied }: Pick<ContainerSnapshot, 'name' | 'copied'>,
 ): Promise<void> {
   const files = `${copied.map(({ path }) => path).join(', ')} into a container like ${name}`;
-  await engine.putArchive(id, copiedArchive(copied), { files }).catch(adviseOnArchives);
+  await engine.putArchive(id, copiedArchive(copied), { files }).catch(rethrowWithArchiveAdvice);
 }
 
 /**
@@ -120,15 +120,19 @@ export async function putCopies(
  * @param project project whose next run removes the helper container if this run is killed
  * @throws UpdateError engine-unavailable
  */
-export async function proveCopies(engine: Engine, blueprint: Blueprint, project: string): Promise<void> {
+export async function checkCopiedFiles(
+  engine: Engine,
+  blueprint: ContainerSnapshot,
+  project: string,
+): Promise<void> {
   const { imageId, platform, copied } = blueprint;
   if (copied.length === 0) return;
-  const scratch = await createScratch(engine, imageId, project, { platform });
+  const scratch = await createHelper(engine, imageId, project, { platform });
   // A missing image, which makes a rollback impossible, is reported elsewhere.
   if (scratch === null) return;
   try {
-    await putCopies(engine, scratch, blueprint);
+    await putCopiedFiles(engine, scratch, blueprint);
   } finally {
-    await removeScratch(engine.uncancellable(), scratch).catch(() => {});
+    await removeHelper(engine.uncancellable(), scratch).catch(() => {});
   }
 }

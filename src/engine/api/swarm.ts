@@ -1,25 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import type { CallOptions, Filters } from '../engine-api.ts';
+import type { CallOptions, EngineFilters } from '../engine-api.ts';
 import { type EngineCallName, engineCalls } from '../engine-calls.ts';
-import { type EngineError, engineErrorIn, unless } from '../http/engine-error.ts';
-import type { EngineAnswer } from '../http/request.ts';
-import { type Json, object } from '../json.ts';
+import { type EngineError, findEngineError, tolerateErrors } from '../http/engine-error.ts';
+import type { EngineResponse } from '../http/request.ts';
+import { type Json, toObject } from '../json.ts';
 import {
-  readAll,
-  readNode,
-  readService,
-  readSwarmConfig,
-  readTask,
+  mapJsonList,
   type SwarmConfig,
   type SwarmNode,
   type SwarmService,
   type SwarmTask,
+  toSwarmConfig,
+  toSwarmNode,
+  toSwarmService,
+  toSwarmTask,
 } from '../swarm.ts';
 
 /** This engine's node in its Swarm, and settings of the Swarm. */
-export interface SwarmPlace {
+export interface SwarmMembership {
   /** Id of this engine's node. */
   node: string;
   /** Number of completed tasks that Swarm retains for each slot. */
@@ -43,12 +43,12 @@ async function requestSwarm(
   engine: Engine,
   name: EngineCallName,
   options: CallOptions = {},
-): Promise<EngineAnswer> {
+): Promise<EngineResponse> {
   for (const endsAt = performance.now() + leaderlessMs; ; await sleep(pauseMs)) {
     try {
       return await engine.request(name, options);
     } catch (error) {
-      const cause = engineErrorIn(error);
+      const cause = findEngineError(error);
       if (!isLeaderless(cause)) throw error;
       if (performance.now() <= endsAt) continue;
       const why = cause.code === 'late' ? 'no answer' : cause.message;
@@ -63,7 +63,7 @@ const isLeaderless = (error: EngineError | null): error is EngineError =>
   error?.code === 'late' ||
   ([500, 503].includes(error?.status ?? 0) && leaderless.test(error?.message ?? ''));
 
-async function get(engine: Engine, name: EngineCallName, filters?: Filters): Promise<unknown> {
+async function get(engine: Engine, name: EngineCallName, filters?: EngineFilters): Promise<unknown> {
   const { status, body } = await requestSwarm(engine, name, filters && { filters });
   return status === 404 ? null : JSON.parse(body.toString());
 }
@@ -72,33 +72,35 @@ async function get(engine: Engine, name: EngineCallName, filters?: Filters): Pro
  * Returns this engine's node and the settings of its Swarm; null if the engine is not a manager or rejects the request.
  * @throws UpdateError engine-unavailable
  */
-export async function swarmPlace(engine: Engine): Promise<SwarmPlace | null> {
+export async function readSwarmMembership(engine: Engine): Promise<SwarmMembership | null> {
   const isManager = await engine.request('inspectSwarm').catch((error) => {
-    const cause = engineErrorIn(error);
+    const cause = findEngineError(error);
     if (cause?.status == null) throw error;
     return isLeaderless(cause) || null;
   });
   if (isManager === null) return null;
-  const swarm = object(await get(engine, 'inspectSwarm'));
+  const swarm = toObject(await get(engine, 'inspectSwarm'));
   const info = await engine.getInfo();
-  const { TaskHistoryRetentionLimit } = object(object(swarm.Spec).Orchestration);
-  return { node: String(object(info.Swarm).NodeID ?? ''), history: Number(TaskHistoryRetentionLimit ?? 5) };
+  const { TaskHistoryRetentionLimit } = toObject(toObject(swarm.Spec).Orchestration);
+  return { node: String(toObject(info.Swarm).NodeID ?? ''), history: Number(TaskHistoryRetentionLimit ?? 5) };
 }
 
 /** Lists services. @param filters such as `{ label: ['com.docker.stack.namespace=svc'] }` */
-export const listServices = async (engine: Engine, filters: Filters): Promise<SwarmService[]> =>
-  readAll(await get(engine, 'listServices', filters), readService);
+export const listServices = async (engine: Engine, filters: EngineFilters): Promise<SwarmService[]> =>
+  mapJsonList(await get(engine, 'listServices', filters), toSwarmService);
 
 /** Lists tasks, including completed tasks that Swarm retains. @param services by id or name */
 export const listTasks = async (engine: Engine, services: readonly string[]): Promise<SwarmTask[]> =>
-  services.length === 0 ? [] : readAll(await get(engine, 'listTasks', { service: services }), readTask);
+  services.length === 0
+    ? []
+    : mapJsonList(await get(engine, 'listTasks', { service: services }), toSwarmTask);
 
 export const listNodes = async (engine: Engine): Promise<SwarmNode[]> =>
-  readAll(await get(engine, 'listNodes'), readNode);
+  mapJsonList(await get(engine, 'listNodes'), toSwarmNode);
 
 /** Finds a config by its exact name; null if there is none. */
 export async function findConfig(engine: Engine, name: string): Promise<SwarmConfig | null> {
-  const found = readAll(await get(engine, 'listConfigs', { name: [name] }), readSwarmConfig);
+  const found = mapJsonList(await get(engine, 'listConfigs', { name: [name] }), toSwarmConfig);
   return found.find((each) => each.name === name) ?? null;
 }
 
@@ -114,7 +116,7 @@ const configBody = ({ name, labels, data }: ConfigSpec) => ({
 export async function createConfig(engine: Engine, config: ConfigSpec): Promise<'made' | 'taken'> {
   const body = configBody(config);
   const options = { params: { name: config.name }, body };
-  const made = await requestSwarm(engine, 'createConfig', options).catch(unless('conflict'));
+  const made = await requestSwarm(engine, 'createConfig', options).catch(tolerateErrors('conflict'));
   return made === null ? 'taken' : 'made';
 }
 
@@ -147,7 +149,7 @@ export async function createService(
 ): Promise<void> {
   const options = { params: { name: String(spec.Name) }, body: spec, headers };
   // On a conflict, the request was repeated, and the service already exists.
-  await requestSwarm(engine, 'createService', options).catch(unless('conflict'));
+  await requestSwarm(engine, 'createService', options).catch(tolerateErrors('conflict'));
 }
 
 /**
@@ -173,7 +175,7 @@ async function write(
     await requestSwarm(engine, name, options);
     return 'written';
   } catch (error) {
-    if (/out of sequence/.test(engineErrorIn(error)?.message ?? '')) return 'moved';
+    if (/out of sequence/.test(findEngineError(error)?.message ?? '')) return 'moved';
     throw error;
   }
 }

@@ -39,11 +39,11 @@ export function composeMessages(stderr: string): string[] {
 }
 
 /** Removes the prefix before the cause in messages of calls that were cancelled because another call failed. */
-export const withoutCancelled = (text: string): string => text.replaceAll(causeOfCancelled, '');
+export const removeCancelledCalls = (text: string): string => text.replaceAll(causeOfCancelled, '');
 
 function readLine(line: string): { text: string | null; about: string; isWarning: boolean } {
   const said = (text: string | null, about = '') => ({
-    text: text && withoutCancelled(text),
+    text: text && removeCancelledCalls(text),
     about,
     isWarning: false,
   });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { StartedProject } from '../../core/progress/compose-command.ts';
 import type { CommandResult } from './command.ts';
 import type { Engine } from './engine.ts';
-import { lacksModelPlugin, rejectionOf } from './rejection.ts';
+import { lacksModelPlugin, rejectionErrorOf } from './rejection.ts';
 
 /** Project options that make compose resolve the project as on the host. All paths are absolute host paths. */
 export interface ComposeProject extends StartedProject {
@@ -65,7 +65,7 @@ export interface ModelService {
 }
 
 /** Resolved model of a project, as `docker compose config --format json` prints it. */
-export interface Model {
+export interface ComposeModel {
   name: string;
   services: Record<string, ModelService>;
   networks?: Record<string, { name?: string; external?: boolean } | null>;
@@ -139,7 +139,7 @@ export class Compose {
    * Resolves the model with all services, whatever their profiles. @throws UpdateError compose-invalid with compose's
    * message
    */
-  async config(options: ConfigOptions = {}): Promise<Model> {
+  async config(options: ConfigOptions = {}): Promise<ComposeModel> {
     // The model contains the values of env files: never print it.
     let result = await this.#config(options);
     if (result.exitCode !== 0 && !olderCompose.has(this.#engine)) {
@@ -148,7 +148,7 @@ export class Compose {
       if (without.exitCode === 0) result = without;
       else if (/unknown flag: --no-env-resolution/.test(without.stderr)) olderCompose.add(this.#engine);
     }
-    if (result.exitCode !== 0) throw rejectionOf(result);
+    if (result.exitCode !== 0) throw rejectionErrorOf(result);
     return JSON.parse(result.stdout);
   }
 

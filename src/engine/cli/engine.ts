@@ -9,13 +9,13 @@ import { UpdateError } from '../../core/progress/update-error.ts';
 import { EngineApi } from '../engine-api.ts';
 import type { EngineCall, EngineTimeouts } from '../engine-calls.ts';
 import { EngineClient } from '../http/client.ts';
-import { EngineError, engineErrorIn, isAbsence, refusalError } from '../http/engine-error.ts';
-import { type EngineAnswer, type EngineQuestion, type EngineStream, requestName } from '../http/request.ts';
+import { EngineError, findEngineError, isBackendMissing, responseError } from '../http/engine-error.ts';
+import { type EngineRequest, type EngineResponse, type EngineStream, requestName } from '../http/request.ts';
 import { type EngineTarget, engineTarget } from '../http/target.ts';
-import { letThrough } from '../proxy-refusal.ts';
-import { loginFor, type RegistryLogin } from '../registry-login.ts';
+import { proxyAdvice } from '../proxy-refusal.ts';
+import { type RegistryCredentials, readRegistryCredentials } from '../registry-login.ts';
 import { type CommandOptions, type CommandResult, runCommand } from './command.ts';
-import { withoutCancelled } from './compose-output.ts';
+import { removeCancelledCalls } from './compose-output.ts';
 
 /** Digest of a tag in its registry; `none` if the registry has no such tag; null if unknown. */
 export type RemoteDigest = { digest: string } | 'none' | null;
@@ -107,7 +107,7 @@ function logTiming(what: string, beganAt: number, how: string): void {
 }
 
 export function isConnectionLost(stderr: string): boolean {
-  const said = withoutCancelled(stderr).replaceAll(cancelledCall, '');
+  const said = removeCancelledCalls(stderr).replaceAll(cancelledCall, '');
   return unreached.test(said) || broken.test(said.replaceAll(engineError, ''));
 }
 
@@ -181,7 +181,7 @@ export class Engine extends EngineApi {
   }
 
   /** Sends a request. If the engine stops responding, waits for it and repeats the request. */
-  protected override async exchange(call: EngineCall, question: EngineQuestion): Promise<EngineAnswer> {
+  protected override async exchange(call: EngineCall, question: EngineRequest): Promise<EngineResponse> {
     const name = requestName(question);
     const { repeat = question.method === 'GET' ? 'failed' : 'lost' } = call;
     let readings = 0;
@@ -190,7 +190,8 @@ export class Engine extends EngineApi {
         const beganAt = performance.now();
         const answer = await super.exchange(call, { ...question, signal: this.aborted });
         logTiming(name, beganAt, `status ${answer.status}`);
-        if (isAbsence(answer)) throw new EngineError('unreachable', refusalError(name, answer).message);
+        if (isBackendMissing(answer))
+          throw new EngineError('unreachable', responseError(name, answer).message);
         this.#noteAnswer();
         readings += 1;
         if (answer.status < 500 || repeat !== 'failed' || readings >= maxReadings) return answer;
@@ -209,7 +210,7 @@ export class Engine extends EngineApi {
     }
   }
 
-  protected override async openStream(question: EngineQuestion, silenceMs: number): Promise<EngineStream> {
+  protected override async openStream(question: EngineRequest, silenceMs: number): Promise<EngineStream> {
     const beganAt = performance.now();
     const stream = await super.openStream(question, silenceMs);
     logTiming(requestName(question), beganAt, `status ${stream.status}`);
@@ -236,7 +237,7 @@ export class Engine extends EngineApi {
     const { code, message } = cause;
     if (code === 'unsupported') return new UpdateError('engine-version', message, { cause });
     if (code === 'refused-by-proxy' && Number(cause.status) < 500)
-      return new UpdateError('engine-unavailable', message, { cause, advice: letThrough });
+      return new UpdateError('engine-unavailable', message, { cause, advice: proxyAdvice });
     const text = purpose === undefined ? message : `the engine failed to ${purpose}: ${message}`;
     return new UpdateError('engine-unavailable', text, { cause });
   }
@@ -262,8 +263,8 @@ export class Engine extends EngineApi {
   }
 
   /** Returns the credentials for the registry of an image from the updater's own configuration. */
-  ownLogin(repository: string): Promise<RegistryLogin | null> {
-    return loginFor(repository, join(this.address.configDirectory, 'config.json'));
+  ownLogin(repository: string): Promise<RegistryCredentials | null> {
+    return readRegistryCredentials(repository, join(this.address.configDirectory, 'config.json'));
   }
 
   /**
@@ -279,7 +280,7 @@ export class Engine extends EngineApi {
     } catch (error) {
       if (!(error instanceof UpdateError)) throw error;
       // A server that is not a registry may also respond with 404.
-      const { code, message } = engineErrorIn(error) ?? error;
+      const { code, message } = findEngineError(error) ?? error;
       return code === 'not-found' && /manifest unknown|not found/i.test(message) ? 'none' : null;
     }
   }

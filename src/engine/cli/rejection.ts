@@ -1,16 +1,16 @@
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { letThrough, proxyRefusal } from '../proxy-refusal.ts';
+import { explainProxyError, proxyAdvice } from '../proxy-refusal.ts';
 import type { CommandResult } from './command.ts';
 import { composeMessages } from './compose-output.ts';
 
 /** Converts the result of a compose command that failed to an error. */
-export function rejectionOf(result: CommandResult): UpdateError {
+export function rejectionErrorOf(result: CommandResult): UpdateError {
   const messages = composeMessages(result.stderr);
   if (hasNoPlugin(result))
     return new UpdateError('no-compose', `docker compose is not installed: ${messages[0]}`);
-  const refused = proxyRefusal(messages.join('\n'));
-  if (refused !== null) return new UpdateError('socket-denied', refused, { advice: letThrough });
-  const recorded = messages.at(-1)?.split(`${notExecuted} `)[1];
+  const refused = explainProxyError(messages.join('\n'));
+  if (refused !== null) return new UpdateError('socket-denied', refused, { advice: proxyAdvice });
+  const recorded = messages.at(-1)?.split(`${notExecutedText} `)[1];
   if (recorded)
     return new UpdateError(
       'drift',
@@ -39,7 +39,7 @@ const hasNoPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
   (exitCode === 125 && stderr.startsWith('unknown flag: --ansi'));
 
 /** Beginning of the recorder's response to a request that would change something. */
-export const notExecuted = 'svc-updater records, but does not execute';
+export const notExecutedText = 'svc-updater records, but does not execute';
 
 /** Advice for a missing plugin. The host path is the directory that Docker's packages use. */
 const mountPlugin =

@@ -3,7 +3,7 @@ import { lineSplitter } from '../http/lines.ts';
 import type { Engine } from './engine.ts';
 
 /** Result of a command in a container. */
-export interface CommandEnd {
+export interface AttachedResult {
   /** Null if the command did not finish in time. */
   exitCode: number | null;
   /** Lines of standard output, followed by those of standard error. */
@@ -17,7 +17,7 @@ export async function runAttached(
   engine: Engine,
   asked: readonly string[],
   deadlineMs: number,
-): Promise<CommandEnd> {
+): Promise<AttachedResult> {
   const output: string[] = [];
   const errors: string[] = [];
   let left = maxOutput;
@@ -25,13 +25,13 @@ export async function runAttached(
     if (left > 0) lines.push(line.slice(0, left));
     left -= line.length + 1;
   };
-  const read = { output: byLine(noteIn(output)), onStderrLine: noteIn(errors) };
+  const read = { output: createLineStream(noteIn(output)), onStderrLine: noteIn(errors) };
   const { exitCode, timedOut } = await engine.call(asked, { deadlineMs, repeatable: false, ...read });
   return { exitCode: timedOut ? null : exitCode, lines: [...output, ...errors] };
 }
 
 /** Creates a stream that reports the lines of the text written to it, including a last line without a line break. */
-export function byLine(onLine: (line: string) => void, longestLine?: number): Writable {
+export function createLineStream(onLine: (line: string) => void, longestLine?: number): Writable {
   const splitter = lineSplitter(onLine, longestLine);
   return new Writable({
     write(chunk: Buffer, _, done) {

@@ -1,4 +1,4 @@
-import { EngineError, refusal } from './engine-error.ts';
+import { EngineError, errorMessageOf } from './engine-error.ts';
 
 /**
  * Oldest and newest API version whose responses this program can read. An engine of 2017 supports the oldest. Since
@@ -13,7 +13,7 @@ const newest = '1.51';
  * its newest.
  * @throws EngineError if the engine is too old
  */
-export function apiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown>): string | null {
+export function negotiateApiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown>): string | null {
   if (!isVersion(ApiVersion)) return null;
   if (!isAtLeast(ApiVersion, oldest)) {
     const message = `the engine is too old: it supports API ${ApiVersion}, but at least ${oldest} is required`;
@@ -28,11 +28,11 @@ export function apiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown
  * Checks whether the engine rejects the API version, which may happen after it has replaced another engine. The
  * rejected request had no effect.
  */
-export const isVersionRefusal = (answer: { status: number; body: Buffer }): boolean =>
-  answer.status === 400 && /client version \S+ is too (?:new|old)/i.test(refusal(answer));
+export const isUnsupportedVersion = (answer: { status: number; body: Buffer }): boolean =>
+  answer.status === 400 && /client version \S+ is too (?:new|old)/i.test(errorMessageOf(answer));
 
 /** Adds the API version to a path; null leaves the path unchanged. */
-export const inVersion = (version: string | null, path: string): string =>
+export const toVersionedPath = (version: string | null, path: string): string =>
   version === null ? path : `/v${version}${path}`;
 
 /** Compares the first two numbers of versions, such as `1.45` of the API or `v5.3.0-4` of compose. */

@@ -1,16 +1,16 @@
 import { Readable } from 'node:stream';
-import { apiVersion, inVersion, isVersionRefusal } from './api-version.ts';
-import { EngineError, refusalError } from './engine-error.ts';
-import { objectOf } from './lines.ts';
+import { isUnsupportedVersion, negotiateApiVersion, toVersionedPath } from './api-version.ts';
+import { EngineError, responseError } from './engine-error.ts';
+import { requireJsonObject } from './lines.ts';
 import {
-  ask,
-  bodyOf,
-  type EngineAnswer,
-  type EngineQuestion,
+  awaitWithDeadline,
+  type EngineRequest,
+  type EngineResponse,
   type EngineStream,
-  inTime,
   openStream,
+  readResponseBody,
   requestName,
+  sendEngineRequest,
 } from './request.ts';
 import type { EngineTarget } from './target.ts';
 
@@ -41,9 +41,9 @@ export class EngineClient {
   }
 
   /** Sends a request and returns the response, whatever its status. */
-  ask(question: EngineQuestion): Promise<EngineAnswer> {
+  ask(question: EngineRequest): Promise<EngineResponse> {
     return this.#versioned(question, async (asked) => {
-      const answer = await ask(this.#targetOf(), asked);
+      const answer = await sendEngineRequest(this.#targetOf(), asked);
       if (question.path === whoAreYou && answer.status === 200)
         this.#version = Promise.resolve(this.#learn(answer));
       return answer;
@@ -51,21 +51,23 @@ export class EngineClient {
   }
 
   /** Opens a streamed response. Fails for an error status, or if nothing arrives for `silenceMs`. */
-  async open(question: EngineQuestion, silenceMs: number): Promise<EngineStream> {
+  async open(question: EngineRequest, silenceMs: number): Promise<EngineStream> {
     const opened = await this.#versioned(question, async (asked) => {
       const stream = await openStream(this.#targetOf(), asked, silenceMs);
       const isRefusal = stream.status >= 300;
-      const refusal = isRefusal ? await bodyOf(stream, { ...asked, ...ofRefusal }, asked.deadlineMs) : null;
+      const refusal = isRefusal
+        ? await readResponseBody(stream, { ...asked, ...ofRefusal }, asked.deadlineMs)
+        : null;
       return { ...stream, body: refusal ?? Buffer.alloc(0) };
     });
-    if (opened.status >= 300) throw refusalError(requestName(question), opened);
+    if (opened.status >= 300) throw responseError(requestName(question), opened);
     return opened;
   }
 
   /** Sends a request with the API version in its path. `HEAD` requests have no version, as in the docker command. */
-  async #versioned<T extends EngineAnswer>(
-    question: EngineQuestion,
-    send: (asked: EngineQuestion) => Promise<T>,
+  async #versioned<T extends EngineResponse>(
+    question: EngineRequest,
+    send: (asked: EngineRequest) => Promise<T>,
   ): Promise<T> {
     const { deadlineMs, method, path, body } = question;
     const endsAt = performance.now() + deadlineMs;
@@ -74,9 +76,9 @@ export class EngineClient {
       const left = () => Math.max(1, endsAt - performance.now());
       try {
         const isPlain = path === whoAreYou || method === 'HEAD';
-        const version = isPlain ? null : await inTime(this.#agree(), left(), question);
-        const answer = await send({ ...question, path: inVersion(version, path), deadlineMs: left() });
-        if (!isFirst || body instanceof Readable || !isVersionRefusal(answer)) {
+        const version = isPlain ? null : await awaitWithDeadline(this.#agree(), left(), question);
+        const answer = await send({ ...question, path: toVersionedPath(version, path), deadlineMs: left() });
+        if (!isFirst || body instanceof Readable || !isUnsupportedVersion(answer)) {
           const { apiVersion } = answer;
           if (!isPlain) this.apiVersion = version ?? apiVersion;
           return { ...answer, apiVersion: version ?? apiVersion };
@@ -99,14 +101,14 @@ export class EngineClient {
    */
   #agree(): Promise<string | null> {
     const asked = { method: 'GET', path: whoAreYou, deadlineMs: this.#deadlineMs } as const;
-    this.#version ??= ask(this.#targetOf(), asked).then((answer) =>
+    this.#version ??= sendEngineRequest(this.#targetOf(), asked).then((answer) =>
       answer.status === 200 ? this.#learn(answer) : null,
     );
     return this.#version;
   }
 
-  #learn({ body }: EngineAnswer): string | null {
-    this.about = objectOf(body.toString());
-    return apiVersion(this.about);
+  #learn({ body }: EngineResponse): string | null {
+    this.about = requireJsonObject(body.toString());
+    return negotiateApiVersion(this.about);
   }
 }

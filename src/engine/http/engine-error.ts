@@ -34,19 +34,19 @@ export class EngineError extends Error {
 }
 
 /** Error codes of responses with an error status. */
-export const rejections = ['refused', 'not-found', 'conflict', 'refused-by-proxy'] as const;
+export const rejectionCodes = ['refused', 'not-found', 'conflict', 'refused-by-proxy'] as const;
 
 /** Returns the EngineError that is the error or its cause; null if there is none. */
-export function engineErrorIn(error: unknown): EngineError | null {
+export function findEngineError(error: unknown): EngineError | null {
   const { cause } = Object(error) as { cause?: unknown };
   return [error, cause].find((each) => each instanceof EngineError) ?? null;
 }
 
 /** Creates an error handler that returns null for errors with these codes and rethrows other errors. */
-export const unless =
+export const tolerateErrors =
   (...codes: readonly EngineErrorCode[]) =>
   (error: unknown): null => {
-    const { code } = engineErrorIn(error) ?? {};
+    const { code } = findEngineError(error) ?? {};
     if (code !== undefined && codes.includes(code)) return null;
     throw error;
   };
@@ -56,9 +56,9 @@ const statusesOfDenial = [401, 403, 405, 407];
 const codesOfStatus: Readonly<Record<number, EngineErrorCode>> = { 404: 'not-found', 409: 'conflict' };
 
 /** Converts an error response to an EngineError. @param call `GET /version` */
-export function refusalError(call: string, answer: { status: number; body: Buffer }): EngineError {
+export function responseError(call: string, answer: { status: number; body: Buffer }): EngineError {
   const { status } = answer;
-  const said = refusal(answer);
+  const said = errorMessageOf(answer);
   const isForeign =
     wordsOf(answer.body) === null && (answer.body.length > 0 || statusesOfDenial.includes(status));
   const place = call.replaceAll(/[0-9a-f]{64}/g, (id) => id.slice(0, 12));
@@ -74,11 +74,11 @@ export function refusalError(call: string, answer: { status: number; body: Buffe
 }
 
 /** Checks for the response of a proxy whose backend does not respond. */
-export const isAbsence = ({ status, body }: { status: number; body: Buffer }): boolean =>
+export const isBackendMissing = ({ status, body }: { status: number; body: Buffer }): boolean =>
   [502, 503, 504].includes(status) && wordsOf(body) === null;
 
 /** Returns the engine's message in an error response; if the body is not the engine's, its first line. */
-export const refusal = ({ status, body }: { status: number; body: Buffer }): string =>
+export const errorMessageOf = ({ status, body }: { status: number; body: Buffer }): string =>
   wordsOf(body) ?? (body.toString().trim().split('\n')[0]?.slice(0, 300) || `status ${status}`);
 
 /** Returns the message in the engine's JSON; null if the body is not from the engine. */

@@ -44,14 +44,16 @@ export async function* linesOfStream(chunks: AsyncIterable<Buffer>): AsyncGenera
 }
 
 /** Parses a stream with a JSON object in each line, such as pulls and events. @throws EngineError for other content */
-export async function* objectsOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Record<string, unknown>> {
+export async function* parseObjectLines(
+  chunks: AsyncIterable<Buffer>,
+): AsyncGenerator<Record<string, unknown>> {
   for await (const line of linesOfStream(chunks)) {
-    if (line.trim() !== '') yield objectOf(line);
+    if (line.trim() !== '') yield requireJsonObject(line);
   }
 }
 
 /** Parses a JSON object. @throws EngineError if the text is not a JSON object */
-export function objectOf(text: string): Record<string, unknown> {
+export function requireJsonObject(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { EngineError } from './engine-error.ts';
 import type { EngineTarget } from './target.ts';
 
-export interface EngineQuestion {
+export interface EngineRequest {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
   /** Path with the query. */
   path: string;
@@ -27,14 +27,14 @@ export interface EngineQuestion {
 
 const usualLimit = 16 * 1024 * 1024;
 
-export interface EngineAnswer {
+export interface EngineResponse {
   status: number;
   /** `1.45`; empty if the engine does not report it. */
   apiVersion: string;
   body: Buffer;
 }
 
-export interface EngineStream extends Omit<EngineAnswer, 'body'> {
+export interface EngineStream extends Omit<EngineResponse, 'body'> {
   /** Ends with the response. @throws EngineError if the response is interrupted or stalls; the reason of the signal */
   chunks: AsyncIterable<Buffer>;
   close(): void;
@@ -63,11 +63,15 @@ export function openRequest(
  * Sends a request and reads the response. @throws EngineError if the response is incomplete at the deadline; the reason
  * of the signal
  */
-export async function ask(target: EngineTarget, asked: EngineQuestion): Promise<EngineAnswer> {
+export async function sendEngineRequest(target: EngineTarget, asked: EngineRequest): Promise<EngineResponse> {
   const endsAt = performance.now() + asked.deadlineMs;
   const stream = await openStream(target, asked, Number.POSITIVE_INFINITY);
   const { status, apiVersion } = stream;
-  return { status, apiVersion, body: await bodyOf(stream, asked, Math.max(1, endsAt - performance.now())) };
+  return {
+    status,
+    apiVersion,
+    body: await readResponseBody(stream, asked, Math.max(1, endsAt - performance.now())),
+  };
 }
 
 /**
@@ -76,12 +80,12 @@ export async function ask(target: EngineTarget, asked: EngineQuestion): Promise<
  */
 export async function openStream(
   target: EngineTarget,
-  asked: EngineQuestion,
+  asked: EngineRequest,
   idleMs: number,
 ): Promise<EngineStream> {
   const { answer, close } = send(target, asked);
   try {
-    const head = await inTime(answer, asked.deadlineMs, asked);
+    const head = await awaitWithDeadline(answer, asked.deadlineMs, asked);
     const apiVersion = String(head.headers['api-version'] ?? '');
     return { status: head.statusCode ?? 0, apiVersion, chunks: chunksOf(head, idleMs, asked, close), close };
   } catch (error) {
@@ -93,7 +97,7 @@ export async function openStream(
 /** Sends a request. The caller must await the response at once, because the promise may reject soon. */
 function send(
   target: EngineTarget,
-  { method, path, headers, body }: EngineQuestion,
+  { method, path, headers, body }: EngineRequest,
 ): { answer: Promise<IncomingMessage>; close(): void } {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   try {
@@ -124,7 +128,11 @@ function send(
 }
 
 /** Reads the rest of a response. @throws EngineError if the response is longer than the limit and `cut` is not set */
-export function bodyOf(stream: EngineStream, asked: EngineQuestion, deadlineMs: number): Promise<Buffer> {
+export function readResponseBody(
+  stream: EngineStream,
+  asked: EngineRequest,
+  deadlineMs: number,
+): Promise<Buffer> {
   const { limit = usualLimit, cut = false } = asked;
   const read = async () => {
     const chunks: Buffer[] = [];
@@ -139,20 +147,20 @@ export function bodyOf(stream: EngineStream, asked: EngineQuestion, deadlineMs: 
     }
     return Buffer.concat(chunks).subarray(0, limit);
   };
-  return inTime(read(), deadlineMs, asked).finally(() => stream.close());
+  return awaitWithDeadline(read(), deadlineMs, asked).finally(() => stream.close());
 }
 
 async function* chunksOf(
   answer: IncomingMessage,
   idleMs: number,
-  asked: EngineQuestion,
+  asked: EngineRequest,
   close: () => void,
 ): AsyncGenerator<Buffer> {
   const iterator: AsyncIterator<Buffer> = answer[Symbol.asyncIterator]();
   try {
     for (;;) {
       // Time that the consumer takes between chunks does not count.
-      const { done, value } = await inTime(iterator.next(), idleMs, asked);
+      const { done, value } = await awaitWithDeadline(iterator.next(), idleMs, asked);
       if (done) return;
       yield value;
     }
@@ -162,10 +170,10 @@ async function* chunksOf(
 }
 
 /** Settles with the work, at the deadline, or when the signal is aborted, whichever is first. */
-export async function inTime<T>(
+export async function awaitWithDeadline<T>(
   work: Promise<T>,
   deadlineMs: number,
-  { signal, ...asked }: Pick<EngineQuestion, 'signal' | 'method' | 'path'>,
+  { signal, ...asked }: Pick<EngineRequest, 'signal' | 'method' | 'path'>,
 ): Promise<T> {
   const { promise: ended, reject } = Promise.withResolvers<never>();
   const abort = () => reject(signal?.reason);
@@ -193,7 +201,7 @@ export async function inTime<T>(
 /**
  * Returns the name of a request for messages, `GET /containers/x/json`, without the query, which may contain secrets.
  */
-export const requestName = ({ method, path }: Pick<EngineQuestion, 'method' | 'path'>): string =>
+export const requestName = ({ method, path }: Pick<EngineRequest, 'method' | 'path'>): string =>
   `${method} ${path.replace(/\?.*/, '')}`;
 
 /** Describes a connection error. Node's message for an interrupted response is only `aborted`. */

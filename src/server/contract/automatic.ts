@@ -9,7 +9,7 @@ export type AutomaticChoice = {
 export type AutomaticSettings = Omit<Automatic, 'nextAt' | 'blockedBy'>;
 
 /** Returns the given settings, with defaults for omitted settings. */
-export const automaticSettings = (said: AutomaticChoice): AutomaticSettings => ({
+export const applyAutomaticDefaults = (said: AutomaticChoice): AutomaticSettings => ({
   enabled: false,
   from: '02:00',
   to: '05:00',
@@ -17,10 +17,10 @@ export const automaticSettings = (said: AutomaticChoice): AutomaticSettings => (
   days: [],
   minAgeHours: 72,
   includeMajors: false,
-  ...whatIsSaid(said),
+  ...omitUndefinedSettings(said),
 });
 
-export const whatIsSaid = (choice: AutomaticChoice): Partial<AutomaticSettings> =>
+export const omitUndefinedSettings = (choice: AutomaticChoice): Partial<AutomaticSettings> =>
   Object.fromEntries(Object.entries(choice).filter(([, value]) => value !== undefined));
 
 /** Returns the time zone of the server. If `TZ` is unknown, Node uses UTC but does not return a usable name. */

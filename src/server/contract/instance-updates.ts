@@ -31,10 +31,10 @@ export interface RollbackOrder extends Omit<UpdateOrder, 'target' | 'allSteps' |
 }
 
 /** `UpdateOrder` with its defaults. A target of null means `next` from the status. */
-export type StartOrder = Required<Omit<UpdateOrder, 'target' | 'allSteps' | 'settings'>> &
+export type CompleteUpdateOrder = Required<Omit<UpdateOrder, 'target' | 'allSteps' | 'settings'>> &
   Pick<UpdateOrder, 'allSteps' | 'settings'> & { target: string | null };
 
-export type RollbackStart = Required<RollbackOrder>;
+export type CompleteRollbackOrder = Required<RollbackOrder>;
 
 /** Events, with the argument of their listeners. */
 export interface UpdateEvents {

@@ -1,16 +1,16 @@
 import * as z from 'zod/mini';
 import english from 'zod/v4/locales/en.js';
-import { type Product, productOf, svc } from '../../core/progress/product.ts';
+import { createProduct, type Product, svcProduct } from '../../core/progress/product.ts';
 import { engineTarget } from '../../engine/http/target.ts';
 import type { LogEntry } from '../../feed/feed.ts';
-import { addressForm, mostAddresses, readAddress } from '../../notify/address.ts';
+import { addressForm, mostAddresses, parseNotifyAddress } from '../../notify/address.ts';
 import { trustSchema } from '../../provenance/trust-schema.ts';
-import { automaticSettings } from './automatic.ts';
+import { applyAutomaticDefaults } from './automatic.ts';
 import type { InstanceOptions, JobQueue, Store } from './instance-options.ts';
-import { automaticSchema, clock } from './schemas.ts';
+import { automaticChoiceSchema, clockTimeSchema } from './schemas.ts';
 
 /** Validated options with their defaults. */
-export type Settings = Omit<
+export type ValidatedInstanceOptions = Omit<
   z.output<ReturnType<typeof settingsSchema>>,
   'product' | 'feed' | 'queue' | 'store'
 > & {
@@ -48,7 +48,9 @@ function settingsSchema({ name, containerName }: Product) {
   const seconds = z.number().check(z.gt(0), z.lte(7 * 24 * 3600));
   const service = text(/^[a-zA-Z0-9._-]+$/, 'must be a service name');
   const webAddress = z.url({ protocol: /^https?$/, message: 'must be an http or https address' });
-  const address = z.string().check(z.refine((text) => readAddress(text) !== null, `must be ${addressForm}`));
+  const address = z
+    .string()
+    .check(z.refine((text) => parseNotifyAddress(text) !== null, `must be ${addressForm}`));
   const engine = z.string().check(z.refine(isEngineAddress, 'must be unix:///PATH or tcp://HOST:PORT'));
   const container = text(/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, 'must be a container name');
   const path = text(
@@ -83,8 +85,11 @@ function settingsSchema({ name, containerName }: Product) {
     restorePoint: z._default(z.boolean(), false),
     maxDowntimeSeconds: orNull(seconds),
     removeOldImages: z._default(z.boolean(), false),
-    prefetch: z._default(z.union([z.boolean(), z.strictObject({ from: clock, to: clock })]), false),
-    automatic: z.pipe(z._default(automaticSchema, {}), z.transform(automaticSettings)),
+    prefetch: z._default(
+      z.union([z.boolean(), z.strictObject({ from: clockTimeSchema, to: clockTimeSchema })]),
+      false,
+    ),
+    automatic: z.pipe(z._default(automaticChoiceSchema, {}), z.transform(applyAutomaticDefaults)),
     afterStep: orNull(callable<'afterStep'>()),
     buildServers: z._default(callable<'buildServers'>(), () => () => []),
     workers: orNull(z.array(service)),
@@ -103,7 +108,10 @@ function settingsSchema({ name, containerName }: Product) {
 const leastNode = [22, 12] as const;
 
 /** Validates the options and adds defaults. @throws TypeError that lists all errors */
-export function readOptions(given: InstanceOptions, nodeVersion = process.versions.node): Settings {
+export function validateInstanceOptions(
+  given: InstanceOptions,
+  nodeVersion = process.versions.node,
+): ValidatedInstanceOptions {
   const { product, mistakes } = readProduct(given);
   const { name } = product;
   const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
@@ -135,9 +143,12 @@ const toConsole =
 /** Returns the given product, otherwise svc. If the given product is not valid, returns svc and the errors. */
 function readProduct(given: InstanceOptions): { product: Product; mistakes: string[] } {
   try {
-    return { product: given?.product === undefined ? svc : productOf(given.product), mistakes: [] };
+    return {
+      product: given?.product === undefined ? svcProduct : createProduct(given.product),
+      mistakes: [],
+    };
   } catch (error) {
-    return { product: svc, mistakes: [`✖ ${(error as Error).message}\n  → at product`] };
+    return { product: svcProduct, mistakes: [`✖ ${(error as Error).message}\n  → at product`] };
   }
 }
 

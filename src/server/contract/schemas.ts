@@ -1,14 +1,14 @@
 import * as z from 'zod/mini';
 import { channels, isTarget } from '../../core/release/channel.ts';
 import { mistakeInValue } from '../../core/release/release-settings.ts';
-import { clockForm, dayWords } from '../../wire/codes.ts';
+import { clockForm, dayNames } from '../../wire/codes.ts';
 import { isTimeZone } from './automatic.ts';
 
 /** Descriptions for OpenAPI. zod's global registry is not used, because the host application may use zod as well. */
-export const abouts = z.registry<{ description: string; examples?: readonly string[] }>();
+export const fieldDescriptions = z.registry<{ description: string; examples?: readonly string[] }>();
 
 const about = <T extends z.ZodMiniType>(schema: T, description: string, examples?: readonly string[]): T => {
-  abouts.add(schema, examples ? { description, examples } : { description });
+  fieldDescriptions.add(schema, examples ? { description, examples } : { description });
   return schema;
 };
 
@@ -29,7 +29,7 @@ const withoutProto = z.transform((given: Record<string, string>, { issues }) => 
 const when = about(z.optional(z.enum(['now', 'idle'])), '`idle` waits until running jobs have finished');
 const force = about(z.optional(z.boolean()), 'Start even if jobs are running, and interrupt them.');
 
-export const startSchema = z.strictObject({
+export const updateOrderSchema = z.strictObject({
   target: about(
     z.optional(target),
     'vX.Y.Z or canary; vX.Y.Z-canary.N is treated as canary. Default: `next` from the status',
@@ -47,7 +47,7 @@ export const startSchema = z.strictObject({
   ),
 });
 
-export const rollbackSchema = z.strictObject({
+export const rollbackOrderSchema = z.strictObject({
   confirm: about(z.string(), 'The version to roll back to; must be the same as `to` in the rollback offer.', [
     'v1.4.2',
   ]),
@@ -55,23 +55,25 @@ export const rollbackSchema = z.strictObject({
   force,
 });
 
-export const skipSchema = z.strictObject({
+export const skipRequestSchema = z.strictObject({
   version: about(z.nullable(z.string()), '`latest` from the status; use null to undo a skip', ['v1.5.0']),
 });
 
 /** Time of day, for example 02:00. */
-export const clock = z.string().check(z.regex(clockForm, 'must be a time such as 02:00'));
+export const clockTimeSchema = z.string().check(z.regex(clockForm, 'must be a time such as 02:00'));
 const timeZone = z.string().check(z.refine(isTimeZone, 'must be a time zone such as Europe/Berlin'));
 
 export const automaticFields = {
   enabled: about(z.optional(z.boolean()), 'Whether updates are installed automatically'),
-  from: about(z.optional(clock), 'Start of the time window in `timeZone`', ['02:00']),
-  to: about(z.optional(clock), 'End of the time window. If it equals `from`, the window lasts 24 hours.', [
-    '05:00',
-  ]),
+  from: about(z.optional(clockTimeSchema), 'Start of the time window in `timeZone`', ['02:00']),
+  to: about(
+    z.optional(clockTimeSchema),
+    'End of the time window. If it equals `from`, the window lasts 24 hours.',
+    ['05:00'],
+  ),
   timeZone: about(z.optional(timeZone), "IANA time zone. Default: the server's time zone", ['Europe/Berlin']),
   days: about(
-    z.optional(z.array(z.enum(dayWords))),
+    z.optional(z.array(z.enum(dayNames))),
     'Days on which a window starts; an empty list means every day',
   ),
   minAgeHours: about(
@@ -82,6 +84,6 @@ export const automaticFields = {
 };
 
 /** Changes to the settings of automatic updates. Omitted settings remain unchanged. */
-export const automaticSchema = z.strictObject(automaticFields);
+export const automaticChoiceSchema = z.strictObject(automaticFields);
 
 export const channelSchema = z.strictObject({ channel: z.enum(channels) });

@@ -1,4 +1,4 @@
-import { type DayWord, dayWords } from '../../wire/codes.ts';
+import { type DayName, dayNames } from '../../wire/codes.ts';
 import { serverTimeZone } from './automatic.ts';
 
 /** Daily time window. If `from` equals `to`, the window lasts 24 hours. */
@@ -7,14 +7,14 @@ export interface TimeWindow {
   to: string;
 }
 
-export interface Schedule extends TimeWindow {
+export interface WeeklyTimeWindow extends TimeWindow {
   timeZone: string;
   /** Weekdays on which a window starts. An empty list means every day. */
-  days: readonly DayWord[];
+  days: readonly DayName[];
 }
 
 /** Time window in milliseconds since 1970. The end is exclusive. */
-export interface Window {
+export interface TimeWindowOccurrence {
   begin: number;
   end: number;
 }
@@ -22,19 +22,22 @@ export interface Window {
 const dayMs = 24 * 3_600_000;
 
 /** Whether a moment is in a window of the server's time zone. */
-export function isIn(window: TimeWindow, moment: number): boolean {
-  const [next] = windowsAfter({ ...window, timeZone: serverTimeZone(), days: [] }, moment);
+export function isInWindow(window: TimeWindow, moment: number): boolean {
+  const [next] = generateTimeWindows({ ...window, timeZone: serverTimeZone(), days: [] }, moment);
   return next !== undefined && next.begin <= moment;
 }
 
 /** Returns the infinite sequence of windows that end after a moment, earliest first. */
-export function* windowsAfter({ from, to, timeZone, days }: Schedule, moment: number): Generator<Window> {
+export function* generateTimeWindows(
+  { from, to, timeZone, days }: WeeklyTimeWindow,
+  moment: number,
+): Generator<TimeWindowOccurrence> {
   const length = (minutes(to) - minutes(from) + 1440) % 1440 || 1440;
   // The window of the previous day may not have ended yet.
   const firstDay = Math.floor(wallAt(moment, timeZone) / dayMs) - 1;
   for (let day = firstDay; ; day++) {
     // 1970 began on a Thursday.
-    const weekday = dayWords[(((day + 3) % 7) + 7) % 7] as DayWord;
+    const weekday = dayNames[(((day + 3) % 7) + 7) % 7] as DayName;
     if (days.length > 0 && !days.includes(weekday)) continue;
     const wall = day * dayMs + minutes(from) * 60_000;
     const begin = momentOf(wall, timeZone);

@@ -1,5 +1,5 @@
 /** Timeouts and intervals in milliseconds. Tests use shorter values. */
-export const usualTiming = {
+export const defaultServerTiming = {
   /** Timeout for functions of the host application. */
   host: 10_000,
   /** Timeout for `onEnd`, which may send an email. */
@@ -34,4 +34,4 @@ export const usualTiming = {
   /** Maximum time that the updater runs after its last log line. */
   lastMoments: 15_000,
 };
-export type Timing = typeof usualTiming;
+export type Timing = typeof defaultServerTiming;

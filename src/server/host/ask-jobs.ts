@@ -1,14 +1,17 @@
 import { jobKinds } from '../../wire/codes.ts';
 import type { BlockingJob } from '../../wire/status.ts';
-import type { Settings } from '../contract/options.ts';
+import type { ValidatedInstanceOptions } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
-import { askHost, HostFailure } from './ask-host.ts';
+import { callApplication, HostFailure } from './ask-host.ts';
 
 const longestTitle = 200;
 
 /** Returns all queued and running jobs. Unknown kinds and states count as a running job. @throws HostFailure */
-export async function askJobs({ queue }: Pick<Settings, 'queue'>, { host }: Timing): Promise<BlockingJob[]> {
-  const answer: unknown = await askHost('queue.jobs', () => queue.jobs(), host);
+export async function fetchJobs(
+  { queue }: Pick<ValidatedInstanceOptions, 'queue'>,
+  { host }: Timing,
+): Promise<BlockingJob[]> {
+  const answer: unknown = await callApplication('queue.jobs', () => queue.jobs(), host);
   if (!Array.isArray(answer)) throw new HostFailure('queue.jobs', 'queue.jobs() did not return a list');
   return answer.map((job: unknown) => {
     const { kind, state, title, since, stuck } = Object(job) as Record<string, unknown>;

@@ -1,4 +1,4 @@
-import { pause } from '../../core/progress/wait.ts';
+import { sleepFor } from '../../core/progress/wait.ts';
 import type { UpdateEvents } from '../contract/instance-updates.ts';
 import type { Listeners } from './listeners.ts';
 
@@ -13,7 +13,7 @@ export interface RepeatedCheck {
 }
 
 /** Repeats a check until the server closes. Resolves after the first check. */
-export function keepLooking(
+export function repeatCheck(
   check: RepeatedCheck,
   { listeners, closing }: { listeners: Listeners; closing: AbortSignal },
 ): Promise<void> {
@@ -32,7 +32,7 @@ export function keepLooking(
   const repeat = async () => {
     while (!closing.aborted) {
       const signal = AbortSignal.any([closing, news.signal]);
-      await pause(check.pause, signal, false);
+      await sleepFor(check.pause, signal, false);
       await look();
     }
   };

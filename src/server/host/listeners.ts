@@ -1,13 +1,13 @@
 import { EventEmitter } from 'node:events';
 import type { UpdateEvents } from '../contract/instance-updates.ts';
-import type { Settings } from '../contract/options.ts';
+import type { ValidatedInstanceOptions } from '../contract/options.ts';
 
 /** Event listeners of the host application, whose errors are only logged. */
 export class Listeners {
-  readonly #log: Settings['log'];
+  readonly #log: ValidatedInstanceOptions['log'];
   readonly #emitter = new EventEmitter().setMaxListeners(0);
 
-  constructor(log: Settings['log']) {
+  constructor(log: ValidatedInstanceOptions['log']) {
     this.#log = log;
   }
 

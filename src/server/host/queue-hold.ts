@@ -1,14 +1,14 @@
-import type { Settings } from '../contract/options.ts';
+import type { ValidatedInstanceOptions } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
-import { askHost, HostFailure } from './ask-host.ts';
-import { retry } from './retry.ts';
+import { callApplication, HostFailure } from './ask-host.ts';
+import { retryWithBackoff } from './retry.ts';
 
 /**
  * Pauses or resumes the queue: one call at a time, retried until it succeeds. A call that settles after its deadline
  * may have reverted a later call, so the wanted state is requested again.
  */
 export class QueueHold {
-  readonly #settings: Pick<Settings, 'queue' | 'log'>;
+  readonly #settings: Pick<ValidatedInstanceOptions, 'queue' | 'log'>;
   readonly #timing: Timing;
   readonly #closing: AbortSignal;
   #wanted: boolean | null = null;
@@ -17,7 +17,11 @@ export class QueueHold {
   #last: Promise<void> = Promise.resolve();
 
   /** @param closing ends all retries */
-  constructor(settings: Pick<Settings, 'queue' | 'log'>, timing: Timing, closing: AbortSignal) {
+  constructor(
+    settings: Pick<ValidatedInstanceOptions, 'queue' | 'log'>,
+    timing: Timing,
+    closing: AbortSignal,
+  ) {
     this.#settings = settings;
     this.#timing = timing;
     this.#closing = closing;
@@ -56,7 +60,7 @@ export class QueueHold {
       this.#settings.log({ level: 'error', message, cause });
       return true;
     };
-    retry(attempt, failed, this.#timing, this.#closing).catch(() => {});
+    retryWithBackoff(attempt, failed, this.#timing, this.#closing).catch(() => {});
     return promise;
   }
 
@@ -68,7 +72,7 @@ export class QueueHold {
     };
     const { queue } = this.#settings;
     const { host } = this.#timing;
-    if (held) await askHost('queue.hold', () => queue.hold(), host, late);
-    else await askHost('queue.resume', () => queue.resume(), host, late);
+    if (held) await callApplication('queue.hold', () => queue.hold(), host, late);
+    else await callApplication('queue.resume', () => queue.resume(), host, late);
   }
 }

@@ -1,11 +1,11 @@
-import { pause } from '../../core/progress/wait.ts';
+import { sleepFor } from '../../core/progress/wait.ts';
 import type { Timing } from '../contract/timing.ts';
 
 /**
  * Retries `attempt` until it succeeds, with growing pauses. `onFailure` returns whether to continue. Returns null after
  * giving up or if the signal is aborted between two attempts.
  */
-export async function retry<T>(
+export async function retryWithBackoff<T>(
   attempt: () => Promise<T>,
   onFailure: (error: unknown) => boolean,
   { retry: first, longestRetry }: Pick<Timing, 'retry' | 'longestRetry'>,
@@ -17,7 +17,7 @@ export async function retry<T>(
     } catch (error) {
       if (!onFailure(error)) return null;
     }
-    await pause(pauseMs, signal, false);
+    await sleepFor(pauseMs, signal, false);
     if (signal.aborted) return null;
   }
 }

@@ -2,21 +2,21 @@ import type { Run, ToldRun } from '../../wire/status.ts';
 import type { RunRecord } from '../run/run-record.ts';
 
 /** Adds the current time to a run, as in responses. */
-export const toldRun = (run: Run): ToldRun => ({ ...run, now: new Date().toISOString() });
+export const toToldRun = (run: Run): ToldRun => ({ ...run, now: new Date().toISOString() });
 
 /** Milliseconds without an event after which a comment keeps proxies from closing the connection. */
-export const silence = 15_000;
+export const keepAliveIntervalMs = 15_000;
 /** Milliseconds after which a client reconnects. */
 const retry = 1_000;
 /** Characters after which a chunk is sent. A longer line is not split. */
 const chunkSize = 16 * 1024;
 
 /** Whether an Accept header contains text/event-stream. Any type (*) selects JSON. */
-export const wantsEventStream = (accept: string | null): boolean =>
+export const isEventStreamRequested = (accept: string | null): boolean =>
   /(?:^|,)\s*text\/event-stream\s*(?:[,;]|$)/i.test(accept ?? '');
 
 /** Whether a reconnecting client has already received the last event. */
-export function hasSeenTheEnd(record: RunRecord, lastEventId: string | null): boolean {
+export function hasReceivedLastEvent(record: RunRecord, lastEventId: string | null): boolean {
   return record.hasEnded && lastEventId === `${record.run.id}:end`;
 }
 
@@ -28,7 +28,7 @@ export function hasSeenTheEnd(record: RunRecord, lastEventId: string | null): bo
  * Events are created on demand, so a client that does not read needs only the memory of a line number.
  * When the stream ends or the client disconnects, `onEnd` is called, possibly more than once.
  */
-export function eventStream(
+export function createEventStream(
   record: RunRecord,
   lastEventId: string | null,
   closing: AbortSignal,
@@ -44,7 +44,7 @@ export function eventStream(
       async pull(controller) {
         const waiting = new AbortController();
         wake = () => waiting.abort();
-        const timer = setTimeout(wake, silence);
+        const timer = setTimeout(wake, keepAliveIntervalMs);
         closing.addEventListener('abort', wake);
         let text: string;
         try {
@@ -126,7 +126,7 @@ class UnseenEvents {
 
   #tell(run: Run): string {
     this.#told = run;
-    return message('run', this.isOver ? `${run.id}:end` : this.#id(), toldRun(run));
+    return message('run', this.isOver ? `${run.id}:end` : this.#id(), toToldRun(run));
   }
 
   #id(): string {

@@ -1,14 +1,14 @@
-import { writtenOut } from '../../core/progress/plain-text.ts';
-import { byItself } from '../../wire/codes.ts';
+import { escapeUnprintable } from '../../core/progress/plain-text.ts';
+import { automaticCaller } from '../../wire/codes.ts';
 import type { Caller } from '../contract/instance-options.ts';
-import type { Settings } from '../contract/options.ts';
-import { inHostTime } from '../host/ask-host.ts';
+import type { ValidatedInstanceOptions } from '../contract/options.ts';
+import { withinDeadline } from '../host/ask-host.ts';
 import { UnknownSetting } from '../run/settings-reason.ts';
 import { Unavailable, type UpdateService } from '../run/update-service.ts';
-import { wantsEventStream } from './event-stream.ts';
+import { isEventStreamRequested } from './event-stream.ts';
 import { type Endpoint, endpoints } from './operations.ts';
-import { comeBack, problemResponse, Refusal } from './problem.ts';
-import { isOtherSite, isSameOrigin, whyOtherOrigin } from './same-origin.ts';
+import { createProblemResponse, createRetryLaterError, Refusal } from './problem.ts';
+import { isOtherSite, isSameOrigin, otherOriginReason } from './same-origin.ts';
 
 /** Time limit for `authorize` in milliseconds. */
 const authorizeMs = 10_000;
@@ -19,7 +19,7 @@ const authorizeMs = 10_000;
  */
 export function createHandler(
   service: UpdateService,
-  { path, authorize, log }: Pick<Settings, 'path' | 'authorize' | 'log'>,
+  { path, authorize, log }: Pick<ValidatedInstanceOptions, 'path' | 'authorize' | 'log'>,
 ): (request: Request) => Promise<Response> {
   const door = { service, path, streams: new Set<symbol>() };
   const routes = Map.groupBy(endpoints, ({ at }) => `${path}${at}`);
@@ -31,7 +31,7 @@ export function createHandler(
     const { answerUser, startsUpdater = false } = endpoint;
     if (!asker.isAdmin && !answerUser) throw new Refusal(403, 'Only admins can do this.');
     const isAllowed = isReading(request) ? !(startsUpdater && isOtherSite(request)) : isSameOrigin(request);
-    if (!isAllowed) throw new Refusal(403, whyOtherOrigin(request));
+    if (!isAllowed) throw new Refusal(403, otherOriginReason(request));
     // A stream of a closing server ends at once, and its client reconnects to the next server. After an error response,
     // the client would not reconnect.
     if (service.closing.aborted && !isStream(request)) throw new Unavailable('the server is shutting down');
@@ -39,7 +39,7 @@ export function createHandler(
   }
 
   async function whoAsks(request: Request): Promise<Asker> {
-    const asker = askerOf(await inHostTime(Promise.resolve(authorize(request)), authorizeMs, late));
+    const asker = askerOf(await withinDeadline(Promise.resolve(authorize(request)), authorizeMs, late));
     if (!asker) throw new Refusal(401, 'Log in first.');
     return asker;
   }
@@ -58,14 +58,14 @@ export function createHandler(
     if (error instanceof UnknownSetting) return new Refusal(400, error.message);
     if (error instanceof Unavailable) {
       if (!service.closing.aborted) tell(log, 'warn', error);
-      return comeBack('The server is temporarily unavailable. Try again in a moment.');
+      return createRetryLaterError('The server is temporarily unavailable. Try again in a moment.');
     }
     tell(log, 'error', error);
     return new Refusal(500, "An unexpected error occurred. See the server's log.");
   }
 
   return async (request) => {
-    const response = await answer(request).catch((error: unknown) => problemResponse(refusalOf(error)));
+    const response = await answer(request).catch((error: unknown) => createProblemResponse(refusalOf(error)));
     return request.method === 'HEAD' ? withoutBody(response) : response;
   };
 }
@@ -86,9 +86,9 @@ function askerOf(caller: Caller | undefined): Asker | null {
     typeof caller === 'object' && caller !== null ? caller : { role: caller, name: undefined };
   if ((role !== 'admin' && role !== 'user') || typeof name !== 'string') return null;
   // Control and bidi characters are escaped, because they could change the order of text in a log or on a page.
-  const shown = writtenOut([...name.toWellFormed().trim()].slice(0, nameLimit).join(''));
+  const shown = escapeUnprintable([...name.toWellFormed().trim()].slice(0, nameLimit).join(''));
   // A user must not be mistaken for an automatic update.
-  return { isAdmin: role === 'admin', by: (shown !== byItself && shown) || role };
+  return { isAdmin: role === 'admin', by: (shown !== automaticCaller && shown) || role };
 }
 
 const isReading = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD';
@@ -96,9 +96,9 @@ const isReading = ({ method }: Request): boolean => method === 'GET' || method =
 const late = () => new Unavailable('authorize() did not respond in time');
 
 const isStream = ({ method, headers }: Request): boolean =>
-  method === 'GET' && wantsEventStream(headers.get('accept'));
+  method === 'GET' && isEventStreamRequested(headers.get('accept'));
 
-function tell(log: Settings['log'], level: 'warn' | 'error', cause: unknown): void {
+function tell(log: ValidatedInstanceOptions['log'], level: 'warn' | 'error', cause: unknown): void {
   try {
     log({ level, message: 'a request to the update endpoints failed', cause });
   } catch {

@@ -12,7 +12,10 @@ type Methods = Omit<InstanceUpdates, 'handle' | 'start' | 'close' | 'on'>;
  * TypeError that lists all invalid values.
  * @param name name of the product, which is also the default of `by`
  */
-export function methodsOf(service: UpdateService, { path, name }: { path: string; name: string }): Methods {
+export function createLibraryMethods(
+  service: UpdateService,
+  { path, name }: { path: string; name: string },
+): Methods {
   const call = async <Said, Result>(
     method: string,
     { body, ask }: Pick<Operation<Said, Result>, 'body' | 'ask'>,

@@ -1,9 +1,16 @@
 import * as z from 'zod/mini';
 import { levels, phases } from '../../core/progress/event.ts';
-import { optional, percent, shape, text, word } from '../../wire/fields.ts';
+import { keywordField, objectSchema, optionalField, percentField, textField } from '../../wire/fields.ts';
 import * as shapes from '../../wire/status.ts';
-import { abouts } from '../contract/schemas.ts';
-import { type Endpoint, endpoints, json, paragraph, problem, type ResponseObject } from './operations.ts';
+import { fieldDescriptions } from '../contract/schemas.ts';
+import {
+  describeJsonContent,
+  describeProblemResponse,
+  type Endpoint,
+  endpoints,
+  joinIntoParagraph,
+  type ResponseObject,
+} from './operations.ts';
 import { bodyLimit } from './read-body.ts';
 
 /**
@@ -19,7 +26,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
       title: `Updates of ${/^[aeiou]|^svc$/.test(product) ? 'an' : 'a'} ${product} instance`,
       version,
       license: { name: 'MIT', identifier: 'MIT' },
-      description: paragraph([
+      description: joinIntoParagraph([
         'This API lists new releases and updates the instance.',
         'Most endpoints require an admin. Other users can only read the version and whether an update is in progress.',
         'Errors have the type application/problem+json (RFC 9457).',
@@ -50,7 +57,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
           type: 'apiKey',
           in: 'cookie',
           name: 'session',
-          description: paragraph([
+          description: joinIntoParagraph([
             'The host application authenticates requests, for example with a session cookie or a token.',
             'This scheme is a placeholder for the authentication method that the host application uses.',
           ]),
@@ -90,7 +97,7 @@ function documented(endpoint: Endpoint): [method: string, operation: object][] {
 const requestBody = ({ name, description, missing }: NonNullable<Endpoint['body']>): object => ({
   required: missing !== undefined,
   ...(description !== undefined && { description }),
-  content: json(name),
+  content: describeJsonContent(name),
 });
 
 const location = {
@@ -137,38 +144,38 @@ const withHeaders = ({ description, headers, content }: ResponseObject): object 
 });
 
 const responses = {
-  Unauthorized: problem('The host application does not recognize the sender.'),
-  Forbidden: problem('The user is not an admin.'),
-  ForbiddenChange: problem(
-    paragraph([
+  Unauthorized: describeProblemResponse('The host application does not recognize the sender.'),
+  Forbidden: describeProblemResponse('The user is not an admin.'),
+  ForbiddenChange: describeProblemResponse(
+    joinIntoParagraph([
       'The user is not an admin, or the request may come from another site.',
       'A request is treated as coming from another site if `Sec-Fetch-Site` or `Origin` does not match the instance.',
       'A request with a cookie or a browser login is rejected if it has neither `Sec-Fetch-Site` nor `Origin`.',
     ]),
   ),
-  NotFound: problem('There is no such endpoint.'),
-  MethodNotAllowed: problem('The endpoint does not support this method.', {
+  NotFound: describeProblemResponse('There is no such endpoint.'),
+  MethodNotAllowed: describeProblemResponse('The endpoint does not support this method.', {
     Allow: { required: true, schema: { type: 'string' }, description: 'The supported methods' },
   }),
-  BadBody: problem(
+  BadBody: describeProblemResponse(
     'The body is not JSON in UTF-8 or does not match the schema. `detail` describes the error.',
   ),
-  LateBody: problem('The request body did not arrive within 10 s.'),
-  LargeBody: problem(`The body is larger than ${bodyLimit} bytes.`),
-  OtherBody: problem('The body is not application/json.'),
-  InternalError: problem("An unexpected error occurred. See the server's log for details."),
-  Unavailable: problem(
+  LateBody: describeProblemResponse('The request body did not arrive within 10 s.'),
+  LargeBody: describeProblemResponse(`The body is larger than ${bodyLimit} bytes.`),
+  OtherBody: describeProblemResponse('The body is not application/json.'),
+  InternalError: describeProblemResponse("An unexpected error occurred. See the server's log for details."),
+  Unavailable: describeProblemResponse(
     'The host application does not respond, the server is shutting down, or 100 event streams are open.',
     { 'Retry-After': { required: true, schema: { type: 'string' }, description: 'Seconds' } },
   ),
 };
 
-const lineShape = shape('Line', 'A line of the updater log', {
-  time: text(),
-  level: word(levels),
-  phase: word(phases),
-  percent: optional(percent()),
-  message: text(),
+const lineShape = objectSchema('Line', 'A line of the updater log', {
+  time: textField(),
+  level: keywordField(levels),
+  phase: keywordField(phases),
+  percent: optionalField(percentField()),
+  message: textField(),
 });
 
 /** Returns the schemas of requests, which allow no unknown members, and of responses, which allow unknown members. */
@@ -182,6 +189,6 @@ const componentSchemas = (): object => ({
 });
 
 function requestSchema(schema: z.ZodMiniType): object {
-  const { $schema, ...component } = z.toJSONSchema(schema, { io: 'input', metadata: abouts });
+  const { $schema, ...component } = z.toJSONSchema(schema, { io: 'input', metadata: fieldDescriptions });
   return component;
 }

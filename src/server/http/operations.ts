@@ -1,23 +1,28 @@
 import type * as z from 'zod/mini';
 import { targetFor } from '../../core/release/channel.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
-import type { StartOrder } from '../contract/instance-updates.ts';
+import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
 import {
-  automaticSchema,
+  automaticChoiceSchema,
   channelSchema,
-  rollbackSchema,
-  skipSchema,
-  startSchema,
+  rollbackOrderSchema,
+  skipRequestSchema,
+  updateOrderSchema,
 } from '../contract/schemas.ts';
 import type { UpdateService } from '../run/update-service.ts';
-import { eventStream, hasSeenTheEnd, toldRun, wantsEventStream } from './event-stream.ts';
-import { comeBack, commonHeaders, jsonResponse, Refusal } from './problem.ts';
+import {
+  createEventStream,
+  hasReceivedLastEvent,
+  isEventStreamRequested,
+  toToldRun,
+} from './event-stream.ts';
+import { commonHeaders, createRetryLaterError, jsonResponse, Refusal } from './problem.ts';
 import { readBody } from './read-body.ts';
 
-export const paragraph = (list: readonly string[]): string => list.join(' ');
+export const joinIntoParagraph = (list: readonly string[]): string => list.join(' ');
 
-export const schema = (id: string) => ({ $ref: `#/components/schemas/${id}` });
-export const json = (id: string) => ({ 'application/json': { schema: schema(id) } });
+export const referToSchema = (id: string) => ({ $ref: `#/components/schemas/${id}` });
+export const describeJsonContent = (id: string) => ({ 'application/json': { schema: referToSchema(id) } });
 
 export interface ResponseObject {
   description: string;
@@ -25,14 +30,14 @@ export interface ResponseObject {
   content?: object;
 }
 
-export const problem = (description: string, headers?: object): ResponseObject => ({
+export const describeProblemResponse = (description: string, headers?: object): ResponseObject => ({
   description,
   ...(headers && { headers }),
-  content: { 'application/problem+json': { schema: schema('Problem') } },
+  content: { 'application/problem+json': { schema: referToSchema('Problem') } },
 });
 
 /** Dependencies of all endpoints. */
-export interface Door {
+export interface ResponderRules {
   service: UpdateService;
   /** Base path of the endpoints. */
   path: string;
@@ -67,8 +72,8 @@ export interface Endpoint {
   /** Whether a GET request starts a container, so that requests from other sites are rejected. */
   startsUpdater?: true;
   /** Handles requests of users who are not admins. If omitted, these requests are rejected. */
-  answerUser?(door: Door): Promise<Response>;
-  answer(door: Door, request: Request, by: string): Promise<Response>;
+  answerUser?(door: ResponderRules): Promise<Response>;
+  answer(door: ResponderRules, request: Request, by: string): Promise<Response>;
 }
 
 /** Endpoint that is also a method of the library object. */
@@ -93,7 +98,7 @@ function operation<Said, Result>({ ask, told, ...endpoint }: Operation<Said, Res
   return {
     ...endpoint,
     ask,
-    answer: async ({ service, path }: Door, request: Request, by: string): Promise<Response> => {
+    answer: async ({ service, path }: ResponderRules, request: Request, by: string): Promise<Response> => {
       const given = await readBody(request, body.schema);
       if (given === undefined && body.missing !== undefined) throw new Refusal(400, body.missing);
       const said = given ?? body.schema.parse({});
@@ -107,7 +112,7 @@ function operation<Said, Result>({ ask, told, ...endpoint }: Operation<Said, Res
 
 const toldBegin = (begun: { run: Run } | { reason: Reason | CancelReason }): object => {
   if ('reason' in begun) throw new Refusal(409, begun.reason.message, begun);
-  return toldRun(begun.run);
+  return toToldRun(begun.run);
 };
 const asIs = (result: object): object => result;
 
@@ -131,7 +136,7 @@ const getStatus: Endpoint = {
     flag('notes', 'Set to 1 to get the release notes for all releases up to `next`'),
   ],
   success: 'The status. Users who are not admins get the version and whether an update is in progress.',
-  content: { 'application/json': { schema: { anyOf: [schema('Status'), schema('Version')] } } },
+  content: { 'application/json': { schema: { anyOf: [referToSchema('Status'), referToSchema('Version')] } } },
   answerUser: async ({ service }) =>
     jsonResponse(200, { version: service.version, updating: await service.isUpdating() }),
   answer: async ({ service }, { url }) => {
@@ -145,9 +150,11 @@ const getStatus: Endpoint = {
 const beginning = {
   status: 202,
   success: 'The update was started. With `when: "idle"`, it may still be waiting for running jobs.',
-  content: json('ToldRun'),
+  content: describeJsonContent('ToldRun'),
   isLocated: true,
-  others: { '409': problem('The update cannot start now. `reason` (a Reason) gives the cause.') },
+  others: {
+    '409': describeProblemResponse('The update cannot start now. `reason` (a Reason) gives the cause.'),
+  },
   told: toldBegin,
 } as const;
 
@@ -158,7 +165,7 @@ const update = operation({
   summary: 'Start an update',
   body: {
     name: 'Start',
-    schema: startSchema,
+    schema: updateOrderSchema,
     description:
       'Without a body, the update installs `next` from the status. `when: "idle"` and `force: true` cannot be combined.',
   },
@@ -175,7 +182,10 @@ const requestedDestination = ({
   target,
   allSteps = false,
   settings,
-}: Omit<z.infer<typeof startSchema>, 'when' | 'force'>): Omit<StartOrder, 'when' | 'force' | 'by'> => ({
+}: Omit<z.infer<typeof updateOrderSchema>, 'when' | 'force'>): Omit<
+  CompleteUpdateOrder,
+  'when' | 'force' | 'by'
+> => ({
   target: target === undefined ? null : allSteps ? target : targetFor(target),
   ...(allSteps && { allSteps }),
   ...(settings && { settings }),
@@ -202,11 +212,11 @@ const getProgress: Endpoint = {
   ],
   success: 'The run, or a stream of its events if `Accept` is `text/event-stream`.',
   content: {
-    ...json('ToldRun'),
+    ...describeJsonContent('ToldRun'),
     'text/event-stream': {
       schema: {
         type: 'string',
-        description: paragraph([
+        description: joinIntoParagraph([
           'The first event is a `run` event with the current state (`data` is a ToldRun).',
           'Each new log line is sent as a `line` event (`data` is a Line).',
           'Each change to the run is sent as another `run` event.',
@@ -225,22 +235,23 @@ const getProgress: Endpoint = {
   },
   others: {
     '204': { description: 'The client already has the last event.' },
-    '404': problem('There has been no update yet.'),
+    '404': describeProblemResponse('There has been no update yet.'),
   },
   answer: async ({ service, streams }, { headers, url }) => {
     const record = await service.record();
     if (!record) throw new Refusal(404, 'There has been no update yet.');
-    if (!wantsEventStream(headers.get('accept'))) return jsonResponse(200, toldRun(record.run));
+    if (!isEventStreamRequested(headers.get('accept'))) return jsonResponse(200, toToldRun(record.run));
     // A page that reconnects automatically cannot set the header.
     const lastEventId = headers.get('last-event-id') ?? new URL(url).searchParams.get('lastEventId');
     // EventSource reconnects until it gets a 204.
-    if (hasSeenTheEnd(record, lastEventId))
+    if (hasReceivedLastEvent(record, lastEventId))
       return new Response(null, { status: 204, headers: commonHeaders });
-    if (streams.size >= mostStreams) throw comeBack(`${mostStreams} event streams are already open.`);
+    if (streams.size >= mostStreams)
+      throw createRetryLaterError(`${mostStreams} event streams are already open.`);
     const stream = Symbol();
     streams.add(stream);
     const onEnd = () => void streams.delete(stream);
-    return new Response(eventStream(record, lastEventId, service.closing, onEnd), {
+    return new Response(createEventStream(record, lastEventId, service.closing, onEnd), {
       headers: {
         ...commonHeaders,
         'Content-Type': 'text/event-stream',
@@ -258,9 +269,9 @@ const cancelUpdate: Endpoint = {
   summary: 'Cancel the current run',
   status: 202,
   success: 'The cancellation was requested. The outcome of the run shows whether the run was cancelled.',
-  content: json('ToldRun'),
+  content: describeJsonContent('ToldRun'),
   others: {
-    '409': problem(
+    '409': describeProblemResponse(
       'There is no run to cancel, or it is too late to cancel the run. `reason` (a CancelReason) gives the cause.',
     ),
   },
@@ -273,7 +284,7 @@ const getHistory: Endpoint = {
   at: '/history',
   summary: 'List the last 50 runs, newest first',
   success: 'The runs, including the current one.',
-  content: { 'application/json': { schema: { type: 'array', items: schema('Run') } } },
+  content: { 'application/json': { schema: { type: 'array', items: referToSchema('Run') } } },
   answer: async ({ service }) => jsonResponse(200, await service.history()),
 };
 
@@ -285,8 +296,10 @@ const getRollback: Endpoint = {
   summary: 'Preview a rollback to the last restore point',
   success:
     'The effects of the rollback. An updater checks the restore point first, which may take a few minutes. The result is cached for one minute.',
-  content: json('RollbackOffer'),
-  others: { '409': problem('There is no usable restore point. `reason` (a Reason) gives the cause.') },
+  content: describeJsonContent('RollbackOffer'),
+  others: {
+    '409': describeProblemResponse('There is no usable restore point. `reason` (a Reason) gives the cause.'),
+  },
   answer: async ({ service }) => {
     const asked = await service.rollbackOffer();
     if ('reason' in asked) throw new Refusal(409, asked.reason.message, asked);
@@ -301,7 +314,7 @@ const rollback = operation({
   summary: 'Roll back to the version before the last update and restore its data',
   body: {
     name: 'Rollback',
-    schema: rollbackSchema,
+    schema: rollbackOrderSchema,
     description: '`when: "idle"` and `force: true` cannot be combined.',
     missing: 'The body must contain `confirm`: the version to roll back to.',
   },
@@ -334,7 +347,7 @@ const setChannel = operation({
   summary: 'Set the release channel',
   body: { name: 'ChannelChoice', schema: channelSchema, missing: 'The body must contain `channel`.' },
   success: 'The status with the new channel.',
-  content: json('Status'),
+  content: describeJsonContent('Status'),
   ask: (service, { channel }) => service.setChannel(channel),
   told: asIs,
 });
@@ -346,12 +359,12 @@ const skip = operation({
   summary: 'Skip the newest release until a newer one is published',
   body: {
     name: 'Skip',
-    schema: skipSchema,
+    schema: skipRequestSchema,
     missing: 'The body must contain `version`: a version or null.',
   },
   success: 'The updated status.',
-  content: json('Status'),
-  others: { '409': problem('The version is not the newest release on the channel.') },
+  content: describeJsonContent('Status'),
+  others: { '409': describeProblemResponse('The version is not the newest release on the channel.') },
   ask: (service, { version }) => service.skip(version),
   told: (status, { version }) => {
     if (status === null) throw new Refusal(409, `${version} is not the newest release on the channel.`);
@@ -366,11 +379,11 @@ const setAutomatic = operation({
   summary: 'Configure automatic updates',
   body: {
     name: 'AutomaticChoice',
-    schema: automaticSchema,
+    schema: automaticChoiceSchema,
     missing: 'The body must contain the settings to change.',
   },
   success: 'The status with the new settings.',
-  content: json('Status'),
+  content: describeJsonContent('Status'),
   ask: (service, choice) => service.setAutomatic(choice),
   told: asIs,
 });

@@ -46,7 +46,7 @@ export function jsonResponse(status: number, body: object, headers: Record<strin
 }
 
 /** Returns an error as application/problem+json (RFC 9457). */
-export function problemResponse({ status, message, reason, headers }: Refusal): Response {
+export function createProblemResponse({ status, message, reason, headers }: Refusal): Response {
   const problem = {
     type: 'about:blank',
     title: titles[status],
@@ -58,5 +58,5 @@ export function problemResponse({ status, message, reason, headers }: Refusal): 
 }
 
 /** Returns a 503 error with `Retry-After`, because its cause may be gone after 5 seconds. */
-export const comeBack = (detail: string): Refusal =>
+export const createRetryLaterError = (detail: string): Refusal =>
   new Refusal(503, detail, { headers: { 'Retry-After': '5' } });

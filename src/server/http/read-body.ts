@@ -1,5 +1,5 @@
 import type * as z from 'zod/mini';
-import { inHostTime } from '../host/ask-host.ts';
+import { withinDeadline } from '../host/ask-host.ts';
 import { Refusal } from './problem.ts';
 
 /** Maximum size of a body in bytes. */
@@ -25,7 +25,7 @@ async function readBytes({ body, bodyUsed }: Request): Promise<Uint8Array> {
     throw new Error('the request body had already been read before the request reached the update endpoints');
   if (body === null) return new Uint8Array();
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
-  return inHostTime(collect(reader), bodyMs, () => {
+  return withinDeadline(collect(reader), bodyMs, () => {
     reader.cancel().catch(() => {});
     return new Refusal(408, `The request body did not arrive within ${bodyMs / 1000} s.`);
   });

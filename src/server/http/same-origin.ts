@@ -34,7 +34,7 @@ function hostAsked(
  * Returns why a request is rejected. Most rejected requests come from the instance's own pages, behind a proxy that
  * forwards a different host from the one in the browser.
  */
-export function whyOtherOrigin(request: Pick<Request, 'headers' | 'url'>): string {
+export function otherOriginReason(request: Pick<Request, 'headers' | 'url'>): string {
   const { headers } = request;
   const rule = 'Requests from a browser must come from the same origin.';
   const page = headers.has('sec-fetch-site') ? null : URL.parse(headers.get('origin') ?? '');

@@ -1,18 +1,18 @@
 import { channelOf, isAhead } from '../../core/release/channel.ts';
-import { leftBehind } from '../../wire/left-behind.ts';
+import { formatBuildServerWarning } from '../../wire/left-behind.ts';
 import type { BuildServer, Run } from '../../wire/status.ts';
-import type { Settings } from '../contract/options.ts';
+import type { ValidatedInstanceOptions } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
-import { askHost, HostFailure } from '../host/ask-host.ts';
+import { callApplication, HostFailure } from '../host/ask-host.ts';
 
 /** Returns the build servers, compared with a version; empty if the host application does not respond. */
-export async function askBuildServers(
-  settings: Settings,
+export async function fetchBuildServers(
+  settings: ValidatedInstanceOptions,
   { host }: Timing,
   version: string,
 ): Promise<BuildServer[]> {
   try {
-    const answer: unknown = await askHost('buildServers', () => settings.buildServers(), host);
+    const answer: unknown = await callApplication('buildServers', () => settings.buildServers(), host);
     if (!Array.isArray(answer)) return [];
     return answer.flatMap((one) => readBuildServer(one, version));
   } catch (cause) {
@@ -23,14 +23,14 @@ export async function askBuildServers(
 }
 
 /** Returns warnings about outdated build servers after an update. */
-export async function outdatedBuildServers(
+export async function fetchOutdatedServerWarnings(
   { outcome, to }: Run,
-  settings: Settings,
+  settings: ValidatedInstanceOptions,
   timing: Timing,
 ): Promise<string[]> {
   if (outcome !== 'updated') return [];
-  const servers = await askBuildServers(settings, timing, to ?? settings.version);
-  return servers.filter(({ outdated }) => outdated).map(leftBehind);
+  const servers = await fetchBuildServers(settings, timing, to ?? settings.version);
+  return servers.filter(({ outdated }) => outdated).map(formatBuildServerWarning);
 }
 
 /** Parses a build server. Returns an empty list if name, version or command is missing. */

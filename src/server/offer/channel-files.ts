@@ -1,8 +1,8 @@
 import { type Channel, type Release, releasesOn } from '../../core/release/channel.ts';
 import { FeedError, reasonOf } from '../../feed/feed-error.ts';
-import { type ChannelPlace, channelPlaces, readIfFound } from '../../feed/read-channel.ts';
+import { type ChannelFileLocation, channelFileLocations, readIfFound } from '../../feed/read-channel.ts';
 import { BadAsset } from '../../feed/read-proof.ts';
-import { type ChannelFile, proveChannel, readChannelFileOf } from '../../provenance/channel-file.ts';
+import { type ChannelFile, parseChannelFileFor, verifyChannelFile } from '../../provenance/channel-file.ts';
 import { Unproven } from '../../provenance/prove-release.ts';
 import { signersOf } from '../../provenance/trust.ts';
 import { HostFailure } from '../host/ask-host.ts';
@@ -52,7 +52,7 @@ export class ChannelFiles {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(longestRead)]);
     const copies: Copy[] = [];
     const problems = new Set<string>();
-    for (const place of feed ? channelPlaces(feed, releasesOn(channel, releases)) : []) {
+    for (const place of feed ? channelFileLocations(feed, releasesOn(channel, releases)) : []) {
       const copy = await this.#readAt(place, limit);
       signal.throwIfAborted();
       if (typeof copy === 'string') problems.add(copy);
@@ -69,7 +69,7 @@ export class ChannelFiles {
 
   /** Reads a copy. Returns null if the file does not exist, and a message if it is not accepted. */
   async #readAt(
-    { feed, files: [listed, signature] }: ChannelPlace,
+    { feed, files: [listed, signature] }: ChannelFileLocation,
     signal: AbortSignal,
   ): Promise<Copy | string | null> {
     const { settings, timing } = this.#context;
@@ -82,8 +82,8 @@ export class ChannelFiles {
       const bundle = trust && signature ? await readIfFound(signature, asking) : null;
       if (trust && bundle === null) throw new Unproven('it is not signed');
       const file = trust
-        ? await proveChannel(bytes, new TextDecoder().decode(bundle ?? undefined), trust, { product })
-        : readChannelFileOf(bytes, product);
+        ? await verifyChannelFile(bytes, new TextDecoder().decode(bundle ?? undefined), trust, { product })
+        : parseChannelFileFor(bytes, product);
       if (isFuture(file.issuedAt)) throw new Unproven(`it was issued at ${file.issuedAt}, in the future`);
       return file;
     } catch (error) {

@@ -1,28 +1,33 @@
 import type { Channel, Release } from '../../core/release/channel.ts';
 import type { EngineApi } from '../../engine/engine-api.ts';
 import { composeLabels } from '../../engine/labels.ts';
-import { createFeed, type Feed, type Judgement } from '../../feed/feed.ts';
+import { createFeed, type Feed, type InstallableReleases } from '../../feed/feed.ts';
 import { recallOf } from '../../provenance/channel-file.ts';
 import type { ReleaseFile } from '../../provenance/release-file.ts';
 import type { OfferedSetting, Reason, Run, Skipped, Status } from '../../wire/status.ts';
-import type { StartOrder } from '../contract/instance-updates.ts';
+import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
 import type { Listeners } from '../host/listeners.ts';
-import type { SurroundingsCache } from '../place/surroundings.ts';
+import type { DeploymentEnvironmentCache } from '../place/surroundings.ts';
 import { ChannelFiles } from './channel-files.ts';
-import { LagWatch } from './lag.ts';
+import { StaleTagWatch } from './lag.ts';
 import {
-  chooseOffer,
-  type Destination,
-  type OfferFacts,
-  orderedDestination,
-  verifiedDestination,
+  type AvailableUpdateFacts,
+  chooseAvailableUpdate,
+  resolveOrderedTarget,
+  type UpdateTarget,
+  verifyTarget,
 } from './offer.ts';
-import { type FeedContext, ProvenReleases } from './proven-releases.ts';
-import { noWord, type PublisherWord, without, wordOf } from './publisher-word.ts';
+import { type FeedContext, VerifiedReleases } from './proven-releases.ts';
+import {
+  noPublisherNotice,
+  type PublisherNotice,
+  publisherNoticeOf,
+  withoutVersions,
+} from './publisher-word.ts';
 
 interface OfferContext extends FeedContext {
   engine: EngineApi;
-  place: SurroundingsCache;
+  place: DeploymentEnvironmentCache;
   listeners: Listeners;
   closing: AbortSignal;
 }
@@ -30,13 +35,13 @@ interface OfferContext extends FeedContext {
 /**
  * Determines the available update from the feed, the channel, and the target versions that the last run did not reach.
  */
-export class CurrentOffer {
+export class CurrentUpdate {
   readonly #context: OfferContext;
   readonly #lastRun: () => Promise<Run | null>;
-  readonly #lag: LagWatch;
+  readonly #lag: StaleTagWatch;
   readonly #feed: Feed | null;
   /** Verified releases; null if signatures are not required. */
-  readonly #proven: ProvenReleases | null;
+  readonly #proven: VerifiedReleases | null;
   readonly #files: ChannelFiles;
   /** All releases in the feed, including releases that are not offered. */
   #published: readonly Release[] = [];
@@ -50,9 +55,9 @@ export class CurrentOffer {
     const { engine, settings, place } = context;
     this.#context = context;
     this.#lastRun = lastRun;
-    this.#lag = new LagWatch(engine, settings, () => place.findHome());
+    this.#lag = new StaleTagWatch(engine, settings, () => place.findHome());
     const { trust } = settings.feed ?? {};
-    const proven = trust ? new ProvenReleases(context, trust) : null;
+    const proven = trust ? new VerifiedReleases(context, trust) : null;
     this.#proven = proven;
     this.#files = new ChannelFiles(context);
     this.#feed =
@@ -115,9 +120,9 @@ export class CurrentOffer {
   }
 
   /** Returns the target of a requested update, or the reason against it. */
-  async destination(order: StartOrder): Promise<Destination | { reason: Reason }> {
+  async destination(order: CompleteUpdateOrder): Promise<UpdateTarget | { reason: Reason }> {
     const { known } = await this.now();
-    return verifiedDestination(orderedDestination(order, known), known);
+    return verifyTarget(resolveOrderedTarget(order, known), known);
   }
 
   /** Returns the new settings of a verified release. If the engine does not respond, no setting counts as set. */
@@ -158,12 +163,12 @@ export class CurrentOffer {
     this.#skipped = await ledger.read('skip').catch(() => this.#skipped);
     const word = await this.word();
     const published = this.#feed?.releases ?? null;
-    const withHeld = published && without(published, word.recalled);
+    const withHeld = published && withoutVersions(published, word.recalled);
     const held = word.held?.isAsked === false ? word.held : null;
-    const known: OfferFacts = {
+    const known: AvailableUpdateFacts = {
       version: settings.version,
       channel: this.#channel,
-      releases: withHeld && without(withHeld, held ? [held] : []),
+      releases: withHeld && withoutVersions(withHeld, held ? [held] : []),
       checkedAt: this.#feed?.checkedAt ?? null,
       lag: await this.#lag.after(run),
       lastRun: run,
@@ -172,27 +177,27 @@ export class CurrentOffer {
       word,
       withHeld: held && withHeld,
     };
-    const offer = { ...chooseOffer(known), ...this.#wordFields(word) };
+    const offer = { ...chooseAvailableUpdate(known), ...this.#wordFields(word) };
     if (offer.next === null) return { known, offer };
     const listed = await this.settings(known.proofs?.get(offer.next.version));
     return { known, offer: { ...offer, next: { ...offer.next, settings: listed } } };
   }
 
   /** Returns the effects of the publisher's channel file on this instance. Never rejects. */
-  async word(): Promise<PublisherWord> {
+  async word(): Promise<PublisherNotice> {
     const { ledger, settings } = this.#context;
     const file = await this.#files.current(this.#channel);
-    if (file === null) return noWord;
+    if (file === null) return noPublisherNotice;
     const rollout = file.rollout ? await ledger.rollout().catch(() => null) : null;
     const isSigned = this.#proven !== null;
-    return wordOf(file, { version: settings.version, rollout, isSigned, now: Date.now() });
+    return publisherNoticeOf(file, { version: settings.version, rollout, isSigned, now: Date.now() });
   }
 
   #wordFields({
     recalled,
     urgent,
     staleSince,
-  }: PublisherWord): Pick<Status, 'feedError' | 'recalled' | 'urgent'> {
+  }: PublisherNotice): Pick<Status, 'feedError' | 'recalled' | 'urgent'> {
     const recall = recallOf({ recalled }, this.#context.settings.version);
     const { failure = null, nextCheckAt = '' } = this.#feed ?? {};
     const stale = `channel.json expired at ${staleSince}`;
@@ -204,7 +209,7 @@ export class CurrentOffer {
     };
   }
 
-  async #judge(releases: readonly Release[], signal: AbortSignal): Promise<Judgement> {
+  async #judge(releases: readonly Release[], signal: AbortSignal): Promise<InstallableReleases> {
     this.#published = releases;
     const judged = await this.#proven?.judge(releases, this.#channel, signal);
     const problem = await this.#files.read(releases, this.#channel, signal);

@@ -1,6 +1,6 @@
 import type { JobKind, ReasonCode } from '../../wire/codes.ts';
 import type { BlockingJob, Reason } from '../../wire/status.ts';
-import type { StartOrder } from '../contract/instance-updates.ts';
+import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
 import type { HomeNotFound } from '../place/home-not-found.ts';
 
 /** Possible reasons against an update. */
@@ -18,13 +18,13 @@ interface Hindrances {
 }
 
 /** Returns the first reason why an update cannot start (docs/contract.md 8.1); null if it can start. */
-export function findReason(hindrances: Hindrances): Reason | null {
+export function findBlockingReason(hindrances: Hindrances): Reason | null {
   const { noHome, noStore, updater, foreign, jobs, upToDate } = hindrances;
   if (noHome) return noHome.reason;
   if (noStore) return noStore;
   if (updater) return { code: 'update-running', ...updater };
   if (foreign) return foreign;
-  return jobsReason(jobs) ?? (upToDate === null ? null : { code: 'up-to-date', message: upToDate });
+  return findJobsReason(jobs) ?? (upToDate === null ? null : { code: 'up-to-date', message: upToDate });
 }
 
 /**
@@ -40,7 +40,7 @@ const hindrances: readonly (readonly [ReasonCode, JobKind, BlockingJob['state'],
 ];
 
 /** Returns why these jobs block an update; null if no job blocks it. */
-export function jobsReason(jobs: readonly BlockingJob[]): Reason | null {
+export function findJobsReason(jobs: readonly BlockingJob[]): Reason | null {
   const first = hindrances.find(([, ...which]) => jobs.some((job) => isSuch(job, which)));
   if (first === undefined) return null;
   const [code, kind, state, sentence] = first;
@@ -66,20 +66,20 @@ export const runningJobs = (jobs: readonly BlockingJob[]): BlockingJob[] =>
   jobs.filter(({ state }) => state === 'running');
 
 /** Returns why an update cannot wait for these jobs; null if it can wait. */
-export function stuckReason(jobs: readonly BlockingJob[]): Reason | null {
+export function findStuckJobsReason(jobs: readonly BlockingJob[]): Reason | null {
   const running = runningJobs(jobs);
   const stuck = running.filter((job) => job.stuck);
-  const reason = stuck.length === 0 ? null : jobsReason(stuck);
+  const reason = stuck.length === 0 ? null : findJobsReason(stuck);
   return reason && { ...reason, message: `stuck job: ${reason.message}`, jobs: running };
 }
 
 /** Returns the jobs that a run waits for, or the reason why jobs block the run. */
-export function judgeJobs(
-  { when, force }: Pick<StartOrder, 'when' | 'force'>,
+export function evaluateJobs(
+  { when, force }: Pick<CompleteUpdateOrder, 'when' | 'force'>,
   jobs: readonly BlockingJob[],
 ): { jobs: BlockingJob[] } | { reason: Reason } {
   if (force) return { jobs: [] };
-  const reason = when === 'idle' ? stuckReason(jobs) : jobsReason(jobs);
+  const reason = when === 'idle' ? findStuckJobsReason(jobs) : findJobsReason(jobs);
   return reason === null ? { jobs: when === 'idle' ? runningJobs(jobs) : [] } : { reason };
 }
 

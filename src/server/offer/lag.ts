@@ -2,11 +2,11 @@ import { parseReference } from '../../core/compose/reference.ts';
 import { isAhead } from '../../core/release/channel.ts';
 import { parseTag } from '../../core/release/tag.ts';
 import type { EngineApi } from '../../engine/engine-api.ts';
-import { loginFor } from '../../engine/registry-login.ts';
-import { runsImage } from '../../engine/same-image.ts';
+import { readRegistryCredentials } from '../../engine/registry-login.ts';
+import { isContainerOfImage } from '../../engine/same-image.ts';
 import type { Run } from '../../wire/status.ts';
-import type { Settings } from '../contract/options.ts';
-import type { Home } from '../place/home.ts';
+import type { ValidatedInstanceOptions } from '../contract/options.ts';
+import type { Deployment } from '../place/home.ts';
 
 /** Target version that an update did not install because the tag of the instance does not point to that version yet. */
 interface Lag {
@@ -26,14 +26,14 @@ const mayLag = ({ outcome, code }: Run): boolean =>
   outcome === 'updated' || outcome === 'unchanged' || (outcome === 'refused' && code === 'tag-lags');
 
 /** Checks whether the last run missed its target version because of a stale tag, until the tag has been moved. */
-export class LagWatch {
+export class StaleTagWatch {
   readonly #engine: EngineApi;
-  readonly #settings: Settings;
-  readonly #home: () => Promise<Home>;
+  readonly #settings: ValidatedInstanceOptions;
+  readonly #home: () => Promise<Deployment>;
   /** Stale tag of the last finished run. */
   #left: { of: string; lag: Promise<Lag | null> } | null = null;
 
-  constructor(engine: EngineApi, settings: Settings, home: () => Promise<Home>) {
+  constructor(engine: EngineApi, settings: ValidatedInstanceOptions, home: () => Promise<Deployment>) {
     this.#engine = engine;
     this.#settings = settings;
     this.#home = home;
@@ -81,7 +81,7 @@ export class LagWatch {
         isRecent ? this.#remoteDigest({ repository, reference }).catch(() => null) : null,
       ]);
       // An image that was published again with the same content has another digest, but the run replaced nothing.
-      const images = [image, runsImage(container, named) ? named : null];
+      const images = [image, isContainerOfImage(container, named) ? named : null];
       const digests = images
         .flatMap((each) => each?.digests ?? [])
         .map((digest) => digest.slice(digest.indexOf('@') + 1));
@@ -95,7 +95,7 @@ export class LagWatch {
 
   /** Returns the digest to which the tag points now. @throws EngineError if the registry does not respond */
   async #remoteDigest({ repository, reference }: Pick<Lag, 'repository' | 'reference'>): Promise<string> {
-    const login = await loginFor(repository, this.#settings.registryCredentials);
+    const login = await readRegistryCredentials(repository, this.#settings.registryCredentials);
     return (await this.#engine.inspectRemoteImage(reference, login)).digest;
   }
 }

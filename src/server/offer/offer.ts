@@ -19,12 +19,12 @@ import type {
   Status,
   UpToDate,
 } from '../../wire/status.ts';
-import type { StartOrder } from '../contract/instance-updates.ts';
-import type { Proof } from './proven-releases.ts';
-import { type PublisherWord, recalledReason } from './publisher-word.ts';
+import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
+import type { ReleaseVerification } from './proven-releases.ts';
+import { findRecallReason, type PublisherNotice } from './publisher-word.ts';
 
 /** Facts from which the available update is chosen. */
-export interface OfferFacts {
+export interface AvailableUpdateFacts {
   /** Running version. */
   version: string;
   channel: Channel;
@@ -37,18 +37,18 @@ export interface OfferFacts {
   lastRun: Run | null;
   skipped: Skipped | null;
   /** Signed contents of newer releases; null if signatures are not required. */
-  proofs: ReadonlyMap<string, Proof> | null;
-  word: PublisherWord;
+  proofs: ReadonlyMap<string, ReleaseVerification> | null;
+  word: PublisherNotice;
   /** `releases` plus the release that is not rolled out to this instance yet; null if there is no such release. */
   withHeld: readonly Release[] | null;
 }
 
 /** Available release, or the reason why there is none, as in the status. Notes are omitted because they may be long. */
-export type Offer = Pick<Status, 'latest' | 'updateAvailable' | 'skipped'> &
+export type AvailableUpdate = Pick<Status, 'latest' | 'updateAvailable' | 'skipped'> &
   ({ next: NextRelease; upToDate: null } | { next: null; upToDate: UpToDate });
 
 /** Target of an update. */
-export interface Destination {
+export interface UpdateTarget {
   /** Version of the release if known, otherwise `canary`. */
   to: string;
   /** All steps, if `to` is a step of an upgrade path. */
@@ -58,7 +58,7 @@ export interface Destination {
 }
 
 /** Chooses the available release (docs/contract.md 8.5, 8.17 and 8.40). The caller adds the release's new settings. */
-export function chooseOffer(known: OfferFacts): Offer {
+export function chooseAvailableUpdate(known: AvailableUpdateFacts): AvailableUpdate {
   const offered = chooseAmong(known);
   const { withHeld, word } = known;
   if (offered.next || !withHeld || !chooseAmong({ ...known, releases: withHeld }).next) return offered;
@@ -67,7 +67,7 @@ export function chooseOffer(known: OfferFacts): Offer {
   return { ...offered, next: null, upToDate: { code: 'rolling-out', message } };
 }
 
-function chooseAmong(known: OfferFacts): Offer {
+function chooseAmong(known: AvailableUpdateFacts): AvailableUpdate {
   const { version, channel, releases, checkedAt, lag, lastRun, skipped } = known;
   const latest = releases === null ? null : newestOn(channel, releases);
   // A newer release ends the skip.
@@ -76,7 +76,7 @@ function chooseAmong(known: OfferFacts): Offer {
     latest: latest && published({ ...latest, notes: null }),
     skipped: isSkipped ? skipped : null,
   };
-  const none = (code: UpToDateCode, message: string): Offer => ({
+  const none = (code: UpToDateCode, message: string): AvailableUpdate => ({
     ...shown,
     next: null,
     upToDate: { code, message },
@@ -120,7 +120,7 @@ function chooseAmong(known: OfferFacts): Offer {
   };
 }
 
-type StepFacts = Pick<OfferFacts, 'version' | 'lastRun'> & { releases: readonly Release[] };
+type StepFacts = Pick<AvailableUpdateFacts, 'version' | 'lastRun'> & { releases: readonly Release[] };
 
 /**
  * Returns the next release on the upgrade path to the newest release, which is newer than the running version
@@ -156,7 +156,7 @@ function reachable(goal: Release, { version, releases }: StepFacts): Release | n
 const mostReleases = 20;
 
 /** Returns the steps up to a goal that are known from the feed, up to a maximum number. */
-function pathTo(goal: string, { version, releases, lastRun }: OfferFacts): string[] {
+function pathTo(goal: string, { version, releases, lastRun }: AvailableUpdateFacts): string[] {
   const last = releases?.find((release) => release.version === goal);
   const path: string[] = [];
   for (let at = version; last && releases && at !== goal && path.length < mostReleases; ) {
@@ -171,9 +171,9 @@ function pathTo(goal: string, { version, releases, lastRun }: OfferFacts): strin
 const longestNotes = 64 * 1024;
 
 /** Returns the releases that an update includes, newest first, with their notes. */
-export function releasesBetween(
-  { next }: Offer,
-  { version, channel, releases }: OfferFacts,
+export function releasesIncludedIn(
+  { next }: AvailableUpdate,
+  { version, channel, releases }: AvailableUpdateFacts,
 ): PublishedRelease[] {
   if (next === null) return [];
   return releasesOn(channel, releases ?? [])
@@ -192,9 +192,12 @@ const notNewer = (message: string): { reason: Reason } => ({ reason: { code: 'up
  * Returns the target of an update: the given version, otherwise the available release. The running version and older
  * versions are rejected.
  */
-export function destinationOf(named: string | null, known: OfferFacts): Destination | { reason: Reason } {
+export function resolveTarget(
+  named: string | null,
+  known: AvailableUpdateFacts,
+): UpdateTarget | { reason: Reason } {
   if (named === null) {
-    const { next, upToDate } = chooseOffer(known);
+    const { next, upToDate } = chooseAvailableUpdate(known);
     return next === null ? notNewer(upToDate.message) : { to: next.version };
   }
   if (named === 'canary') return { to: newestOn('canary', known.releases ?? [])?.version ?? named };
@@ -212,18 +215,21 @@ export function destinationOf(named: string | null, known: OfferFacts): Destinat
 }
 
 /** Returns the target of a requested update, which is not verified yet. */
-export const orderedDestination = (
-  { target, allSteps }: StartOrder,
-  known: OfferFacts,
-): Destination | { reason: Reason } => (allSteps ? firstStepTo : destinationOf)(target, known);
+export const resolveOrderedTarget = (
+  { target, allSteps }: CompleteUpdateOrder,
+  known: AvailableUpdateFacts,
+): UpdateTarget | { reason: Reason } => (allSteps ? resolveFirstStep : resolveTarget)(target, known);
 
 /** Returns the first step of the upgrade path to the given version, otherwise to the newest release. */
-export function firstStepTo(named: string | null, known: OfferFacts): Destination | { reason: Reason } {
-  const goal = named === null ? chooseOffer(known).latest?.version : named;
+export function resolveFirstStep(
+  named: string | null,
+  known: AvailableUpdateFacts,
+): UpdateTarget | { reason: Reason } {
+  const goal = named === null ? chooseAvailableUpdate(known).latest?.version : named;
   const path = goal === undefined ? [] : pathTo(goal, known);
   const [first] = path;
   if (first === undefined || path.at(-1) !== goal) {
-    const direct = destinationOf(named, known);
+    const direct = resolveTarget(named, known);
     // The feed may be incomplete, so the updater decides.
     return path.length === 0 ? direct : notNewer(`no upgrade path to ${goal} is known`);
   }
@@ -231,12 +237,12 @@ export function firstStepTo(named: string | null, known: OfferFacts): Destinatio
 }
 
 /** Adds the signed content to a target. Returns the reason if the target is recalled or not verified. */
-export function verifiedDestination(
-  found: Destination | { reason: Reason },
-  { proofs, word }: Pick<OfferFacts, 'proofs' | 'word'>,
-): Destination | { reason: Reason } {
+export function verifyTarget(
+  found: UpdateTarget | { reason: Reason },
+  { proofs, word }: Pick<AvailableUpdateFacts, 'proofs' | 'word'>,
+): UpdateTarget | { reason: Reason } {
   if ('reason' in found) return found;
-  const recalled = recalledReason(found, word);
+  const recalled = findRecallReason(found, word);
   if (recalled) return { reason: recalled };
   if (proofs === null) return found;
   const proof = proofs.get(found.to) ?? 'the release feed does not contain this release';

@@ -6,15 +6,15 @@ import {
   type Release,
   releasesOn,
 } from '../../core/release/channel.ts';
-import type { Judgement } from '../../feed/feed.ts';
+import type { InstallableReleases } from '../../feed/feed.ts';
 import { FeedError, reasonOf } from '../../feed/feed-error.ts';
-import { BadAsset, type ProofAsking, proofAssets, readProof } from '../../feed/read-proof.ts';
-import { type Proven, proveRelease, Unproven } from '../../provenance/prove-release.ts';
+import { BadAsset, type ProofRequest, proofAssets, readProof } from '../../feed/read-proof.ts';
+import { Unproven, type VerifiedRelease, verifyRelease } from '../../provenance/prove-release.ts';
 import { signersOf, type Trust } from '../../provenance/trust.ts';
-import type { Settings } from '../contract/options.ts';
+import type { ValidatedInstanceOptions } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
 import { HostFailure } from '../host/ask-host.ts';
-import type { Ledger } from '../store/ledger.ts';
+import type { StateStore } from '../store/ledger.ts';
 
 /** Maximum number of releases per channel that are verified. Older releases are not needed as intermediate releases. */
 const mostAsked = 20;
@@ -24,23 +24,23 @@ const longestCheck = 60_000;
 const mostClockError = 24 * 3_600_000;
 
 /** Verified content of a release, or why the release is not verified. */
-export type Proof = Proven | string;
+export type ReleaseVerification = VerifiedRelease | string;
 
 /** Dependencies for reading releases and channel files. */
 export interface FeedContext {
-  settings: Settings;
-  ledger: Ledger;
+  settings: ValidatedInstanceOptions;
+  ledger: StateStore;
   timing: Timing;
 }
 
 /** Verifies the releases of a feed for which the option `trust` is set (docs/contract.md 8.39). */
-export class ProvenReleases {
+export class VerifiedReleases {
   readonly #context: FeedContext;
   readonly #trust: Trust;
   /** Results of earlier checks, by version and URLs of the release's files. */
-  #known = new Map<string, Proof>();
+  #known = new Map<string, ReleaseVerification>();
   #quietUntil = Number.NEGATIVE_INFINITY;
-  #proofs = new Map<string, Proof>();
+  #proofs = new Map<string, ReleaseVerification>();
 
   constructor(context: FeedContext, trust: Trust) {
     this.#context = context;
@@ -48,7 +48,7 @@ export class ProvenReleases {
   }
 
   /** Results for the releases of the last check, by version. */
-  get proofs(): ReadonlyMap<string, Proof> {
+  get proofs(): ReadonlyMap<string, ReleaseVerification> {
     return this.#proofs;
   }
 
@@ -56,7 +56,11 @@ export class ProvenReleases {
    * Returns the verified releases, with a message about the others. The running release and older releases are always
    * included, because no update installs them.
    */
-  async judge(releases: readonly Release[], channel: Channel, signal: AbortSignal): Promise<Judgement> {
+  async judge(
+    releases: readonly Release[],
+    channel: Channel,
+    signal: AbortSignal,
+  ): Promise<InstallableReleases> {
     const { version } = this.#context.settings;
     const isOlder = (release: Release) => isAhead(version, release.version);
     // The intermediate releases before a canary build are stable releases.
@@ -84,11 +88,11 @@ export class ProvenReleases {
     };
   }
 
-  async #prove(releases: readonly Release[], signal: AbortSignal): Promise<Map<string, Proof>> {
+  async #prove(releases: readonly Release[], signal: AbortSignal): Promise<Map<string, ReleaseVerification>> {
     const { settings, timing } = this.#context;
-    const known = new Map<string, Proof>();
-    const proofs = new Map<string, Proof>();
-    const asking: ProofAsking = {
+    const known = new Map<string, ReleaseVerification>();
+    const proofs = new Map<string, ReleaseVerification>();
+    const asking: ProofRequest = {
       feed: settings.feed ?? { url: '' },
       signal: AbortSignal.any([signal, AbortSignal.timeout(longestCheck)]),
       deadline: timing.proof,
@@ -104,7 +108,10 @@ export class ProvenReleases {
   }
 
   /** Verifies a release. A result without a key is not cached, so the release is verified again. */
-  async #proofOf(release: Release, asking: ProofAsking): Promise<{ proof: Proof; key: string | null }> {
+  async #proofOf(
+    release: Release,
+    asking: ProofRequest,
+  ): Promise<{ proof: ReleaseVerification; key: string | null }> {
     const { name: product } = this.#context.settings.product;
     let key: string | null = null;
     try {
@@ -114,7 +121,7 @@ export class ProvenReleases {
       if (performance.now() < this.#quietUntil)
         return { proof: 'the release feed server is rate-limiting requests', key: null };
       const [file, bundle] = await readProof(release, asking);
-      const proof = await proveRelease(
+      const proof = await verifyRelease(
         file ?? new Uint8Array(),
         new TextDecoder().decode(bundle),
         this.#trust,
@@ -139,7 +146,7 @@ export class ProvenReleases {
    * signer, because an attacker may present an old release as new. Releases that are older than an accepted release are
    * not rejected: they may be required intermediate releases.
    */
-  async #refuseOld(line: readonly Release[], proofs: Map<string, Proof>): Promise<void> {
+  async #refuseOld(line: readonly Release[], proofs: Map<string, ReleaseVerification>): Promise<void> {
     const { ledger, settings } = this.#context;
     const channel = channelOf(line[0]?.version ?? '');
     if (channel === null) return;
@@ -169,12 +176,15 @@ export class ProvenReleases {
 export const isFuture = (time: string): boolean => Date.parse(time) > Date.now() + mostClockError;
 
 /** Replaces fields of the feed by the signed fields. */
-function asProven({ requires: _, ...release }: Release, { requires, publishedAt }: Proven): Release {
+function asProven({ requires: _, ...release }: Release, { requires, publishedAt }: VerifiedRelease): Release {
   return { ...release, publishedAt, ...(requires && channelOf(requires) !== null && { requires }) };
 }
 
 /** Returns a message about the releases that are not verified; null if there is none. */
-function sentenceOf(unproven: readonly Release[], proofs: ReadonlyMap<string, Proof>): string | null {
+function sentenceOf(
+  unproven: readonly Release[],
+  proofs: ReadonlyMap<string, ReleaseVerification>,
+): string | null {
   const named = unproven.map(({ version }) => `${version} is not verified: ${proofs.get(version)}`);
   return named.join('; ') || null;
 }

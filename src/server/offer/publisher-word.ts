@@ -13,7 +13,7 @@ import type { Reason, Urgent } from '../../wire/status.ts';
 import type { RolloutFacts } from '../store/open-run.ts';
 
 /** Effects of the publisher's channel file on this instance. */
-export interface PublisherWord {
+export interface PublisherNotice {
   recalled: readonly Recall[];
   /** Security update that the running version needs; null if none is needed. */
   urgent: Urgent | null;
@@ -23,7 +23,12 @@ export interface PublisherWord {
   staleSince: string | null;
 }
 
-export const noWord: PublisherWord = { recalled: [], urgent: null, held: null, staleSince: null };
+export const noPublisherNotice: PublisherNotice = {
+  recalled: [],
+  urgent: null,
+  held: null,
+  staleSince: null,
+};
 
 /**
  * Returns the effects of a channel file on an instance (docs/contract.md 8.40). Without a signature, only recalls and
@@ -31,10 +36,10 @@ export const noWord: PublisherWord = { recalled: [], urgent: null, held: null, s
  * @param facts the running version, the rollout facts in the store if the store responds, and the time in milliseconds
  * since 1970
  */
-export function wordOf(
+export function publisherNoticeOf(
   file: ChannelFile,
   facts: { version: string; rollout: RolloutFacts | null; isSigned: boolean; now: number },
-): PublisherWord {
+): PublisherNotice {
   const { version, rollout, isSigned, now } = facts;
   const urgent = isUrgentFor(file, version) ? file.urgent : null;
   const { version: staged = '', percent = 100 } = file.rollout ?? {};
@@ -52,7 +57,7 @@ export function wordOf(
  * Returns the releases without the versions in `left`. With a canary build, all older canary builds are also removed:
  * they have no tag of their own, so an update to them would install the removed build.
  */
-export function without(
+export function withoutVersions(
   releases: readonly Release[],
   left: readonly Pick<Release, 'version'>[],
 ): readonly Release[] {
@@ -66,9 +71,9 @@ export function without(
 }
 
 /** Returns why a target must not be installed; null if it is not recalled. */
-export function recalledReason(
+export function findRecallReason(
   { to }: { to: string },
-  { recalled }: Pick<PublisherWord, 'recalled'>,
+  { recalled }: Pick<PublisherNotice, 'recalled'>,
 ): Reason | null {
   const canary = targetFor(to) === 'canary' ? newestCanary(recalled) : null;
   const isOlder = canary !== null && (to === 'canary' || compareVersions(to, canary) <= 0);

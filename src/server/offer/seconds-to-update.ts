@@ -1,4 +1,4 @@
-import { timeOf } from '../../wire/phase-rows.ts';
+import { durationMsOf } from '../../wire/phase-rows.ts';
 import type { Run } from '../../wire/status.ts';
 
 /** Number of recent updates that are used for the estimate. */
@@ -9,7 +9,10 @@ const telling = 3;
  * If the images are already local (`isReady`), the pull is also excluded. Null if there is no successful update.
  * @param past newest first
  */
-export function secondsToUpdate(past: readonly Run[], { isReady }: { isReady: boolean }): number | null {
+export function estimateUpdateSeconds(
+  past: readonly Run[],
+  { isReady }: { isReady: boolean },
+): number | null {
   const took = past
     .filter(
       ({ kind, outcome, rolledBack }) => kind === 'update' && outcome === 'updated' && rolledBack === null,
@@ -17,7 +20,7 @@ export function secondsToUpdate(past: readonly Run[], { isReady }: { isReady: bo
     .slice(0, telling)
     .flatMap(({ steps }) => {
       const counted = steps.filter(({ state }) => state !== 'waiting' && !(isReady && state === 'pull'));
-      return timeOf(counted, Number.NaN) || [];
+      return durationMsOf(counted, Number.NaN) || [];
     })
     .sort((a, b) => a - b);
   const middle = took[Math.floor(took.length / 2)];

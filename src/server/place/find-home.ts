@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import type { Container } from '../../engine/container.ts';
 import type { EngineApi } from '../../engine/engine-api.ts';
-import { EngineError, rejections, unless } from '../../engine/http/engine-error.ts';
+import { EngineError, rejectionCodes, tolerateErrors } from '../../engine/http/engine-error.ts';
 import { swarmLabels } from '../../engine/labels.ts';
 import { ownTraces } from '../../engine/own-container.ts';
-import type { Settings } from '../contract/options.ts';
-import { type Home, noCompose, readHome } from './home.ts';
-import { engineUnreachable, HomeNotFound } from './home-not-found.ts';
+import type { ValidatedInstanceOptions } from '../contract/options.ts';
+import { type Deployment, noCompose, readDeployment } from './home.ts';
+import { createEngineUnreachableError, HomeNotFound } from './home-not-found.ts';
 import { stackCommands } from './manual-commands.ts';
 import { checkMounts } from './probe.ts';
 import { swarmPeers } from './services.ts';
@@ -16,7 +16,10 @@ import { swarmPeers } from './services.ts';
  * Finds the deployment of the server, and checks whether an updater's mounts exist on the host.
  * @throws HomeNotFound
  */
-export async function findHome(engine: EngineApi, settings: Settings): Promise<Home> {
+export async function locateDeployment(
+  engine: EngineApi,
+  settings: ValidatedInstanceOptions,
+): Promise<Deployment> {
   const traces = await ownTraces();
   const { id } = traces;
   const isSocket = engine.path.startsWith('/');
@@ -38,11 +41,11 @@ export async function findHome(engine: EngineApi, settings: Settings): Promise<H
     }
     await refuseSwarm(engine, own, settings);
     const realSocket = isSocket ? await realpath(engine.path).catch(() => engine.path) : '';
-    const home = readHome(own, settings, realSocket);
+    const home = readDeployment(own, settings, realSocket);
     await checkMounts(engine, home, settings.product);
     return home;
   } catch (error) {
-    throw error instanceof EngineError ? engineUnreachable(engine, error) : error;
+    throw error instanceof EngineError ? createEngineUnreachableError(engine, error) : error;
   }
 }
 
@@ -51,7 +54,7 @@ export async function findHome(engine: EngineApi, settings: Settings): Promise<H
  * 8.24).
  */
 async function refusePodman(engine: EngineApi): Promise<void> {
-  await engine.getFacts().catch(unless(...rejections));
+  await engine.getFacts().catch(tolerateErrors(...rejectionCodes));
   if (!engine.isPodman) return;
   throw new HomeNotFound(
     'no-engine',
@@ -59,7 +62,11 @@ async function refusePodman(engine: EngineApi): Promise<void> {
   );
 }
 
-async function refuseSwarm(engine: EngineApi, own: Container, settings: Settings): Promise<void> {
+async function refuseSwarm(
+  engine: EngineApi,
+  own: Container,
+  settings: ValidatedInstanceOptions,
+): Promise<void> {
   const service = own.labels[swarmLabels.service];
   if (!service) return;
   throw new HomeNotFound(

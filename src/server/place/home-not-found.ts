@@ -36,7 +36,10 @@ const isDenial = ({ code, status }: EngineError): boolean =>
 const noResponse: readonly (EngineErrorCode | undefined)[] = [undefined, 'unreachable', 'late', 'too-big'];
 
 /** Returns the HomeNotFound for an engine error: missing permission, rejection by a proxy, or no usable response. */
-export function engineUnreachable({ path }: Pick<EngineApi, 'path'>, cause: unknown): HomeNotFound {
+export function createEngineUnreachableError(
+  { path }: Pick<EngineApi, 'path'>,
+  cause: unknown,
+): HomeNotFound {
   const fault = cause instanceof EngineError ? cause : null;
   const code = (fault?.cause as NodeJS.ErrnoException | null | undefined)?.code;
   if (code === 'EACCES' || code === 'EPERM') {

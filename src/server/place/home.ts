@@ -3,12 +3,12 @@ import { HostPaths, isWithin } from '../../core/files/host-paths.ts';
 import type { Container } from '../../engine/container.ts';
 import { claimOf } from '../../engine/foreign-containers.ts';
 import { composeLabels } from '../../engine/labels.ts';
-import type { Settings } from '../contract/options.ts';
+import type { ValidatedInstanceOptions } from '../contract/options.ts';
 import { HomeNotFound } from './home-not-found.ts';
 import { manualCommands } from './manual-commands.ts';
 
 /** Deployment of the server: its compose project, and the host paths of the files that an updater needs. */
-export interface Home {
+export interface Deployment {
   /** Fields of the server's own container that never change. The environment is omitted because it contains secrets. */
   container: Pick<Container, 'id' | 'imageId' | 'imageManifest' | 'imageReference'>;
   project: string;
@@ -33,7 +33,11 @@ export interface Home {
 export const noCompose = 'the server is not running as a Docker Compose service';
 
 /** Reads the deployment from the labels and mounts of the server's own container. @throws HomeNotFound */
-export function readHome(own: Container, settings: Settings, realSocket: string): Home {
+export function readDeployment(
+  own: Container,
+  settings: ValidatedInstanceOptions,
+  realSocket: string,
+): Deployment {
   const [project, directory, service] = [
     composeLabels.project,
     composeLabels.directory,
@@ -71,7 +75,7 @@ export function readHome(own: Container, settings: Settings, realSocket: string)
 /** Returns the path of the engine's socket on the host. An updater has no network, so it cannot use a proxy. */
 function socketOnHost(
   paths: HostPaths,
-  { engine, updaterSocket }: Settings,
+  { engine, updaterSocket }: ValidatedInstanceOptions,
   realSocket: string,
   manual: readonly string[],
 ): string {

@@ -1,12 +1,12 @@
 import { isAbsolute } from 'node:path';
 import { parseReference } from '../../core/compose/reference.ts';
-import { shellWord } from '../../core/progress/advice.ts';
+import { quoteForShell } from '../../core/progress/advice.ts';
 import { composeCommand, upCommand } from '../../core/progress/compose-command.ts';
 import { parseTag } from '../../core/release/tag.ts';
 import { isJoinedBy } from '../../engine/api/project-containers.ts';
 import { type ListedContainer, serviceOf } from '../../engine/container.ts';
 import { composeLabels, swarmLabels } from '../../engine/labels.ts';
-import type { Settings } from '../contract/options.ts';
+import type { ValidatedInstanceOptions } from '../contract/options.ts';
 
 /** Commands for an unknown compose project. */
 const anyCompose = ['docker compose pull', 'docker compose up -d'];
@@ -22,10 +22,13 @@ export function manualCommands(own: ListedContainer | null): string[] {
   if (swarmService) return [swarmCommand(own, swarmService)];
   const project = startedProject(own);
   if (project === null) return anyCompose;
-  return [`cd ${shellWord(project.directory)}`, `${composeCommand(project)} pull`, upCommand(project)];
+  return [`cd ${quoteForShell(project.directory)}`, `${composeCommand(project)} pull`, upCommand(project)];
 }
 
-type StackSettings = Pick<Settings, 'product' | 'containerName' | 'updaterImage' | 'app' | 'workers'>;
+type StackSettings = Pick<
+  ValidatedInstanceOptions,
+  'product' | 'containerName' | 'updaterImage' | 'app' | 'workers'
+>;
 
 const socketPath = '/var/run/docker.sock';
 
@@ -53,7 +56,7 @@ export function stackCommands(
     ...(isPinned ? ['--target', 'vX.Y.Z'] : []),
     ...(isUsual ? [] : services.flatMap((name) => ['--service', name])),
   ];
-  const order = [updaterImage, ...words].map(shellWord).join(' ');
+  const order = [updaterImage, ...words].map(quoteForShell).join(' ');
   return [
     `docker run --rm -v ${socketPath}:${socketPath} ${order}`,
     `docker service create --name ${containerName} --detach --constraint node.role==manager --restart-condition on-failure --restart-max-attempts 3 --mount type=bind,src=${socketPath},dst=${socketPath} ${order}`,
@@ -68,7 +71,7 @@ export function stackCommands(
 function swarmCommand(own: ListedContainer, service: string): string {
   const { repository, tag, isPinned } = pinOf(own);
   const image = `${repository}:${isPinned ? 'vX.Y.Z' : (tag ?? 'latest')}`;
-  return `docker service update --image ${shellWord(image)} ${shellWord(service)}`;
+  return `docker service update --image ${quoteForShell(image)} ${quoteForShell(service)}`;
 }
 
 function pinOf({ imageReference }: ListedContainer) {

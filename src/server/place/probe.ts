@@ -1,8 +1,8 @@
-import { type Product, svc } from '../../core/progress/product.ts';
+import { type Product, svcProduct } from '../../core/progress/product.ts';
 import type { EngineApi } from '../../engine/engine-api.ts';
-import { EngineError, unless } from '../../engine/http/engine-error.ts';
+import { EngineError, tolerateErrors } from '../../engine/http/engine-error.ts';
 import { toolLabels } from '../../engine/labels.ts';
-import type { Home } from './home.ts';
+import type { Deployment } from './home.ts';
 import { HomeNotFound } from './home-not-found.ts';
 import { updaterMounts } from './updater-container.ts';
 
@@ -17,8 +17,8 @@ const probeLabel = 'svc-updater.probe';
  */
 export async function checkMounts(
   engine: EngineApi,
-  home: Home,
-  { name }: Pick<Product, 'name'> = svc,
+  home: Deployment,
+  { name }: Pick<Product, 'name'> = svcProduct,
 ): Promise<void> {
   const image = await engine.inspectImage(home.container.imageId);
   if (image === null) return;
@@ -49,7 +49,7 @@ export async function checkMounts(
 
 /** Removes a container, unless another server of this instance is already removing the container. */
 async function discard(engine: EngineApi, id: string): Promise<void> {
-  await engine.removeContainer(id).catch(unless('conflict'));
+  await engine.removeContainer(id).catch(tolerateErrors('conflict'));
 }
 
 /** Reads the missing path from an error of the engine, which ends with the path. */
@@ -59,7 +59,7 @@ const missingPath = (message: string): string | null => {
   return source ?? mounted ?? null;
 };
 
-function notThere(path: string, { socket, credentials, manual }: Home): HomeNotFound {
+function notThere(path: string, { socket, credentials, manual }: Deployment): HomeNotFound {
   const missing = (what: string) =>
     `the updater needs the ${what} ${path}, but it does not exist on the host`;
   if (path === socket) return new HomeNotFound('no-engine', missing('socket'), { manual });

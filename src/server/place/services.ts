@@ -1,8 +1,8 @@
 import { type Product, roleLabelOf } from '../../core/progress/product.ts';
 import type { EngineApi } from '../../engine/engine-api.ts';
 import { composeLabels, swarmLabels } from '../../engine/labels.ts';
-import type { Settings } from '../contract/options.ts';
-import type { Home } from './home.ts';
+import type { ValidatedInstanceOptions } from '../contract/options.ts';
+import type { Deployment } from './home.ts';
 
 /**
  * Returns the services to update, beginning with the app. Null if the default of the updater is correct: the app of the
@@ -10,8 +10,8 @@ import type { Home } from './home.ts';
  */
 export async function chooseUpdatedServices(
   engine: EngineApi,
-  { project, service: own }: Home,
-  { app = null, workers, product }: Pick<Settings, 'app' | 'workers' | 'product'>,
+  { project, service: own }: Deployment,
+  { app = null, workers, product }: Pick<ValidatedInstanceOptions, 'app' | 'workers' | 'product'>,
 ): Promise<string[] | null> {
   const first = app ?? own;
   const unique = (others: readonly string[]) => [...new Set([first, ...others])];

@@ -6,15 +6,15 @@ import type { EngineApi } from '../../engine/engine-api.ts';
 import { findForeign } from '../../engine/foreign-containers.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import type { Reason } from '../../wire/status.ts';
-import type { Settings } from '../contract/options.ts';
-import { findHome } from './find-home.ts';
-import type { Home } from './home.ts';
-import { engineUnreachable, HomeNotFound } from './home-not-found.ts';
-import { isAbout } from './updater-container.ts';
+import type { ValidatedInstanceOptions } from '../contract/options.ts';
+import { locateDeployment } from './find-home.ts';
+import type { Deployment } from './home.ts';
+import { createEngineUnreachableError, HomeNotFound } from './home-not-found.ts';
+import { isUpdaterOfInstance } from './updater-container.ts';
 
 /** Deployment of the server and related containers, as reported by the engine. */
-export interface Surroundings {
-  home: Home | null;
+export interface DeploymentEnvironment {
+  home: Deployment | null;
   noHome: HomeNotFound | null;
   /** Container with the name of the updater, and whether it belongs to this instance; null if there is none. */
   updater: { container: Container; isOurs: boolean } | null;
@@ -23,19 +23,19 @@ export interface Surroundings {
 }
 
 /** Queries the engine. The deployment is cached because it does not change. */
-export class SurroundingsCache {
+export class DeploymentEnvironmentCache {
   readonly #engine: EngineApi;
-  readonly #settings: Settings;
-  #finding: Promise<Home> | null = null;
-  #home: Home | null = null;
+  readonly #settings: ValidatedInstanceOptions;
+  #finding: Promise<Deployment> | null = null;
+  #home: Deployment | null = null;
 
-  constructor(engine: EngineApi, settings: Settings) {
+  constructor(engine: EngineApi, settings: ValidatedInstanceOptions) {
     this.#engine = engine;
     this.#settings = settings;
   }
 
   /** Deployment of the server; null until it has been found. */
-  get home(): Home | null {
+  get home(): Deployment | null {
     return this.#home;
   }
 
@@ -43,7 +43,7 @@ export class SurroundingsCache {
    * Finds the deployment once and caches it.
    * @throws HomeNotFound
    */
-  findHome(): Promise<Home> {
+  findHome(): Promise<Deployment> {
     this.#finding ??= this.#find();
     return this.#finding;
   }
@@ -53,16 +53,16 @@ export class SurroundingsCache {
     this.#finding = null;
   }
 
-  async observe(): Promise<Surroundings> {
+  async observe(): Promise<DeploymentEnvironment> {
     try {
       const home = await this.findHome();
       const [container, foreign] = await Promise.all([
         this.#engine.inspectContainer(this.#settings.containerName),
         this.#foreignReason(home),
       ]).catch((error) => {
-        throw engineUnreachable(this.#engine, error);
+        throw createEngineUnreachableError(this.#engine, error);
       });
-      const updater = container && { container, isOurs: isAbout(container, home) };
+      const updater = container && { container, isOurs: isUpdaterOfInstance(container, home) };
       return { home, noHome: null, updater, foreign };
     } catch (error) {
       if (error instanceof HomeNotFound) return { home: null, noHome: error, updater: null, foreign: null };
@@ -70,9 +70,9 @@ export class SurroundingsCache {
     }
   }
 
-  async #find(): Promise<Home> {
+  async #find(): Promise<Deployment> {
     try {
-      this.#home = await findHome(this.#engine, this.#settings);
+      this.#home = await locateDeployment(this.#engine, this.#settings);
       return this.#home;
     } catch (error) {
       // An engine may be started later, and a proxy may be reconfigured.
@@ -83,7 +83,13 @@ export class SurroundingsCache {
   }
 
   /** Returns why containers of the project block an update; null if all of them belong to the instance. */
-  async #foreignReason({ container: own, project, directory, claim, service }: Home): Promise<Reason | null> {
+  async #foreignReason({
+    container: own,
+    project,
+    directory,
+    claim,
+    service,
+  }: Deployment): Promise<Reason | null> {
     const listed = await this.#engine.listContainers({ label: [`${composeLabels.project}=${project}`] });
     const containers = listed.filter(
       (each) =>

@@ -1,11 +1,11 @@
 import { HostPaths } from '../../core/files/host-paths.ts';
-import { svc } from '../../core/progress/product.ts';
+import { svcProduct } from '../../core/progress/product.ts';
 import type { Container } from '../../engine/container.ts';
 import { isUp } from '../../engine/container.ts';
 import type { ContainerSpec, MountSpec } from '../../engine/engine-api.ts';
 import type { Run } from '../../wire/status.ts';
-import type { Settings } from '../contract/options.ts';
-import type { Home } from './home.ts';
+import type { ValidatedInstanceOptions } from '../contract/options.ts';
+import type { Deployment } from './home.ts';
 
 const labels = {
   project: 'svc-updater.project',
@@ -25,7 +25,7 @@ export const runLabel = labels.run;
 export const triesLabel = 'svc-updater.tries';
 
 /** Fields of a run that are known before the updater logs its first line. */
-export type RunOrigin = Pick<Run, 'id' | 'from' | 'to' | 'startedAt'> &
+export type InitialRunFacts = Pick<Run, 'id' | 'from' | 'to' | 'startedAt'> &
   Partial<Pick<Run, 'by' | 'kind' | 'upgradePath'>>;
 
 const secondsToStop = 120;
@@ -39,11 +39,11 @@ interface UpdaterOrder {
   command: readonly [word: string, ...options: string[]];
   /** All updated services, app first; null if the updater chooses them. */
   services: readonly string[] | null;
-  origin: RunOrigin;
+  origin: InitialRunFacts;
 }
 
 type UpdaterSettings = Pick<
-  Settings,
+  ValidatedInstanceOptions,
   | 'product'
   | 'containerName'
   | 'updaterImage'
@@ -54,8 +54,8 @@ type UpdaterSettings = Pick<
 >;
 
 /** Returns the specification of the container that carries out an update (docs/contract.md 8.10). */
-export function updaterContainer(
-  home: Home,
+export function buildUpdaterContainer(
+  home: Deployment,
   settings: UpdaterSettings,
   { command, services, origin }: UpdaterOrder,
 ): ContainerSpec {
@@ -65,7 +65,7 @@ export function updaterContainer(
     // The host application is responsible for the list of services, so all other services are excluded.
     ...(services !== null && { SVC_UPDATER_EXCLUDE: '*' }),
     // By default the updater uses the name and labels of svc.
-    ...(product !== svc && { SVC_UPDATER_PRODUCT: JSON.stringify({ ...product, containerName }) }),
+    ...(product !== svcProduct && { SVC_UPDATER_PRODUCT: JSON.stringify({ ...product, containerName }) }),
     ...(restorePoint && { SVC_UPDATER_RESTORE_POINT: '1' }),
     ...(maxDowntimeSeconds !== null && { SVC_UPDATER_MAX_DOWNTIME: String(Math.ceil(maxDowntimeSeconds)) }),
     ...(removeOldImages && { SVC_UPDATER_REMOVE_OLD_IMAGES: '1' }),
@@ -117,29 +117,29 @@ export function updaterContainer(
 type AsideWord = 'rollback' | 'prefetch' | 'report';
 
 /** Returns the name of an additional updater container, which is unique for each instance on the engine. */
-export const asideName = (
+export const additionalUpdaterName = (
   word: AsideWord,
-  { containerName }: Pick<Settings, 'containerName'>,
-  { project }: Pick<Home, 'project'>,
+  { containerName }: Pick<ValidatedInstanceOptions, 'containerName'>,
+  { project }: Pick<Deployment, 'project'>,
 ): string => `${containerName}-${word}-${project}`;
 
 /** Returns the specification of an additional updater container, which the engine never restarts. */
-export function asideContainer(
+export function additionalUpdaterContainer(
   word: AsideWord,
-  home: Home,
+  home: Deployment,
   settings: UpdaterSettings,
   order: UpdaterOrder,
 ): ContainerSpec {
-  const spec = updaterContainer(home, settings, order);
+  const spec = buildUpdaterContainer(home, settings, order);
   const RestartPolicy = { Name: 'no', MaximumRetryCount: 0 };
   return {
     ...spec,
-    name: asideName(word, settings, home),
+    name: additionalUpdaterName(word, settings, home),
     HostConfig: { ...spec.HostConfig, RestartPolicy },
   };
 }
 
-type Mounted = Pick<Home, 'socket' | 'directories' | 'credentials'>;
+type Mounted = Pick<Deployment, 'socket' | 'directories' | 'credentials'>;
 
 /** Returns the mounts of the updater. With Binds instead of Mounts, the engine would create missing directories. */
 export function updaterMounts({ socket, directories, credentials }: Mounted): MountSpec[] {
@@ -162,7 +162,10 @@ const bind = (source: string, target = source, readOnly = false): MountSpec => (
  * and labels, but mounting the directory of the instance requires control of the host. Manually started containers have
  * no labels.
  */
-export function isAbout({ labels: given, requestedMounts }: Container, home: Home): boolean {
+export function isUpdaterOfInstance(
+  { labels: given, requestedMounts }: Container,
+  home: Deployment,
+): boolean {
   if (new HostPaths(requestedMounts).fromHost(home.directory) === null) return false;
   const [project, directory] = [given[labels.project], given[labels.directory]];
   if (project === undefined && directory === undefined) return true;
@@ -173,7 +176,7 @@ export function isAbout({ labels: given, requestedMounts }: Container, home: Hom
 const startingMs = 60_000;
 
 /** Whether the updater is running or about to start or restart. */
-export function isUnderWay(container: Container, now = Date.now()): boolean {
+export function isUpdaterActive(container: Container, now = Date.now()): boolean {
   if (isUp(container)) return true;
   return container.status === 'created' && now - Date.parse(container.createdAt) < startingMs;
 }
@@ -190,7 +193,7 @@ export function describeForeign({ id, name, labels: given, createdAt }: Containe
 }
 
 /** Reads the run from the labels of its container. Manually started containers have fewer labels. */
-export function originOf(container: Container): RunOrigin {
+export function initialRunFactsOf(container: Container): InitialRunFacts {
   const text = (key: keyof typeof labels) => container.labels[labels[key]] || null;
   const at = container.args.indexOf('--target');
   return {

@@ -1,6 +1,6 @@
-import type { Home } from '../place/home.ts';
+import type { Deployment } from '../place/home.ts';
 import { chooseUpdatedServices } from '../place/services.ts';
-import { asideContainer, isAbout } from '../place/updater-container.ts';
+import { additionalUpdaterContainer, isUpdaterOfInstance } from '../place/updater-container.ts';
 import { obtainImage } from './launch.ts';
 import type { RunRecord } from './run-record.ts';
 import type { ServerContext } from './server-context.ts';
@@ -8,21 +8,26 @@ import type { ServerContext } from './server-context.ts';
 interface AsideOrder {
   command: readonly ['rollback' | 'report', ...options: string[]];
   record: RunRecord;
-  home: Home;
+  home: Deployment;
   signal: AbortSignal;
 }
 
 /** Starts an additional updater container, and removes it when `work` has finished. @throws RunStop, EngineError */
-export async function withAside<T>(
+export async function withAdditionalUpdater<T>(
   { command, record, home, signal }: AsideOrder,
   { engine, settings }: ServerContext,
   work: (containerId: string) => Promise<T>,
 ): Promise<T> {
   await obtainImage(record, { engine, settings, signal });
   const services = await chooseUpdatedServices(engine, home, settings);
-  const container = asideContainer(command[0], home, settings, { command, services, origin: record.run });
+  const container = additionalUpdaterContainer(command[0], home, settings, {
+    command,
+    services,
+    origin: record.run,
+  });
   const left = await engine.inspectContainer(container.name);
-  if (left !== null && isAbout(left, home)) await engine.removeContainer(left.id, { force: true });
+  if (left !== null && isUpdaterOfInstance(left, home))
+    await engine.removeContainer(left.id, { force: true });
   const containerId = await engine.createContainer(container);
   try {
     await engine.startContainer(containerId);

@@ -1,13 +1,13 @@
 import { isUp } from '../../engine/container.ts';
-import { engineUnreachable } from '../place/home-not-found.ts';
-import type { ServerBoot } from '../store/open-run.ts';
+import { createEngineUnreachableError } from '../place/home-not-found.ts';
+import type { ServerProcess } from '../store/open-run.ts';
 import type { ServerContext } from './server-context.ts';
 
 /** State of a server process: `this` process, another process that is running, or a process that has ended. */
 export type ServerState = 'this' | 'lives' | 'gone';
 
 /** Identifies this server process, and checks whether another server process is still running. */
-export class BootRegistry {
+export class ServerLiveness {
   readonly #context: ServerContext;
   readonly #word = crypto.randomUUID();
   #isRegistered = false;
@@ -19,7 +19,7 @@ export class BootRegistry {
   /**
    * Id of this server process. `container` is empty until the container has been found; no run is accepted until then.
    */
-  get own(): ServerBoot {
+  get own(): ServerProcess {
     return { container: this.#context.place.home?.container.id ?? '', word: this.#word };
   }
 
@@ -31,12 +31,12 @@ export class BootRegistry {
   }
 
   /** Returns the state of a server process. @throws HostFailure or HomeNotFound if store or engine do not respond */
-  async stateOf({ container, word }: ServerBoot): Promise<ServerState> {
+  async stateOf({ container, word }: ServerProcess): Promise<ServerState> {
     const { own } = this;
     if (container === own.container) return word === own.word ? 'this' : 'gone';
     const { engine, ledger } = this.#context;
     const found = await engine.inspectContainer(container).catch((error) => {
-      throw engineUnreachable(engine, error);
+      throw createEngineUnreachableError(engine, error);
     });
     if (found === null || !isUp(found)) return 'gone';
     const last = await ledger.lastBootOf(container);

@@ -1,21 +1,21 @@
 import { targetFor } from '../../core/release/channel.ts';
 import type { EngineApi } from '../../engine/engine-api.ts';
-import { rejections, unless } from '../../engine/http/engine-error.ts';
+import { rejectionCodes, tolerateErrors } from '../../engine/http/engine-error.ts';
 import { isOfPlatform, type ReleaseFile } from '../../provenance/release-file.ts';
-import type { Destination } from '../offer/offer.ts';
+import type { UpdateTarget } from '../offer/offer.ts';
 
 /**
  * Returns the updater's command-line options for a target, including the expected files and, for each image, all
  * digests that this engine may report.
  * @throws EngineError
  */
-export async function destinationOptions(
-  { to, proof }: Pick<Destination, 'to' | 'proof'>,
+export async function buildTargetOptions(
+  { to, proof }: Pick<UpdateTarget, 'to' | 'proof'>,
   engine: Pick<EngineApi, 'getFacts'>,
 ): Promise<string[]> {
   const target = ['--target', targetFor(to)];
   if (proof === undefined) return target;
-  const facts = await engine.getFacts().catch(unless(...rejections));
+  const facts = await engine.getFacts().catch(tolerateErrors(...rejectionCodes));
   const isOfEngine = isOfPlatform(facts?.platform ?? '');
   const digestsOf = ({ digest, platforms }: ReleaseFile['images'][string]) => [
     digest,

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { askHost } from '../host/ask-host.ts';
-import { retry } from '../host/retry.ts';
+import { callApplication } from '../host/ask-host.ts';
+import { retryWithBackoff } from '../host/retry.ts';
 import type { PastRun } from '../store/open-run.ts';
-import type { BootRegistry } from './boot-registry.ts';
+import type { ServerLiveness } from './boot-registry.ts';
 import type { ServerContext } from './server-context.ts';
 
 const mostAttempts = 3;
@@ -17,15 +17,15 @@ type NotifierContext = Pick<ServerContext, 'ledger' | 'timing' | 'closing'> & {
  * Calls `onEnd` for each finished run that was not reported yet (docs/contract.md 8.20). The attempt is recorded before
  * the call and the success after it. If the server dies during the call, another server tries again, up to three times.
  */
-export class EndNotifier {
+export class ResultNotifier {
   readonly #context: NotifierContext;
-  readonly #boots: Pick<BootRegistry, 'own' | 'stateOf'>;
+  readonly #boots: Pick<ServerLiveness, 'own' | 'stateOf'>;
   /** Run ids and end times for which `onEnd` has succeeded. */
   readonly #taken = new Set<string>();
   readonly #inside = new AsyncLocalStorage<true>();
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(context: NotifierContext, boots: Pick<BootRegistry, 'own' | 'stateOf'>) {
+  constructor(context: NotifierContext, boots: Pick<ServerLiveness, 'own' | 'stateOf'>) {
     this.#context = context;
     this.#boots = boots;
   }
@@ -54,7 +54,7 @@ export class EndNotifier {
       if (!(cause instanceof EndRefused)) settings.log({ level: 'warn', message, cause });
       return true;
     };
-    await retry(attempt, failed, timing, closing);
+    await retryWithBackoff(attempt, failed, timing, closing);
   }
 
   /** Calls `onEnd` for one run. Returns false if another attempt is necessary. */
@@ -73,7 +73,7 @@ export class EndNotifier {
       if (claimed === null) return true;
       const call = () => this.#inside.run(true, () => settings.onEnd(claimed.run));
       try {
-        await askHost('onEnd', call, timing.onEnd);
+        await callApplication('onEnd', call, timing.onEnd);
       } catch (cause) {
         const isOver = claimed.attempts >= mostAttempts;
         const message = isOver

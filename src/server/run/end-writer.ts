@@ -1,9 +1,9 @@
-import { retry } from '../host/retry.ts';
+import { retryWithBackoff } from '../host/retry.ts';
 import type { OpenRun } from '../store/open-run.ts';
 import type { ServerContext } from './server-context.ts';
 
 /** Writes the outcomes of runs to the store, and retries each write until it succeeds or the server closes. */
-export class EndWriter {
+export class ResultWriter {
   readonly #context: ServerContext;
   /** Ids of finished runs that are still open in the store. */
   readonly #unwritten = new Set<string>();
@@ -48,6 +48,9 @@ export class EndWriter {
       settings.log({ level: 'error', message, cause });
       return true;
     };
-    return { tried, written: retry(attempt, failed, timing, closing).then((done) => done === true) };
+    return {
+      tried,
+      written: retryWithBackoff(attempt, failed, timing, closing).then((done) => done === true),
+    };
   }
 }

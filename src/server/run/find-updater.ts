@@ -1,7 +1,7 @@
 import { isUp } from '../../engine/container.ts';
-import { engineUnreachable } from '../place/home-not-found.ts';
-import type { Surroundings } from '../place/surroundings.ts';
-import { originOf } from '../place/updater-container.ts';
+import { createEngineUnreachableError } from '../place/home-not-found.ts';
+import type { DeploymentEnvironment } from '../place/surroundings.ts';
+import { initialRunFactsOf } from '../place/updater-container.ts';
 import type { OpenRun } from '../store/open-run.ts';
 import type { FoundUpdater } from './plan-resume.ts';
 import type { ServerContext } from './server-context.ts';
@@ -13,7 +13,7 @@ import type { ServerContext } from './server-context.ts';
  */
 export async function findUpdater(
   open: OpenRun | null,
-  { updater }: Surroundings,
+  { updater }: DeploymentEnvironment,
   { engine, ledger }: ServerContext,
 ): Promise<FoundUpdater | null> {
   let container = updater?.isOurs ? updater.container : null;
@@ -21,13 +21,13 @@ export async function findUpdater(
   if (launched !== null && container?.id !== launched) {
     // Another instance may have renamed the container when it launched its own updater.
     const found = await engine.inspectContainer(launched).catch((error) => {
-      throw engineUnreachable(engine, error);
+      throw createEngineUnreachableError(engine, error);
     });
     container = found ?? container;
   }
   if (container === null) return null;
   const { id, status, startedAt } = container;
-  const origin = originOf(container);
+  const origin = initialRunFactsOf(container);
   const found = (state: FoundUpdater['state']) => ({ id, origin, state });
   if (status === 'created') return found('made');
   if (!isUp(container)) return found('ended');

@@ -1,7 +1,7 @@
 import type { ProgressEvent } from '../../core/progress/event.ts';
 import { type LineFields, parseLine, readJsonLine } from '../../core/progress/line.ts';
 import { exitCodes } from '../../core/progress/outcome.ts';
-import { pause } from '../../core/progress/wait.ts';
+import { sleepFor } from '../../core/progress/wait.ts';
 import type { Container } from '../../engine/container.ts';
 import { isUp } from '../../engine/container.ts';
 import type { EngineApi } from '../../engine/engine-api.ts';
@@ -34,7 +34,7 @@ export async function followRunLog(
   // Monotonic time, which does not change when the clock is set.
   let endedAt: number | null = null;
   let stoppedSince: number | null = null;
-  for (; !closing.aborted; await pause(timing.follow, closing, false)) {
+  for (; !closing.aborted; await sleepFor(timing.follow, closing, false)) {
     const container = await inspect(engine, containerId);
     if (container === 'away') continue;
     // Read the log after the inspection: if the container has stopped, the log is complete.
@@ -58,20 +58,20 @@ export async function followRunLog(
         const message = isRead
           ? `the updater exited with code ${container.exitCode} without reporting an outcome`
           : `the updater exited with code ${container.exitCode}, and its log cannot be read`;
-        record.end({ ...crash, message, code: 'updater-ended' }, endOf(container));
+        record.end({ ...crashResult, message, code: 'updater-ended' }, endOf(container));
         return startedAt;
       }
     }
   }
   if (!closing.aborted) {
     const message = "the updater's container was removed, so its log is lost";
-    record.end({ ...crash, message, code: 'updater-gone' });
+    record.end({ ...crashResult, message, code: 'updater-gone' });
   }
   return startedAt;
 }
 
 /** Result of a run whose outcome is unknown. */
-export const crash = {
+export const crashResult = {
   outcome: 'crashed',
   advice:
     'Check which version is running, then run the update again. The update brings all services to the same version.',

@@ -1,30 +1,33 @@
 import { parseReference } from '../../core/compose/reference.ts';
-import { archiveEnd, archiveEntry } from '../../core/files/archive-header.ts';
+import { archiveEntry, archiveTrailer } from '../../core/files/archive-header.ts';
 import { givenSettingsPath } from '../../core/release/release-settings.ts';
 import { type Container, isUp } from '../../engine/container.ts';
 import type { ContainerSpec, EngineApi } from '../../engine/engine-api.ts';
 import { EngineError } from '../../engine/http/engine-error.ts';
 import { classifyPullFailure } from '../../engine/pull-failure.ts';
 import type { PullProgress } from '../../engine/pull-progress.ts';
-import { loginFor } from '../../engine/registry-login.ts';
-import type { StartOrder } from '../contract/instance-updates.ts';
-import type { Destination } from '../offer/offer.ts';
-import type { Home } from '../place/home.ts';
+import { readRegistryCredentials } from '../../engine/registry-login.ts';
+import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
+import type { UpdateTarget } from '../offer/offer.ts';
+import type { Deployment } from '../place/home.ts';
 import { chooseUpdatedServices } from '../place/services.ts';
 import {
-  asideName,
-  isAbout,
-  isUnderWay,
-  originOf,
+  additionalUpdaterName,
+  buildUpdaterContainer,
+  initialRunFactsOf,
+  isUpdaterActive,
+  isUpdaterOfInstance,
   runLabel,
-  updaterContainer,
 } from '../place/updater-container.ts';
-import { destinationOptions } from './destination-options.ts';
+import { buildTargetOptions } from './destination-options.ts';
 import type { RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
 import type { LaunchContext } from './server-context.ts';
 
-type Launch = Pick<Destination, 'to' | 'proof'> & { home: Home; order: Pick<StartOrder, 'settings'> };
+type Launch = Pick<UpdateTarget, 'to' | 'proof'> & {
+  home: Deployment;
+  order: Pick<CompleteUpdateOrder, 'settings'>;
+};
 
 /** Time limit for pulling the updater image, which takes less on any working connection. */
 const pullLimitMs = 30 * 60_000;
@@ -34,7 +37,7 @@ const pullLimitMs = 30 * 60_000;
  * called before the container is created; if the result is false, nothing is launched and `launch` returns null.
  * @throws RunStop, also from `mayLaunch` and as the abort reason of the signal
  */
-export async function launch(
+export async function launchUpdater(
   record: RunRecord,
   { home, order: { settings: values }, ...destination }: Launch,
   context: LaunchContext,
@@ -48,11 +51,11 @@ export async function launch(
     await endPrefetch(context, home);
     record.prepare('launching', 'starting the updater');
     const setFile = values && Object.keys(values).length > 0 ? ['--set-file', givenSettingsPath] : [];
-    const options = [...(await destinationOptions(destination, engine)), ...setFile];
+    const options = [...(await buildTargetOptions(destination, engine)), ...setFile];
     const command =
       record.run.kind === 'rollback' ? (['rollback', '--yes'] as const) : (['update', ...options] as const);
     await clearName(engine, home, settings.containerName);
-    const spec = updaterContainer(home, settings, { command, services, origin: record.run });
+    const spec = buildUpdaterContainer(home, settings, { command, services, origin: record.run });
     if (!(await mayLaunch())) return null;
     signal.throwIfAborted();
     return await startContainer(engine, spec, { values, signal });
@@ -66,7 +69,7 @@ export async function launch(
 async function startContainer(
   engine: EngineApi,
   spec: ContainerSpec,
-  { values, signal }: { values: StartOrder['settings']; signal: AbortSignal },
+  { values, signal }: { values: CompleteUpdateOrder['settings']; signal: AbortSignal },
 ): Promise<string> {
   const id = await engine.createContainer(spec).catch(async (error) => {
     if (error instanceof EngineError && error.code === 'conflict') throw takenName(error);
@@ -103,7 +106,7 @@ export function settingsArchive(values: Readonly<Record<string, string>>): Buffe
     ? entries.map(([name, value]) => `${name}='${value}'\n`).join('')
     : JSON.stringify(entries);
   const file = Buffer.from(text);
-  return Buffer.concat([...archiveEntry(givenSettingsPath.slice(1), file, { mode: 0o600 }), archiveEnd]);
+  return Buffer.concat([...archiveEntry(givenSettingsPath.slice(1), file, { mode: 0o600 }), archiveTrailer]);
 }
 
 const hasRun = ({ status }: Container): boolean => status !== 'created';
@@ -111,7 +114,7 @@ const hasRun = ({ status }: Container): boolean => status !== 'created';
 async function removeOwn(engine: EngineApi, { name, Labels }: ContainerSpec): Promise<void> {
   try {
     const found = await engine.inspectContainer(name);
-    const isSame = found !== null && originOf(found).id === Labels?.[runLabel];
+    const isSame = found !== null && initialRunFactsOf(found).id === Labels?.[runLabel];
     if (isSame && !hasRun(found)) await engine.removeContainer(found.id, { force: true });
   } catch {
     // Nothing more can be done if the engine fails.
@@ -148,7 +151,7 @@ export async function obtainImage(
   if ((updaterPull === 'missing' || digest !== null) && (await engine.inspectImage(updaterImage)) !== null)
     return;
   record.prepare('launching', `pulling ${updaterImage}`);
-  const login = await loginFor(repository, registryCredentials);
+  const login = await readRegistryCredentials(repository, registryCredentials);
   const limit = AbortSignal.any([signal, AbortSignal.timeout(pullLimitMs)]);
   try {
     const wanted = { repository, tag: digest ?? tag ?? 'latest', login, signal: limit };
@@ -177,17 +180,18 @@ export async function obtainImage(
 }
 
 /** Stops the prefetch. The update pulls the images that are still missing. */
-async function endPrefetch({ engine, settings }: LaunchContext, home: Home): Promise<void> {
+async function endPrefetch({ engine, settings }: LaunchContext, home: Deployment): Promise<void> {
   if (settings.prefetch === false) return;
-  const found = await engine.inspectContainer(asideName('prefetch', settings, home));
-  if (found !== null && isAbout(found, home) && isUp(found)) await engine.killContainer(found.id, 'SIGTERM');
+  const found = await engine.inspectContainer(additionalUpdaterName('prefetch', settings, home));
+  if (found !== null && isUpdaterOfInstance(found, home) && isUp(found))
+    await engine.killContainer(found.id, 'SIGTERM');
 }
 
 /** Frees the container name. Another instance's updater is renamed instead of removed, which preserves its log. */
-async function clearName(engine: EngineApi, home: Home, name: string): Promise<void> {
+async function clearName(engine: EngineApi, home: Deployment, name: string): Promise<void> {
   const found = await engine.inspectContainer(name);
   if (found === null) return;
-  if (isUnderWay(found)) throw takenName();
-  if (isAbout(found, home)) await engine.removeContainer(found.id);
+  if (isUpdaterActive(found)) throw takenName();
+  if (isUpdaterOfInstance(found, home)) await engine.removeContainer(found.id);
   else await engine.renameContainer(found.id, `${name}-${found.id.slice(0, 12)}`);
 }

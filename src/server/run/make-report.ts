@@ -1,20 +1,20 @@
-import { withAside } from './aside.ts';
-import { freshRun, RunRecord } from './run-record.ts';
+import { withAdditionalUpdater } from './aside.ts';
+import { createRun, RunRecord } from './run-record.ts';
 import type { ServerContext } from './server-context.ts';
 
 /** Maximum number of base64 characters, many times the size of a typical report. */
 const longest = 16 * 1024 * 1024;
 
 /** Returns a diagnostic archive that an updater creates (docs/contract.md 8.42). @throws Error if it is incomplete */
-export async function makeReport(context: ServerContext): Promise<Uint8Array<ArrayBuffer>> {
+export async function createReport(context: ServerContext): Promise<Uint8Array<ArrayBuffer>> {
   const { engine, settings, timing, place, closing } = context;
   const home = await place.findHome();
   const startedAt = new Date().toISOString();
   const origin = { id: `report-${home.project}`, from: settings.version, to: null, startedAt };
   const signal = AbortSignal.any([closing, AbortSignal.timeout(timing.check)]);
-  const record = new RunRecord(freshRun(origin));
+  const record = new RunRecord(createRun(origin));
   const order = { command: ['report', '--base64'] as const, record, home, signal };
-  return withAside(order, context, async (containerId) => {
+  return withAdditionalUpdater(order, context, async (containerId) => {
     let text = '';
     let isComplete = false;
     // Read the log to its end: after the archive, the updater still removes the containers that it created for the

@@ -3,17 +3,17 @@ import { isWithin } from '../../core/files/host-paths.ts';
 import type { Product } from '../../core/progress/product.ts';
 import type { BlockingJob, Reason } from '../../wire/status.ts';
 import { HostFailure } from '../host/ask-host.ts';
-import { findReason } from '../offer/find-reason.ts';
-import type { Home } from '../place/home.ts';
+import { findBlockingReason } from '../offer/find-reason.ts';
+import type { Deployment } from '../place/home.ts';
 import { HomeNotFound } from '../place/home-not-found.ts';
-import type { Surroundings } from '../place/surroundings.ts';
-import { describeForeign, isUnderWay } from '../place/updater-container.ts';
+import type { DeploymentEnvironment } from '../place/surroundings.ts';
+import { describeForeign, isUpdaterActive } from '../place/updater-container.ts';
 import { runningReason } from './reasons.ts';
 import type { RunController } from './run-controller.ts';
 import type { ServerContext } from './server-context.ts';
 
 /** Known state of the store and the engine. */
-export interface Observation extends Surroundings {
+export interface Observation extends DeploymentEnvironment {
   /** Reason why the store cannot be used; null if the store responds and is persistent. */
   noStore: Reason | null;
 }
@@ -64,7 +64,7 @@ export class ObservationCache {
       const looked = this.refresh().then(() => sleep(timing.watchClosely, false, { ref: false }));
       if (await Promise.race([looked, late]))
         return ledger.hasAnswered
-          ? { code: 'no-engine', message: notKnownYet }
+          ? { code: 'no-engine', message: stillCheckingMessage }
           : noStoreReason(settings.product);
     }
     return null;
@@ -76,13 +76,13 @@ export class ObservationCache {
     jobs: readonly BlockingJob[] = [],
     upToDate: string | null = null,
   ): Reason | null {
-    return findReason({ ...observation, updater: this.#runningUpdater(observation), jobs, upToDate });
+    return findBlockingReason({ ...observation, updater: this.#runningUpdater(observation), jobs, upToDate });
   }
 
   #runningUpdater({ updater }: Observation): { message: string; since: string } | null {
     const { record } = this.#runs;
     if (record !== null && !record.hasEnded) return runningReason(record.run);
-    if (!updater || updater.isOurs || !isUnderWay(updater.container)) return null;
+    if (!updater || updater.isOurs || !isUpdaterActive(updater.container)) return null;
     return describeForeign(updater.container);
   }
 
@@ -91,7 +91,7 @@ export class ObservationCache {
     const nothing = { home: null, noHome: null, updater: null, foreign: null, noStore: null };
     try {
       const seen = await this.#runs.reconcile();
-      return { ...seen, noStore: lostStore(seen.home, store.directory) };
+      return { ...seen, noStore: findLostStoreReason(seen.home, store.directory) };
     } catch (error) {
       if (error instanceof HomeNotFound) return { ...nothing, noHome: error };
       if (error instanceof HostFailure) return { ...nothing, noStore: noStoreReason(product) };
@@ -100,10 +100,10 @@ export class ObservationCache {
   }
 }
 
-export const notKnownYet = 'the server is still checking whether an update is in progress';
+export const stillCheckingMessage = 'the server is still checking whether an update is in progress';
 
 /** Returns why the store would be lost when the server's container is replaced; null if the store is persistent. */
-export function lostStore(home: Home | null, directory: string | undefined): Reason | null {
+export function findLostStoreReason(home: Deployment | null, directory: string | undefined): Reason | null {
   if (home === null || directory === undefined) return null;
   if (home.mounted.some((destination) => isWithin(directory, destination))) return null;
   return {

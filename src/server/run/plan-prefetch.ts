@@ -1,13 +1,13 @@
 import type { Container } from '../../engine/container.ts';
-import type { Destination } from '../offer/offer.ts';
-import { isUnderWay, originOf, triesLabel } from '../place/updater-container.ts';
+import type { UpdateTarget } from '../offer/offer.ts';
+import { initialRunFactsOf, isUpdaterActive, triesLabel } from '../place/updater-container.ts';
 
 export interface PrefetchFacts {
   /**
    * Release to download (null if none is available, for example because it was recalled) and the time at which the
    * releases were read, in milliseconds since 1970. `offered` is null if this is unknown.
    */
-  offered: { release: Destination | null; checkedAt: number } | null;
+  offered: { release: UpdateTarget | null; checkedAt: number } | null;
   /** Running version. */
   version: string;
   /** Prefetch container of this instance; null if there is none. */
@@ -37,13 +37,13 @@ export function planPrefetch(
 ): PrefetchStep {
   if (found === null) return offered?.release ? { kind: 'launch', tries: 1 } : { kind: 'leave' };
   const { id, status, exitCode, createdAt, labels } = found;
-  const { to } = originOf(found);
+  const { to } = initialRunFactsOf(found);
   if (to === version) return { kind: 'remove', id };
   if (offered === null) return { kind: 'leave' };
   // The server that created the container may have read the releases later than this server.
   const isOld = isFollowed || offered.checkedAt > Date.parse(createdAt);
   if (to !== offered.release?.to) return isOld ? { kind: 'remove', id } : { kind: 'leave' };
-  if (isUnderWay(found, now)) return { kind: 'follow', container: found };
+  if (isUpdaterActive(found, now)) return { kind: 'follow', container: found };
   if (status === 'exited' && exitCode === 0) return { kind: 'tell', state: 'downloaded' };
   const tries = Math.max(1, Number(labels[triesLabel]) || 1);
   return now < endOf(found) + pauseMs(tries)

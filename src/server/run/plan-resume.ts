@@ -1,11 +1,11 @@
-import type { RunOrigin } from '../place/updater-container.ts';
+import type { InitialRunFacts } from '../place/updater-container.ts';
 import type { OpenRun } from '../store/open-run.ts';
 import type { ServerState } from './boot-registry.ts';
 
 /** Updater container of this instance. */
 export interface FoundUpdater {
   id: string;
-  origin: RunOrigin;
+  origin: InitialRunFacts;
   /** A container in the state `made` was never started. */
   state: 'made' | 'under-way' | 'ended';
 }

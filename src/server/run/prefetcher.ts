@@ -1,25 +1,25 @@
 import type { Container } from '../../engine/container.ts';
 import { EngineError } from '../../engine/http/engine-error.ts';
 import type { Prefetch } from '../../wire/status.ts';
-import { isIn } from '../contract/time-window.ts';
+import { isInWindow } from '../contract/time-window.ts';
 import type { RepeatedCheck } from '../host/keep-looking.ts';
-import { type Destination, verifiedDestination } from '../offer/offer.ts';
-import type { Home } from '../place/home.ts';
+import { type UpdateTarget, verifyTarget } from '../offer/offer.ts';
+import type { Deployment } from '../place/home.ts';
 import { HomeNotFound } from '../place/home-not-found.ts';
 import { chooseUpdatedServices } from '../place/services.ts';
 import {
-  asideContainer,
-  asideName,
-  isAbout,
-  isUnderWay,
-  originOf,
+  additionalUpdaterContainer,
+  additionalUpdaterName,
+  initialRunFactsOf,
+  isUpdaterActive,
+  isUpdaterOfInstance,
   triesLabel,
 } from '../place/updater-container.ts';
-import { destinationOptions } from './destination-options.ts';
+import { buildTargetOptions } from './destination-options.ts';
 import { followRunLog } from './follow-run.ts';
 import { obtainImage } from './launch.ts';
 import { type PrefetchFacts, type PrefetchStep, planPrefetch } from './plan-prefetch.ts';
-import { freshRun, RunRecord } from './run-record.ts';
+import { createRun, RunRecord } from './run-record.ts';
 import type { ServerParts } from './server-parts.ts';
 
 const hourMs = 3_600_000;
@@ -58,8 +58,8 @@ export class Prefetcher implements RepeatedCheck {
     const offered = await this.#offered();
     const release = offered?.release ?? null;
     const home = await place.findHome();
-    const found = await engine.inspectContainer(asideName('prefetch', settings, home));
-    const isOurs = found === null || isAbout(found, home);
+    const found = await engine.inspectContainer(additionalUpdaterName('prefetch', settings, home));
+    const isOurs = found === null || isUpdaterOfInstance(found, home);
     const facts = { offered, found, version: settings.version, isFollowed: found?.id === this.#followed };
     const step: PrefetchStep = isOurs ? planPrefetch(facts, Date.now()) : { kind: 'leave' };
     const told = step.kind === 'launch' ? 'waiting' : step.kind === 'tell' ? step.state : null;
@@ -78,7 +78,7 @@ export class Prefetcher implements RepeatedCheck {
       case 'launch':
         // A running update pulls its images itself.
         if (release === null || runs.isUnderWay || performance.now() < this.#notBefore) return;
-        if (settings.prefetch !== true && !isIn(settings.prefetch, Date.now())) return;
+        if (settings.prefetch !== true && !isInWindow(settings.prefetch, Date.now())) return;
         this.#notBefore = performance.now() + hourMs;
         return this.#launch(home, release, { tries: step.tries, replaced: found?.id });
     }
@@ -102,7 +102,7 @@ export class Prefetcher implements RepeatedCheck {
     const { known, offer } = await offers.now(last);
     const { next, updateAvailable } = offer;
     if (known.checkedAt === null || (next !== null && !updateAvailable)) return null;
-    const found = next && verifiedDestination({ to: next.version }, known);
+    const found = next && verifyTarget({ to: next.version }, known);
     const release = found === null || 'reason' in found ? null : found;
     return { release, checkedAt: known.checkedAt.getTime() };
   }
@@ -112,19 +112,19 @@ export class Prefetcher implements RepeatedCheck {
    * created.
    */
   async #launch(
-    home: Home,
-    destination: Destination,
+    home: Deployment,
+    destination: UpdateTarget,
     { tries, replaced }: { tries: number; replaced: string | undefined },
   ): Promise<void> {
     const { engine, settings, closing } = this.#parts;
     const startedAt = new Date().toISOString();
     const { to } = destination;
     const origin = { id: `prefetch-${home.project}`, from: settings.version, to, startedAt };
-    const record = new RunRecord(freshRun(origin));
+    const record = new RunRecord(createRun(origin));
     await obtainImage(record, { ...this.#parts, signal: closing });
     const services = await chooseUpdatedServices(engine, home, settings);
-    const command = ['fetch', ...(await destinationOptions(destination, engine))] as const;
-    const spec = asideContainer('prefetch', home, settings, { command, services, origin });
+    const command = ['fetch', ...(await buildTargetOptions(destination, engine))] as const;
+    const spec = additionalUpdaterContainer('prefetch', home, settings, { command, services, origin });
     const container = { ...spec, Labels: { ...spec.Labels, [triesLabel]: String(tries) } };
     if (replaced !== undefined) await engine.removeContainer(replaced, { force: true });
     try {
@@ -135,7 +135,7 @@ export class Prefetcher implements RepeatedCheck {
     }
     this.#notBefore = 0;
     const made = await engine.inspectContainer(container.name);
-    if (made !== null && isUnderWay(made)) this.#follow(made);
+    if (made !== null && isUpdaterActive(made)) this.#follow(made);
   }
 
   /** Reads the log in the background, so that a newer release can stop the download. */
@@ -143,8 +143,8 @@ export class Prefetcher implements RepeatedCheck {
     const { id } = container;
     if (this.#followed === id) return;
     this.#followed = id;
-    const origin = originOf(container);
-    const record = new RunRecord(freshRun(origin));
+    const origin = initialRunFactsOf(container);
+    const record = new RunRecord(createRun(origin));
     const tell = (state: Prefetch['state'], percent: number | null) => {
       if (this.#followed === id) this.#told = { version: origin.to ?? '', state, percent };
     };

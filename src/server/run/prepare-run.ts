@@ -1,25 +1,25 @@
 import { once } from 'node:events';
-import { pause } from '../../core/progress/wait.ts';
+import { sleepFor } from '../../core/progress/wait.ts';
 import { channelOf } from '../../core/release/channel.ts';
 import { isMajorChange } from '../../core/release/order.ts';
 import type { RunKind } from '../../wire/codes.ts';
 import type { Reason } from '../../wire/status.ts';
-import type { StartOrder } from '../contract/instance-updates.ts';
-import { askHost, HostFailure } from '../host/ask-host.ts';
-import { askJobs } from '../host/ask-jobs.ts';
-import { jobsReason, runningJobs, stuckReason } from '../offer/find-reason.ts';
-import type { Destination } from '../offer/offer.ts';
-import type { Home } from '../place/home.ts';
-import { launch } from './launch.ts';
+import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
+import { callApplication, HostFailure } from '../host/ask-host.ts';
+import { fetchJobs } from '../host/ask-jobs.ts';
+import { findJobsReason, findStuckJobsReason, runningJobs } from '../offer/find-reason.ts';
+import type { UpdateTarget } from '../offer/offer.ts';
+import type { Deployment } from '../place/home.ts';
+import { launchUpdater } from './launch.ts';
 import type { RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
 import type { LaunchContext } from './server-context.ts';
 
 /** Requested run and its target. */
-export interface RunPlan extends Destination {
+export interface RunPlan extends UpdateTarget {
   kind: RunKind;
-  order: Pick<StartOrder, 'when' | 'force' | 'by' | 'settings'>;
-  home: Home;
+  order: Pick<CompleteUpdateOrder, 'when' | 'force' | 'by' | 'settings'>;
+  home: Deployment;
   /** Returns why the updater must no longer be launched, or null. Called right before the launch. */
   whyNot(): Promise<Reason | null>;
 }
@@ -37,7 +37,7 @@ export async function prepareRun(record: RunRecord, plan: RunPlan, context: Laun
     // `beforeUpdate` is not called before a rollback, which saves the current data itself.
     if (!isPrepared && plan.kind === 'update') await askToPrepare(record, plan.to, context);
     signal.throwIfAborted();
-    const containerId = await launch(record, plan, context, () => mayLaunch(plan, context));
+    const containerId = await launchUpdater(record, plan, context, () => mayLaunch(plan, context));
     if (containerId !== null) return containerId;
   }
 }
@@ -51,11 +51,11 @@ async function waitForJobs(
   for (let isLogged = false; ; ) {
     signal.throwIfAborted();
     try {
-      const running = runningJobs(await askJobs(settings, timing));
+      const running = runningJobs(await fetchJobs(settings, timing));
       if (running.length === 0) return;
-      const stuck = stuckReason(running);
+      const stuck = findStuckJobsReason(running);
       if (stuck) throw refusedFor(stuck.code, stuck.message);
-      const reason = jobsReason(running);
+      const reason = findJobsReason(running);
       if (performance.now() > giveUpAt)
         throw refusedFor(reason?.code ?? 'job-running', `gave up waiting: ${reason?.message}`);
       const message = `waiting for ${running.length} running ${running.length === 1 ? 'job' : 'jobs'} to finish`;
@@ -69,7 +69,7 @@ async function waitForJobs(
       isLogged = true;
       if (performance.now() > giveUpAt) throw refusedFor('job-running', 'the running jobs cannot be listed');
     }
-    await pause(timing.jobs, signal, false);
+    await sleepFor(timing.jobs, signal, false);
   }
 }
 
@@ -103,7 +103,7 @@ async function askToPrepare(
   const stopped = once(signal, 'abort', { signal: over.signal }).then(() => Promise.reject(signal.reason));
   stopped.catch(() => {});
   try {
-    const answer = askHost('beforeUpdate', () => beforeUpdate(asked), preparationMs);
+    const answer = callApplication('beforeUpdate', () => beforeUpdate(asked), preparationMs);
     const refusal = await Promise.race([answer, stopped]);
     if (typeof refusal === 'string' && refusal !== '') throw notPrepared(refusal);
   } catch (error) {
@@ -144,8 +144,8 @@ async function mayLaunch(
   try {
     // Another server of the instance may have resumed the queue.
     await hold.call(true);
-    const jobs = await askJobs(settings, timing);
-    reason = jobsReason(when === 'idle' ? runningJobs(jobs) : jobs);
+    const jobs = await fetchJobs(settings, timing);
+    reason = findJobsReason(when === 'idle' ? runningJobs(jobs) : jobs);
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
     throw new RunStop('failed', 'the job queue does not respond; nothing was changed', {

@@ -1,24 +1,24 @@
 import type { Product } from '../../core/progress/product.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
 
-export const notRunning: CancelReason = { code: 'not-running', message: 'no update is running' };
+export const notRunningReason: CancelReason = { code: 'not-running', message: 'no update is running' };
 
-export const tooLateToCancel = ({ kind }: Run, { name }: Product): CancelReason => ({
+export const tooLateReason = ({ kind }: Run, { name }: Product): CancelReason => ({
   code: 'too-late',
   message: `the containers of ${name} are being replaced, so the ${kind} can no longer be cancelled`,
 });
 
-export const noPoint: Reason = {
+export const noRestorePointReason: Reason = {
   code: 'no-restore-point',
   message: 'the last update did not save a restore point',
 };
 
-export const otherPoint = (version: string, confirm: string): Reason => ({
+export const otherRestorePointReason = (version: string, confirm: string): Reason => ({
   code: 'no-restore-point',
   message: `the restore point is for ${version}, not for ${confirm}`,
 });
 
-export const beingStarted: Reason = { code: 'update-running', message: 'another update is being started' };
+export const startingReason: Reason = { code: 'update-running', message: 'another update is being started' };
 
 /** Describes the current run as the reason why no other run can start. */
 export const runningReason = ({ kind, to, by, startedAt }: Run): { message: string; since: string } => ({

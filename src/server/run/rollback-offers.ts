@@ -1,9 +1,9 @@
-import type { PastPoint } from '../../wire/rollback-point.ts';
-import { type Reason, type RollbackOffer, type Run, rollbackOfferShape } from '../../wire/status.ts';
-import type { Home } from '../place/home.ts';
-import { withAside } from './aside.ts';
+import type { RollbackableRun } from '../../wire/rollback-point.ts';
+import { type Reason, type RollbackOffer, type Run, rollbackOfferSchema } from '../../wire/status.ts';
+import type { Deployment } from '../place/home.ts';
+import { withAdditionalUpdater } from './aside.ts';
 import { followRunLog } from './follow-run.ts';
-import { freshRun, RunRecord } from './run-record.ts';
+import { createRun, RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
 import type { ServerContext } from './server-context.ts';
 
@@ -14,7 +14,7 @@ type RollbackAnswer = { offer: RollbackOffer } | { reason: Reason } | null;
 const rememberedMs = 60_000;
 
 /** Cache of the effects of a rollback, as reported by a dry run of an updater. */
-export class RollbackOffers {
+export class RollbackPreviews {
   readonly #context: ServerContext;
   #last: { of: string; answer: Promise<RollbackAnswer>; endedAt: number } | null = null;
 
@@ -26,7 +26,7 @@ export class RollbackOffers {
    * Returns the effects of a rollback. Calls during a dry run wait for the result of that dry run.
    * @throws EngineError
    */
-  ask({ id, restorePoint }: PastPoint, home: Home): Promise<RollbackAnswer> {
+  ask({ id, restorePoint }: RollbackableRun, home: Deployment): Promise<RollbackAnswer> {
     const last = this.#last;
     if (last?.of === id && performance.now() - last.endedAt < rememberedMs) return last.answer;
     const asked = {
@@ -48,7 +48,7 @@ export class RollbackOffers {
     this.#last = null;
   }
 
-  async #look(version: string, home: Home): Promise<RollbackAnswer> {
+  async #look(version: string, home: Deployment): Promise<RollbackAnswer> {
     const { engine, settings, timing, closing } = this.#context;
     const told = new Date().toISOString();
     // This run is not shown to users. Its record only parses the last line of the log.
@@ -58,16 +58,16 @@ export class RollbackOffers {
       from: settings.version,
       to: version,
     } as const;
-    const record = new RunRecord(freshRun({ ...origin, startedAt: told }));
+    const record = new RunRecord(createRun({ ...origin, startedAt: told }));
     const answered = new AbortController();
     const late = AbortSignal.timeout(timing.check);
     const signal = AbortSignal.any([closing, late, answered.signal]);
     let offer: RollbackOffer | undefined;
     try {
       const order = { command: ['rollback'] as const, record, home, signal };
-      await withAside(order, this.#context, (containerId) =>
+      await withAdditionalUpdater(order, this.#context, (containerId) =>
         followRunLog(containerId, record, { engine, timing, closing: signal }, (_, fields) => {
-          offer ??= rollbackOfferShape.read(fields.rollback);
+          offer ??= rollbackOfferSchema.read(fields.rollback);
           if (offer) answered.abort();
         }),
       );

@@ -1,22 +1,22 @@
-import { formatEnd } from '../../core/progress/run-result.ts';
-import { byItself, isGoodEnd } from '../../wire/codes.ts';
+import { formatLastLine } from '../../core/progress/run-result.ts';
+import { automaticCaller, isGoodOutcome } from '../../wire/codes.ts';
 import { isTooLate } from '../../wire/phase-rows.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
-import { askJobs } from '../host/ask-jobs.ts';
-import { outdatedBuildServers } from '../offer/build-servers.ts';
-import { judgeJobs } from '../offer/find-reason.ts';
-import type { Surroundings } from '../place/surroundings.ts';
-import type { RunOrigin } from '../place/updater-container.ts';
+import { fetchJobs } from '../host/ask-jobs.ts';
+import { fetchOutdatedServerWarnings } from '../offer/build-servers.ts';
+import { evaluateJobs } from '../offer/find-reason.ts';
+import type { DeploymentEnvironment } from '../place/surroundings.ts';
+import type { InitialRunFacts } from '../place/updater-container.ts';
 import type { OpenRun } from '../store/open-run.ts';
-import { BootRegistry } from './boot-registry.ts';
-import { EndNotifier } from './end-notifier.ts';
-import { EndWriter } from './end-writer.ts';
+import { ServerLiveness } from './boot-registry.ts';
+import { ResultNotifier } from './end-notifier.ts';
+import { ResultWriter } from './end-writer.ts';
 import { findUpdater } from './find-updater.ts';
-import { crash } from './follow-run.ts';
+import { crashResult } from './follow-run.ts';
 import { planResume, type ResumeStep } from './plan-resume.ts';
 import type { RunPlan } from './prepare-run.ts';
-import { notRunning, tooLateToCancel } from './reasons.ts';
-import { freshRun, RunRecord, runAgain } from './run-record.ts';
+import { notRunningReason, tooLateReason } from './reasons.ts';
+import { createRun, RunRecord, reopenRun } from './run-record.ts';
 import { RunSession } from './run-session.ts';
 import type { ServerContext } from './server-context.ts';
 
@@ -25,9 +25,9 @@ export class RunController {
   /** Start time of this server, in milliseconds since 1970. */
   bootedAt = Date.now();
   readonly #context: ServerContext;
-  readonly #boots: BootRegistry;
-  readonly #notifier: EndNotifier;
-  readonly #ends: EndWriter;
+  readonly #boots: ServerLiveness;
+  readonly #notifier: ResultNotifier;
+  readonly #ends: ResultWriter;
   /** Record of the current run, or of the last run if none is in progress. */
   #record: RunRecord | null = null;
   /** Session of the run that this server prepares or follows; null if there is none. */
@@ -40,9 +40,9 @@ export class RunController {
 
   constructor(context: ServerContext) {
     this.#context = context;
-    this.#boots = new BootRegistry(context);
-    this.#notifier = new EndNotifier(context, this.#boots);
-    this.#ends = new EndWriter(context);
+    this.#boots = new ServerLiveness(context);
+    this.#notifier = new ResultNotifier(context, this.#boots);
+    this.#ends = new ResultWriter(context);
   }
 
   get record(): RunRecord | null {
@@ -83,7 +83,7 @@ export class RunController {
    * is recorded in the store must already exist in the engine. Returns the state from the engine.
    * @throws HostFailure or HomeNotFound if store or engine cannot report whether a run is in progress
    */
-  reconcile(): Promise<Surroundings> {
+  reconcile(): Promise<DeploymentEnvironment> {
     return this.#exclusive(async () => {
       // If the session ends during the reads, the results may be from before its end.
       const hadSession = this.hasSession;
@@ -114,7 +114,7 @@ export class RunController {
     const id = crypto.randomUUID();
     const startedAt = new Date().toISOString();
     const origin = { id, kind, from: settings.version, to, startedAt, by: order.by, upgradePath: [...path] };
-    const record = new RunRecord(freshRun(origin));
+    const record = new RunRecord(createRun(origin));
     const session = new RunSession(record, this.#context);
     const isOpened = await this.#exclusive(async () => {
       if (this.hasSession || !(await ledger.begin(this.#opened(record.run, null)))) return false;
@@ -137,10 +137,10 @@ export class RunController {
   }
 
   /** Pauses the queue, then checks for jobs. @throws HostFailure */
-  async #admit(order: RunPlan['order']): Promise<ReturnType<typeof judgeJobs>> {
+  async #admit(order: RunPlan['order']): Promise<ReturnType<typeof evaluateJobs>> {
     const { hold, settings, timing } = this.#context;
     await hold.call(true);
-    return judgeJobs(order, order.force ? [] : await askJobs(settings, timing));
+    return evaluateJobs(order, order.force ? [] : await fetchJobs(settings, timing));
   }
 
   /**
@@ -152,16 +152,16 @@ export class RunController {
     const { ledger, settings } = this.#context;
     const record = this.#record;
     const session = this.#session;
-    if (record === null || record.hasEnded) return { reason: notRunning };
+    if (record === null || record.hasEnded) return { reason: notRunningReason };
     const { id } = record.run;
-    if (isTooLate(record.run)) return { reason: tooLateToCancel(record.run, settings.product) };
+    if (isTooLate(record.run)) return { reason: tooLateReason(record.run, settings.product) };
     await session?.cancel(by);
     const noteBy = (open: OpenRun) => ({ ...open, run: { ...open.run, cancelRequestedBy: by } });
     const asked = ledger.change(id, noteBy);
     // Another server that prepares the run reads the request from the store. For a run of this server, a store failure
     // is ignored.
     if (session !== null) await asked.catch(ignored);
-    else if ((await asked) === null) return { reason: notRunning };
+    else if ((await asked) === null) return { reason: notRunningReason };
     record.note({ cancelRequestedBy: by });
     return { run: record.run };
   }
@@ -183,7 +183,7 @@ export class RunController {
     });
   }
 
-  async #resume(open: OpenRun | null, seen: Surroundings): Promise<void> {
+  async #resume(open: OpenRun | null, seen: DeploymentEnvironment): Promise<void> {
     // A failure only makes it harder for other servers to check whether this server process is running.
     await this.#boots.register().catch(ignored);
     const updater = await findUpdater(open, seen, this.#context);
@@ -225,7 +225,7 @@ export class RunController {
         if (undone !== null) await ledger.addPast(takenBack(undone, origin), null);
         const past = (await ledger.pastRuns()).find(({ run }) => run.id === origin.id)?.run;
         const record = new RunRecord(
-          past ? runAgain(past) : freshRun(origin, 'launching', 'reading the updater log'),
+          past ? reopenRun(past) : createRun(origin, 'launching', 'reading the updater log'),
         );
         const open = this.#opened(record.run, containerId);
         await hold.ensure(true);
@@ -286,15 +286,16 @@ export class RunController {
     // Without an outcome, the next server of the instance continues the run and needs the queue to stay paused.
     if (!record.hasEnded) return;
     const { ledger, listeners, settings, timing } = this.#context;
-    const warnings = await outdatedBuildServers(record.run, settings, timing);
+    const warnings = await fetchOutdatedServerWarnings(record.run, settings, timing);
     for (const warning of warnings) record.warn(warning);
-    const isGood = isGoodEnd(record.run.outcome);
+    const isGood = isGoodOutcome(record.run.outcome);
     const message = `update finished: ${sentenceOf(record.run)}`;
     settings.log({ level: isGood ? 'info' : 'warn', message });
     listeners.emit('end', record.run);
     const { tried, written } = this.#ends.write(record.run.id, async () => {
       // An automatic update that was not started is not reported, because it is tried again in the next time window.
-      const isQuiet = record.run.by === byItself && updaterStartedAt === null && isHarmless(record.run);
+      const isQuiet =
+        record.run.by === automaticCaller && updaterStartedAt === null && isHarmless(record.run);
       await ledger.addPast(record.run, updaterStartedAt, { told: isQuiet });
       await ledger.change(record.run.id, () => null);
     });
@@ -351,7 +352,7 @@ const ignored = () => {};
  * Returns the run with the outcome `updated`, because its real outcome was lost when the rollback restored the store.
  * Only a run that changed the instance is rolled back.
  */
-function takenBack({ run }: OpenRun, { startedAt }: RunOrigin): Run {
+function takenBack({ run }: OpenRun, { startedAt }: InitialRunFacts): Run {
   const record = new RunRecord(run);
   const message = `${run.from} → ${run.to}, later rolled back`;
   record.end({ outcome: 'updated', message }, new Date(startedAt));
@@ -362,7 +363,7 @@ const isHarmless = ({ outcome }: Run): boolean => outcome === 'cancelled' || out
 
 const endings = {
   crashed: {
-    ...crash,
+    ...crashResult,
     message: 'the result of the update is unknown: the updater container was removed, so its log is lost',
     code: 'updater-gone',
   },
@@ -374,4 +375,4 @@ const endings = {
 
 /** Formats the result of a run like the last line of an updater log. */
 const sentenceOf = ({ outcome, ...run }: Run): string =>
-  outcome === null || isGoodEnd(outcome) ? run.message : formatEnd({ ...run, outcome });
+  outcome === null || isGoodOutcome(outcome) ? run.message : formatLastLine({ ...run, outcome });

@@ -1,16 +1,16 @@
 import type { Run } from '../../wire/status.ts';
-import type { Ledger } from '../store/ledger.ts';
+import type { StateStore } from '../store/ledger.ts';
 import type { RunController } from './run-controller.ts';
 import { RunRecord } from './run-record.ts';
 
 /** Runs of the instance, including runs that only other servers have followed. */
 export class RunHistory {
   readonly #runs: RunController;
-  readonly #ledger: Ledger;
+  readonly #ledger: StateStore;
   /** Record of the last run if only another server has followed the run. */
   #elsewhere: RunRecord | null = null;
 
-  constructor(runs: RunController, ledger: Ledger) {
+  constructor(runs: RunController, ledger: StateStore) {
     this.#runs = runs;
     this.#ledger = ledger;
   }

@@ -1,12 +1,18 @@
 import { EventEmitter, once } from 'node:events';
-import { EarlierUpdater } from '../../core/progress/earlier-updater.ts';
+import { LegacyResultParser } from '../../core/progress/earlier-updater.ts';
 import { type Phase, type ProgressEvent, phases } from '../../core/progress/event.ts';
 import type { LineFields } from '../../core/progress/line.ts';
 import { type RunResult, runResultSchema } from '../../core/progress/run-result.ts';
-import { isGoodEnd, launchStates, type RunState } from '../../wire/codes.ts';
+import { isGoodOutcome, launchStates, type RunState } from '../../wire/codes.ts';
 import { runOf } from '../../wire/reader-shapes.ts';
-import { pointShape, type Run, type RunStep, rolledBackShape, runShape } from '../../wire/status.ts';
-import type { RunOrigin } from '../place/updater-container.ts';
+import {
+  type Run,
+  type RunStep,
+  restorePointSchema,
+  rolledBackSchema,
+  runSchema,
+} from '../../wire/status.ts';
+import type { InitialRunFacts } from '../place/updater-container.ts';
 
 type LaunchState = (typeof launchStates)[number];
 /** Result of a run. All fields except outcome and message may be unknown. */
@@ -18,8 +24,8 @@ const keptLines = 1_000;
 const keptWarnings = 50;
 
 /** Returns a run whose updater has not logged anything yet. */
-export function freshRun(
-  { id, kind = 'update', from, to, startedAt, by = null, upgradePath = [] }: RunOrigin,
+export function createRun(
+  { id, kind = 'update', from, to, startedAt, by = null, upgradePath = [] }: InitialRunFacts,
   state: LaunchState = 'launching',
   message = 'launching the updater',
 ): Run {
@@ -31,8 +37,8 @@ export function freshRun(
  * Reopens a finished run whose updater was restarted. Only the steps of preparation and launch are retained, because
  * the updater's log contains all later steps.
  */
-export function runAgain(past: Run): Run {
-  const fresh = freshRun(past, 'launching', 'reading the updater log');
+export function reopenRun(past: Run): Run {
+  const fresh = createRun(past, 'launching', 'reading the updater log');
   const steps = past.steps.filter(({ state }) => isLaunchState(state));
   const last = steps.pop();
   return last ? { ...fresh, steps: [...steps, { ...last, endedAt: null }] } : fresh;
@@ -47,7 +53,7 @@ export class RunRecord {
   #lines: ProgressEvent[] = [];
   #dropped = 0;
   #changes = 0;
-  readonly #earlier = new EarlierUpdater();
+  readonly #earlier = new LegacyResultParser();
   /** Emitter of `change` events, with one listener for each event stream. */
   readonly #news = new EventEmitter().setMaxListeners(0);
 
@@ -118,8 +124,8 @@ export class RunRecord {
       this.#change({});
       return;
     }
-    const restorePoint = pointShape.read(fields.restorePoint);
-    const rolledBack = rolledBackShape.read(fields.rolledBack);
+    const restorePoint = restorePointSchema.read(fields.restorePoint);
+    const rolledBack = rolledBackSchema.read(fields.rolledBack);
     if (restorePoint || rolledBack)
       this.#change({ ...(restorePoint && { restorePoint }), ...(rolledBack && { rolledBack }) });
     const { phase, percent, message, time, level } = event;
@@ -141,8 +147,8 @@ export class RunRecord {
     const endedAt = at.toISOString();
     const steps = endLast(this.#run.steps, endedAt);
     const { code = null, detail: cause = null, advice = null, facts } = why;
-    const requiredRelease = runShape.fields.requiredRelease.read(facts?.requiredRelease) ?? null;
-    if (!isGoodEnd(outcome)) this.#change({ code, cause, advice, requiredRelease });
+    const requiredRelease = runSchema.fields.requiredRelease.read(facts?.requiredRelease) ?? null;
+    if (!isGoodOutcome(outcome)) this.#change({ code, cause, advice, requiredRelease });
     this.#change({ state: outcome, outcome, message, percent: null, jobs: [], until: null, steps, endedAt });
   }
 

@@ -1,8 +1,8 @@
 import type { ProgressEvent } from '../../core/progress/event.ts';
-import { pause } from '../../core/progress/wait.ts';
-import { byItself } from '../../wire/codes.ts';
+import { sleepFor } from '../../core/progress/wait.ts';
+import { automaticCaller } from '../../wire/codes.ts';
 import { HostFailure } from '../host/ask-host.ts';
-import { retry } from '../host/retry.ts';
+import { retryWithBackoff } from '../host/retry.ts';
 import { followRunLog } from './follow-run.ts';
 import { prepareRun, type RunPlan } from './prepare-run.ts';
 import { isLaunchState, type RunRecord } from './run-record.ts';
@@ -67,7 +67,7 @@ export class RunSession {
         // A run does not depend on the server that follows it, so an error of this server does not end the run.
         const message = 'failed to follow an update; retrying';
         settings.log({ level: 'error', message, cause });
-        await pause(timing.retry, closing, false);
+        await sleepFor(timing.retry, closing, false);
       }
     }
   }
@@ -81,7 +81,7 @@ export class RunSession {
   #cancelPreparation(by: string): void {
     this.record.note({ cancelRequestedBy: by });
     const why = 'running jobs did not finish before the end of the time window';
-    this.#stopWith(by === byItself ? why : null);
+    this.#stopWith(by === automaticCaller ? why : null);
   }
 
   #stopWith(why: string | null): void {
@@ -91,7 +91,7 @@ export class RunSession {
 
   async #syncUntil(launched: AbortSignal): Promise<void> {
     while (!launched.aborted) {
-      await pause(this.#context.timing.watchClosely, launched, false);
+      await sleepFor(this.#context.timing.watchClosely, launched, false);
       if (!launched.aborted) await this.#sync().catch(() => {});
     }
   }
@@ -124,7 +124,7 @@ export class RunSession {
         settings.log({ level: 'warn', message, cause });
         return !this.record.hasEnded;
       };
-      return retry(attempt, failed, timing, closing);
+      return retryWithBackoff(attempt, failed, timing, closing);
     };
     const stop = () =>
       insist(() => engine.killContainer(updater, 'SIGTERM'), 'failed to stop the updater; retrying');

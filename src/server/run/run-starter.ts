@@ -1,32 +1,32 @@
 import { targetFor } from '../../core/release/channel.ts';
-import { pointOf } from '../../wire/rollback-point.ts';
+import { findRollbackableRun } from '../../wire/rollback-point.ts';
 import type { Reason, RollbackOffer, Run } from '../../wire/status.ts';
-import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts';
+import type { CompleteRollbackOrder, CompleteUpdateOrder } from '../contract/instance-updates.ts';
 import { HostFailure } from '../host/ask-host.ts';
-import { askJobs } from '../host/ask-jobs.ts';
-import { type Destination, destinationOf, verifiedDestination } from '../offer/offer.ts';
-import { recalledReason } from '../offer/publisher-word.ts';
+import { fetchJobs } from '../host/ask-jobs.ts';
+import { resolveTarget, type UpdateTarget, verifyTarget } from '../offer/offer.ts';
+import { findRecallReason } from '../offer/publisher-word.ts';
 import { noStoreReason, type Observation } from './observation.ts';
 import type { RunPlan } from './prepare-run.ts';
-import { beingStarted, noPoint, otherPoint } from './reasons.ts';
-import { RollbackOffers } from './rollback-offers.ts';
+import { noRestorePointReason, otherRestorePointReason, startingReason } from './reasons.ts';
+import { RollbackPreviews } from './rollback-offers.ts';
 import type { ServerParts } from './server-parts.ts';
-import { settingsReason } from './settings-reason.ts';
-import { Unavailable, unavailable } from './update-service.ts';
+import { findSettingsReason } from './settings-reason.ts';
+import { throwUnavailable, Unavailable } from './update-service.ts';
 
 type Started = Promise<{ run: Run } | { reason: Reason }>;
 
 /** Starts updates and rollbacks unless there is a reason against them. */
 export class RunStarter {
   readonly #parts: ServerParts;
-  readonly #rollbacks: RollbackOffers;
+  readonly #rollbacks: RollbackPreviews;
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
-    this.#rollbacks = new RollbackOffers(parts);
+    this.#rollbacks = new RollbackPreviews(parts);
   }
 
-  update(order: StartOrder): Started {
+  update(order: CompleteUpdateOrder): Started {
     return this.#begin('update', order, () => this.#parts.offers.destination(order));
   }
 
@@ -39,18 +39,18 @@ export class RunStarter {
     return this.#begin('update', { when: 'idle', force: false, by }, async () => {
       await offers.readChannelFile();
       const { known } = await offers.now();
-      const destination = destinationOf(targetFor(to), known);
+      const destination = resolveTarget(targetFor(to), known);
       if (!(await isStill())) return { reason: overtaken };
-      return verifiedDestination('reason' in destination ? destination : { ...destination, to, path }, known);
+      return verifyTarget('reason' in destination ? destination : { ...destination, to, path }, known);
     });
   }
 
-  rollback({ confirm, ...order }: RollbackStart): Started {
+  rollback({ confirm, ...order }: CompleteRollbackOrder): Started {
     return this.#begin('rollback', order, async () => {
-      const past = pointOf(await this.#history());
-      if (past === null) return { reason: noPoint };
+      const past = findRollbackableRun(await this.#history());
+      if (past === null) return { reason: noRestorePointReason };
       const { version } = past.restorePoint;
-      if (version !== confirm) return { reason: otherPoint(version, confirm) };
+      if (version !== confirm) return { reason: otherRestorePointReason(version, confirm) };
       this.#rollbacks.forget();
       return { to: version };
     });
@@ -59,11 +59,11 @@ export class RunStarter {
   async rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }> {
     const observation = await this.#observe();
     if ('reason' in observation) return observation;
-    const past = pointOf(await this.#history());
-    if (past === null || observation.home === null) return { reason: noPoint };
-    const answer = await this.#rollbacks.ask(past, observation.home).catch(unavailable);
+    const past = findRollbackableRun(await this.#history());
+    if (past === null || observation.home === null) return { reason: noRestorePointReason };
+    const answer = await this.#rollbacks.ask(past, observation.home).catch(throwUnavailable);
     this.refuseWhenClosing();
-    return answer ?? { reason: noPoint };
+    return answer ?? { reason: noRestorePointReason };
   }
 
   /** @throws Unavailable */
@@ -75,18 +75,18 @@ export class RunStarter {
   async #begin(
     kind: RunPlan['kind'],
     order: RunPlan['order'],
-    find: () => Promise<Destination | { reason: Reason }>,
+    find: () => Promise<UpdateTarget | { reason: Reason }>,
   ): Started {
     const { observations, offers, runs, settings, timing } = this.#parts;
     const observation = await this.#observe();
     if ('reason' in observation) return observation;
     const found = await find();
     const listed = 'to' in found ? await offers.settings(found.proof) : [];
-    const reason = 'to' in found ? settingsReason(found.to, listed, order.settings) : null;
+    const reason = 'to' in found ? findSettingsReason(found.to, listed, order.settings) : null;
     const destination = reason ? { reason } : found;
     const { home } = observation;
     if ('reason' in destination || home === null) {
-      const jobs = order.force ? [] : await askJobs(settings, timing).catch(unavailable);
+      const jobs = order.force ? [] : await fetchJobs(settings, timing).catch(throwUnavailable);
       const why = 'reason' in destination ? destination.reason : noPlace;
       return { reason: observations.reasonAgainst(observation, jobs) ?? why };
     }
@@ -94,16 +94,16 @@ export class RunStarter {
     const whyNot = async () => {
       if (kind === 'rollback') return null;
       await offers.readChannelFile();
-      return recalledReason(destination, await offers.word());
+      return findRecallReason(destination, await offers.word());
     };
     try {
       const begun = await runs.begin({ ...destination, kind, order, home, whyNot });
       if (begun !== 'taken') return begun;
-      return { reason: observations.reasonAgainst(await observations.refresh()) ?? beingStarted };
+      return { reason: observations.reasonAgainst(await observations.refresh()) ?? startingReason };
     } catch (error) {
       if (error instanceof HostFailure && error.asked.startsWith('store.'))
         return { reason: noStoreReason(settings.product) };
-      return unavailable(error);
+      return throwUnavailable(error);
     }
   }
 
@@ -123,7 +123,7 @@ export class RunStarter {
   }
 
   #history(): Promise<Run[]> {
-    return this.#parts.history.all().catch(unavailable);
+    return this.#parts.history.all().catch(throwUnavailable);
   }
 }
 

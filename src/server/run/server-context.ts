@@ -1,20 +1,20 @@
 import type { EngineApi } from '../../engine/engine-api.ts';
-import type { Settings } from '../contract/options.ts';
+import type { ValidatedInstanceOptions } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
 import type { Listeners } from '../host/listeners.ts';
 import type { QueueHold } from '../host/queue-hold.ts';
-import type { SurroundingsCache } from '../place/surroundings.ts';
-import type { Ledger } from '../store/ledger.ts';
+import type { DeploymentEnvironmentCache } from '../place/surroundings.ts';
+import type { StateStore } from '../store/ledger.ts';
 
 /** Dependencies of all parts of a server. */
 export interface ServerContext {
   engine: EngineApi;
-  settings: Settings;
+  settings: ValidatedInstanceOptions;
   timing: Timing;
-  ledger: Ledger;
+  ledger: StateStore;
   hold: QueueHold;
   listeners: Listeners;
-  place: SurroundingsCache;
+  place: DeploymentEnvironmentCache;
   /** Aborted when the server closes. All work ends, but a paused queue stays paused. */
   closing: AbortSignal;
 }

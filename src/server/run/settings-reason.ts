@@ -8,7 +8,7 @@ export class UnknownSetting extends TypeError {}
  * Returns why a release cannot be installed with these settings; null if it can be installed.
  * @throws UnknownSetting
  */
-export function settingsReason(
+export function findSettingsReason(
   version: string,
   settings: readonly OfferedSetting[],
   given: Readonly<Record<string, string>> = {},

@@ -1,6 +1,10 @@
 import { EngineError } from '../../engine/http/engine-error.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
-import type { InstanceUpdates, RollbackStart, StartOrder } from '../contract/instance-updates.ts';
+import type {
+  CompleteRollbackOrder,
+  CompleteUpdateOrder,
+  InstanceUpdates,
+} from '../contract/instance-updates.ts';
 import { HostFailure } from '../host/ask-host.ts';
 import type { RunRecord } from './run-record.ts';
 
@@ -10,7 +14,7 @@ export class Unavailable extends Error {
 }
 
 /** Converts failures of the host application or engine to Unavailable, so that clients try again. */
-export function unavailable(error: unknown): never {
+export function throwUnavailable(error: unknown): never {
   if (!(error instanceof HostFailure) && !(error instanceof EngineError)) throw error;
   throw new Unavailable('The server cannot process the request right now.', { cause: error });
 }
@@ -24,8 +28,8 @@ export interface UpdateService extends Pick<InstanceUpdates, Shared> {
   readonly version: string;
   /** Whether an update is in progress, for users who are not admins. */
   isUpdating(): Promise<boolean>;
-  start(order: StartOrder): Promise<{ run: Run } | { reason: Reason }>;
-  rollback(order: RollbackStart): Promise<{ run: Run } | { reason: Reason }>;
+  start(order: CompleteUpdateOrder): Promise<{ run: Run } | { reason: Reason }>;
+  rollback(order: CompleteRollbackOrder): Promise<{ run: Run } | { reason: Reason }>;
   cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }>;
   /** Returns a diagnostic archive for an issue. */
   report(): Promise<Uint8Array<ArrayBuffer>>;

@@ -1,11 +1,15 @@
-import { byItself } from '../../wire/codes.ts';
+import { automaticCaller } from '../../wire/codes.ts';
 import type { NextRelease } from '../../wire/status.ts';
-import { type AutomaticChoice, type AutomaticSettings, whatIsSaid } from '../contract/automatic.ts';
+import {
+  type AutomaticChoice,
+  type AutomaticSettings,
+  omitUndefinedSettings,
+} from '../contract/automatic.ts';
 import type { RepeatedCheck } from '../host/keep-looking.ts';
 import type { RunStarter } from '../run/run-starter.ts';
 import type { ServerParts } from '../run/server-parts.ts';
-import { decide, isOverdue } from './decide.ts';
-import { stepAfter } from './path-updates.ts';
+import { decideAutomaticUpdate, isAutomaticWindowOver } from './decide.ts';
+import { findStepAfterRun } from './path-updates.ts';
 
 /**
  * Starts automatic updates in their time window. The runs in the store show which windows have been used, so several
@@ -39,7 +43,7 @@ export class AutomaticUpdates implements RepeatedCheck {
     const { ledger, settings } = this.#parts;
     const changed = await ledger.edit('automatic', (now) => ({
       ...(now ?? settings.automatic),
-      ...whatIsSaid(choice),
+      ...omitUndefinedSettings(choice),
     }));
     this.#settings = changed ?? settings.automatic;
   }
@@ -49,15 +53,19 @@ export class AutomaticUpdates implements RepeatedCheck {
     const settings = await this.settings();
     const open = runs.isUnderWay ? runs.record?.run : undefined;
     if (open) {
-      const isWaiting = open.by === byItself && open.state === 'waiting' && open.cancelRequestedBy === null;
-      if (isWaiting && isOverdue(open, settings, Date.now())) await runs.cancel(byItself);
+      const isWaiting =
+        open.by === automaticCaller && open.state === 'waiting' && open.cancelRequestedBy === null;
+      if (isWaiting && isAutomaticWindowOver(open, settings, Date.now())) await runs.cancel(automaticCaller);
       return;
     }
     if (!settings.enabled) return;
     const next = await this.#findDue(settings);
     if (next === null) return;
     const isStillDue = async () => (await this.#findDue(await this.settings()))?.version === next.version;
-    const answer = await this.#starter.updateAutomatically({ to: next.version, by: byItself }, isStillDue);
+    const answer = await this.#starter.updateAutomatically(
+      { to: next.version, by: automaticCaller },
+      isStillDue,
+    );
     if ('reason' in answer) throw new Error(answer.reason.message);
     this.#failure = '';
   }
@@ -74,9 +82,9 @@ export class AutomaticUpdates implements RepeatedCheck {
   async #findDue(settings: AutomaticSettings): Promise<NextRelease | null> {
     const past = await this.#parts.history.all();
     const { known, offer } = await this.#parts.offers.now(past[0] ?? null);
-    const { nextAt, blockedBy } = decide({ settings, offer, known, past, now: Date.now() });
+    const { nextAt, blockedBy } = decideAutomaticUpdate({ settings, offer, known, past, now: Date.now() });
     // A blocked release also has `nextAt`, which is when an update to a later release could start.
     const isDue = nextAt !== null && Date.parse(nextAt) <= Date.now() && blockedBy === null;
-    return stepAfter(past[0]) === null && isDue ? offer.next : null;
+    return findStepAfterRun(past[0]) === null && isDue ? offer.next : null;
   }
 }

@@ -1,15 +1,15 @@
-import { byItself, isGoodEnd } from '../../wire/codes.ts';
+import { automaticCaller, isGoodOutcome } from '../../wire/codes.ts';
 import { missingReason } from '../../wire/missing-settings.ts';
 import type { Automatic, BlockedBy, NextRelease, Run } from '../../wire/status.ts';
 import type { AutomaticSettings } from '../contract/automatic.ts';
-import { type Window, windowsAfter } from '../contract/time-window.ts';
-import type { Offer, OfferFacts } from '../offer/offer.ts';
-import type { PublisherWord } from '../offer/publisher-word.ts';
+import { generateTimeWindows, type TimeWindowOccurrence } from '../contract/time-window.ts';
+import type { AvailableUpdate, AvailableUpdateFacts } from '../offer/offer.ts';
+import type { PublisherNotice } from '../offer/publisher-word.ts';
 
 export interface AutomaticFacts {
   settings: AutomaticSettings;
-  offer: Offer;
-  known: Pick<OfferFacts, 'releases' | 'word'>;
+  offer: AvailableUpdate;
+  known: Pick<AvailableUpdateFacts, 'releases' | 'word'>;
   /** All runs including the current one, newest first. */
   past: readonly Run[];
   /** Milliseconds since 1970. */
@@ -21,7 +21,7 @@ type Decision = Pick<Automatic, 'nextAt' | 'blockedBy'>;
 const hourMs = 3_600_000;
 
 /** Decides when an automatic update starts (docs/contract.md 8.37). */
-export function decide(facts: AutomaticFacts): Decision {
+export function decideAutomaticUpdate(facts: AutomaticFacts): Decision {
   const { settings, past, now } = facts;
   if (!settings.enabled) return { nextAt: null, blockedBy: null };
   const { next } = facts.offer;
@@ -35,21 +35,21 @@ export function decide(facts: AutomaticFacts): Decision {
   const blockedBy = next && whyBlocked(next, isAgeUnknown, facts);
   const isWaitedFor = next !== null && blockedBy === null && minAgeHours > 0;
   const earliest = isWaitedFor ? Math.max(now, published + minAgeHours * hourMs) : now;
-  for (const window of windowsAfter(settings, earliest))
+  for (const window of generateTimeWindows(settings, earliest))
     if (!isUsed(window, past))
       return { nextAt: new Date(Math.max(window.begin, earliest)).toISOString(), blockedBy };
   throw new Error('no further time window was found');
 }
 
 /** Whether the time window of an automatically started run is over. */
-export function isOverdue(
+export function isAutomaticWindowOver(
   { startedAt }: Pick<Run, 'startedAt'>,
   settings: AutomaticSettings,
   now: number,
 ): boolean {
   // The start time of a stored run may be invalid. The run then counts as overdue, because another window follows.
   const begun = Date.parse(startedAt) || 0;
-  const { value } = windowsAfter(settings, begun).next() as { value: Window };
+  const { value } = generateTimeWindows(settings, begun).next() as { value: TimeWindowOccurrence };
   return !settings.enabled || value.begin > begun || value.end <= now;
 }
 
@@ -57,14 +57,14 @@ export function isOverdue(
  * Returns why automatic updates are paused: after a broken or crashed run, the state is unknown until a run succeeds.
  */
 function pauseOf(past: readonly Run[]): BlockedBy | null {
-  const last = past.find(({ outcome }) => isGoodEnd(outcome) || isBad(outcome));
-  if (last === undefined || isGoodEnd(last.outcome)) return null;
+  const last = past.find(({ outcome }) => isGoodOutcome(outcome) || isBad(outcome));
+  if (last === undefined || isGoodOutcome(last.outcome)) return null;
   const message = `the update to ${last.to ?? 'the newest release'} failed and needs attention`;
   return { code: 'paused', message, ...(last.endedAt === null ? {} : { since: last.endedAt }) };
 }
 
 /** Returns the reason if the channel file has expired, because a recall of a release would then be unknown. */
-const stalenessOf = ({ staleSince: since }: Pick<PublisherWord, 'staleSince'>): BlockedBy | null =>
+const stalenessOf = ({ staleSince: since }: Pick<PublisherNotice, 'staleSince'>): BlockedBy | null =>
   since === null ? null : { code: 'stale', message: 'the information about releases is out of date', since };
 
 const isBad = (outcome: Run['outcome']): boolean => outcome === 'broken' || outcome === 'crashed';
@@ -102,8 +102,8 @@ function rolledBackFrom([run, ...before]: readonly Run[]): string | null {
   );
 }
 
-const isUsed = ({ begin, end }: Window, past: readonly Run[]): boolean =>
+const isUsed = ({ begin, end }: TimeWindowOccurrence, past: readonly Run[]): boolean =>
   past.some(({ by, startedAt }) => {
     const at = Date.parse(startedAt);
-    return by === byItself && begin <= at && at < end;
+    return by === automaticCaller && begin <= at && at < end;
   });

@@ -1,6 +1,6 @@
 import { expectedStep } from '../../wire/path.ts';
 import type { PendingStep, Run } from '../../wire/status.ts';
-import { askHost } from '../host/ask-host.ts';
+import { callApplication } from '../host/ask-host.ts';
 import type { RepeatedCheck } from '../host/keep-looking.ts';
 import type { RunStarter } from '../run/run-starter.ts';
 import type { ServerParts } from '../run/server-parts.ts';
@@ -28,7 +28,7 @@ export class PathUpdates implements RepeatedCheck {
 
   /** Returns the next step of the upgrade path after the last run; null if there is none. */
   after(last: Run | undefined): PendingStep | null {
-    const step = stepAfter(last);
+    const step = findStepAfterRun(last);
     return step && { ...step, reason: this.#said?.after === last?.id ? (this.#said?.reason ?? null) : null };
   }
 
@@ -49,7 +49,7 @@ export class PathUpdates implements RepeatedCheck {
   async look(): Promise<void> {
     const { history, settings } = this.#parts;
     const [last] = await history.all();
-    const pending = stepAfter(last);
+    const pending = findStepAfterRun(last);
     if (last === undefined || pending === null) return;
     const { to } = pending;
     if (Date.now() > Date.parse(pending.until)) {
@@ -73,7 +73,7 @@ export class PathUpdates implements RepeatedCheck {
     const order = { to, path, by: by ?? settings.product.name };
     const answer = await this.#starter.updateAutomatically(order, async () => {
       const [last] = await history.all();
-      return last?.id === id && stepAfter(last)?.to === to;
+      return last?.id === id && findStepAfterRun(last)?.to === to;
     });
     return 'run' in answer ? null : answer.reason.message;
   }
@@ -84,7 +84,7 @@ export class PathUpdates implements RepeatedCheck {
     const { afterStep } = settings;
     if (afterStep === null) return null;
     try {
-      const answer: unknown = await askHost('afterStep', () => afterStep({ version }), timing.host);
+      const answer: unknown = await callApplication('afterStep', () => afterStep({ version }), timing.host);
       return typeof answer === 'string' && answer !== '' ? answer : null;
     } catch (cause) {
       // Only the operator may see the text of an exception. The text is logged once, because the call is repeated.
@@ -98,7 +98,7 @@ export class PathUpdates implements RepeatedCheck {
 const checkFailed = 'the check before the next step failed; the log of the server has the details';
 
 /** Returns the next step of the upgrade path after the last run; null if there is none. */
-export function stepAfter(last: Run | undefined): PendingStep | null {
+export function findStepAfterRun(last: Run | undefined): PendingStep | null {
   const step = last?.endedAt ? expectedStep(last) : null;
   return step && { ...step, until: new Date(Date.parse(step.since) + patienceMs).toISOString() };
 }

@@ -11,7 +11,7 @@ const callerSchema = z.object({ role: z.enum(['admin', 'user']), name: z.string(
  * product's proxy sends with the secret, or from a user whom the product identifies by cookie or `Authorization`
  * header.
  */
-export const authorizeWith =
+export const createAuthorizer =
   ({ token, secret }: Pick<ServeSettings, 'token' | 'secret'>, product: Pick<ProductCallbacks, 'user'>) =>
   async ({ headers }: Request): Promise<Caller> => {
     const [authorization, vouched] = [headers.get('authorization'), headers.get('x-svc-secret')];

@@ -1,6 +1,6 @@
 import { readText } from '../../wire/read-text.ts';
 import type { Job, JobQueue } from '../contract/instance-options.ts';
-import { retry } from '../host/retry.ts';
+import { retryWithBackoff } from '../host/retry.ts';
 import { Unavailable } from '../run/update-service.ts';
 import type { ServeSettings } from './serve-settings.ts';
 
@@ -93,7 +93,7 @@ export class ProductCallbacks implements JobQueue {
     };
     const { pause, attempts } = this.#waits;
     const times = { retry: pause, longestRetry: 4 * pause };
-    const result = await retry(
+    const result = await retryWithBackoff(
       async () => ({ value: await attempt() }),
       failed,
       times,

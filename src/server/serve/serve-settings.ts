@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import * as z from 'zod/mini';
 import english from 'zod/v4/locales/en.js';
 import type { InstanceOptions } from '../contract/instance-options.ts';
-import { readOptions } from '../contract/options.ts';
+import { validateInstanceOptions } from '../contract/options.ts';
 
 /** Validated settings of `svc-updater serve` (docs/any-backend.md). */
 export interface ServeSettings {
@@ -68,7 +68,7 @@ export async function readServeSettings(
     store: { get: () => null, set: () => false },
   };
   try {
-    const { path } = readOptions({ ...options, ...functions });
+    const { path } = validateInstanceOptions({ ...options, ...functions });
     if (data && mistakes.length === 0)
       return { settings: { ...data, path, secret: secret ?? '', token, options } };
   } catch (cause) {

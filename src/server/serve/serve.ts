@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { writtenOut } from '../../core/progress/plain-text.ts';
+import { escapeUnprintable } from '../../core/progress/plain-text.ts';
 import type { LogEntry } from '../../feed/feed.ts';
 import { createInstanceUpdates, fileStore, toNodeHandler } from '../index.ts';
-import { authorizeWith } from './authorize-with.ts';
+import { createAuthorizer } from './authorize-with.ts';
 import { ProductCallbacks, RepeatedFailure } from './product-callbacks.ts';
 import { readServeSettings } from './serve-settings.ts';
 
@@ -21,7 +21,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   const updates = createInstanceUpdates({
     ...options,
     path,
-    authorize: authorizeWith(read.settings, product),
+    authorize: createAuthorizer(read.settings, product),
     queue: product,
     store: fileStore(storeDirectory),
     log,
@@ -50,7 +50,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
 }
 
 function log(entry: LogEntry): void {
-  const line = logLine(entry);
+  const line = formatLogEntry(entry);
   if (line !== null) console.log(line);
 }
 
@@ -58,11 +58,11 @@ function log(entry: LogEntry): void {
  * Formats a log entry with all its causes as one line; null for a repeated failure of the product. The line is escaped,
  * because messages may contain text of the product, a registry or a feed.
  */
-export function logLine({ level, message, cause }: LogEntry): string | null {
+export function formatLogEntry({ level, message, cause }: LogEntry): string | null {
   const causes: string[] = [];
   for (let each = cause; each instanceof Error; each = each.cause) {
     if (each instanceof RepeatedFailure) return null;
     causes.push(each.message);
   }
-  return writtenOut([`${level.toUpperCase()} ${message}`, ...causes].join(': '));
+  return escapeUnprintable([`${level.toUpperCase()} ${message}`, ...causes].join(': '));
 }

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod/mini';
-import { jsonText } from '../../core/progress/json-text.ts';
+import { createJsonTextSchema } from '../../core/progress/json-text.ts';
 import { type Channel, channels } from '../../core/release/channel.ts';
 import type { ChannelFile } from '../../provenance/channel-file.ts';
 import type { Run } from '../../wire/status.ts';
-import type { Settings } from '../contract/options.ts';
+import type { ValidatedInstanceOptions } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
-import { askHost, HostFailure } from '../host/ask-host.ts';
+import { callApplication, HostFailure } from '../host/ask-host.ts';
 import {
   bootsSchema,
   channelFilesSchema,
@@ -17,7 +17,7 @@ import {
   pastRunsSchema,
   type RolloutFacts,
   rolloutSchema,
-  type ServerBoot,
+  type ServerProcess,
   skippedSchema,
   storedAutomatic,
 } from './open-run.ts';
@@ -31,28 +31,28 @@ const tries = 20;
 /** Schemas of the entries in the store. All entries except the channel are JSON. */
 const schemas = {
   channel: z.enum(channels),
-  skip: jsonText(skippedSchema),
-  offered: jsonText(offeredSchema),
-  'channel-files': jsonText(channelFilesSchema),
-  notices: jsonText(z.array(z.string())),
-  rollout: jsonText(rolloutSchema),
-  automatic: jsonText(storedAutomatic),
-  run: jsonText(openRunSchema),
-  history: jsonText(pastRunsSchema),
-  servers: jsonText(bootsSchema),
+  skip: createJsonTextSchema(skippedSchema),
+  offered: createJsonTextSchema(offeredSchema),
+  'channel-files': createJsonTextSchema(channelFilesSchema),
+  notices: createJsonTextSchema(z.array(z.string())),
+  rollout: createJsonTextSchema(rolloutSchema),
+  automatic: createJsonTextSchema(storedAutomatic),
+  run: createJsonTextSchema(openRunSchema),
+  history: createJsonTextSchema(pastRunsSchema),
+  servers: createJsonTextSchema(bootsSchema),
 };
 type Key = keyof typeof schemas;
 type Stored<K extends Key> = z.output<(typeof schemas)[K]>;
 type OfSigners<K extends 'offered' | 'channel-files'> = NonNullable<Stored<K>[Channel]>;
 
 /** Persistent state in the store of the host application. All methods throw HostFailure if the store fails. */
-export class Ledger {
-  readonly #settings: Pick<Settings, 'store' | 'log'>;
+export class StateStore {
+  readonly #settings: Pick<ValidatedInstanceOptions, 'store' | 'log'>;
   readonly #timing: Timing;
   readonly #unreadable = new Set<string>();
   #hasAnswered = false;
 
-  constructor(settings: Pick<Settings, 'store' | 'log'>, timing: Timing) {
+  constructor(settings: Pick<ValidatedInstanceOptions, 'store' | 'log'>, timing: Timing) {
     this.#settings = settings;
     this.#timing = timing;
   }
@@ -172,7 +172,7 @@ export class Ledger {
     return changed;
   }
 
-  async addBoot(boot: ServerBoot): Promise<void> {
+  async addBoot(boot: ServerProcess): Promise<void> {
     await this.edit('servers', (now) => [
       boot,
       ...(now ?? []).filter(({ container }) => container !== boot.container).slice(0, keptServers - 1),
@@ -180,7 +180,7 @@ export class Ledger {
   }
 
   /** Returns the last stored server process of a container; null if there is none. */
-  async lastBootOf(container: string): Promise<ServerBoot | null> {
+  async lastBootOf(container: string): Promise<ServerProcess | null> {
     return (await this.read('servers'))?.find((boot) => boot.container === container) ?? null;
   }
 
@@ -203,7 +203,7 @@ export class Ledger {
 
   async #find<K extends Key>(key: K): Promise<{ text: string | null; value: Stored<K> | null }> {
     const { store, log } = this.#settings;
-    const text = await askHost('store.get', () => store.get(key), this.#timing.host);
+    const text = await callApplication('store.get', () => store.get(key), this.#timing.host);
     this.#hasAnswered = true;
     if (text === null || text === undefined) return { text: null, value: null };
     const value = (schemas[key].safeParse(text).data ?? null) as Stored<K> | null;
@@ -216,7 +216,9 @@ export class Ledger {
 
   async #set(key: string, text: string | null, was: string | null): Promise<boolean> {
     const { store } = this.#settings;
-    return (await askHost('store.set', () => store.set(key, text, { was }), this.#timing.host)) === true;
+    return (
+      (await callApplication('store.set', () => store.set(key, text, { was }), this.#timing.host)) === true
+    );
   }
 }
 

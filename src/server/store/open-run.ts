@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { channelFileSchema } from '../../provenance/channel-file.ts';
 import { readRun } from '../../wire/reader-shapes.ts';
 import type { Run } from '../../wire/status.ts';
-import { automaticSettings } from '../contract/automatic.ts';
+import { applyAutomaticDefaults } from '../contract/automatic.ts';
 import { automaticFields } from '../contract/schemas.ts';
 
 /**
@@ -16,7 +16,7 @@ const runSchema = z.pipe(
 
 /** Server process, identified by the id of its container and a random UUID of the process. */
 const bootSchema = z.object({ container: z.string(), word: z.string() });
-export type ServerBoot = z.infer<typeof bootSchema>;
+export type ServerProcess = z.infer<typeof bootSchema>;
 
 /** Schema of the open run, which the store shares with all servers of the instance. */
 export const openRunSchema = z.object({
@@ -61,7 +61,7 @@ export const rolloutSchema = z.object({ instance: z.string(), asked: z.nullable(
 export type RolloutFacts = z.infer<typeof rolloutSchema>;
 
 /** Settings of automatic updates. */
-export const storedAutomatic = z.pipe(z.object(automaticFields), z.transform(automaticSettings));
+export const storedAutomatic = z.pipe(z.object(automaticFields), z.transform(applyAutomaticDefaults));
 
 /** Last server process of each container. */
 export const bootsSchema = z.array(bootSchema);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProgressEvent } from '../../core/progress/event.ts';
-import { formatEnd } from '../../core/progress/run-result.ts';
-import { isGoodEnd, type PhaseWord } from '../../wire/codes.ts';
+import { formatLastLine } from '../../core/progress/run-result.ts';
+import { isGoodOutcome, type PhaseName } from '../../wire/codes.ts';
 import { isTooLate } from '../../wire/phase-rows.ts';
 import { isLaunchState, type RunRecord } from '../run/run-record.ts';
 import type { Disturbance, ScriptedEnd, ScriptedRun, ScriptedStep } from './script.ts';
@@ -84,7 +84,7 @@ async function playStep(
 function finish(end: ScriptedEnd, record: RunRecord, stage: Stage): void {
   const { from, to, phase } = record.run;
   const { outcome, cause = null, code = null, advice = null } = end;
-  const isGood = isGoodEnd(outcome);
+  const isGood = isGoodOutcome(outcome);
   const message =
     end.message ?? (isGood ? `${outcome} ${from} → ${to}` : `nothing was changed; ${from} is still running`);
   if (phase === null || outcome === 'crashed') {
@@ -92,12 +92,12 @@ function finish(end: ScriptedEnd, record: RunRecord, stage: Stage): void {
     return;
   }
   if (cause !== null) say({ level: 'error', phase, message: cause }, record, stage);
-  const line = isGood ? message : formatEnd({ outcome, code, message, advice });
+  const line = isGood ? message : formatLastLine({ outcome, code, message, advice });
   say({ level: isGood ? 'info' : 'error', phase: 'done', message: line }, record, stage);
 }
 
 function say(
-  { level, phase, message, ...rest }: Omit<ProgressEvent, 'time' | 'phase'> & { phase: PhaseWord | 'done' },
+  { level, phase, message, ...rest }: Omit<ProgressEvent, 'time' | 'phase'> & { phase: PhaseName | 'done' },
   record: RunRecord,
   stage: Stage,
 ): void {

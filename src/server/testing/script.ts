@@ -1,5 +1,5 @@
 import type { ProductOptions } from '../../core/progress/product.ts';
-import { type EndState, type launchStates, type PhaseWord, phaseWords } from '../../wire/codes.ts';
+import { type EndState, type launchStates, type PhaseName, phaseNames } from '../../wire/codes.ts';
 import type {
   BlockingJob,
   NextRelease,
@@ -25,7 +25,7 @@ export type Disturbance = 'closed' | 'bad-gateway' | 'html' | 'silence' | 'logge
 
 /** State of a run in a script. */
 export interface ScriptedStep {
-  state: (typeof launchStates)[number] | PhaseWord;
+  state: (typeof launchStates)[number] | PhaseName;
   seconds: number;
   /** If set, extends the duration as long as the function returns true. */
   lasts?(): boolean;
@@ -144,7 +144,7 @@ const pulled = [10, 40, 70, 100].map((percent) => ({
   percent,
 }));
 const copied = (percent: number) => ({ message: `copying data, ${percent * 3.2} of 320 MB`, percent });
-const typical: Record<PhaseWord, Omit<ScriptedStep, 'state'>> = {
+const typical: Record<PhaseName, Omit<ScriptedStep, 'state'>> = {
   inspect: { seconds: 1, says: ['updater started', 'found the instance'] },
   plan: { seconds: 1, says: ['app and worker will be updated'] },
   pull: { seconds: 5, says: pulled },
@@ -160,9 +160,9 @@ const stopped: ScriptedStep = { state: 'save', seconds: 1, says: [copied(100)], 
  * Returns a typical run of 14 seconds, with two seconds of downtime; with a restore point 16 seconds and four seconds
  * of downtime. `in` is the phase in which the run ends. Default: the last phase.
  */
-export function typicalRun(end: ScriptedEnd & { in?: PhaseWord } = { outcome: 'updated' }): ScriptedRun {
+export function typicalRun(end: ScriptedEnd & { in?: PhaseName } = { outcome: 'updated' }): ScriptedRun {
   const { in: last = 'verify', ...rest } = end;
-  const reached = phaseWords.slice(0, phaseWords.indexOf(last) + 1);
+  const reached = phaseNames.slice(0, phaseNames.indexOf(last) + 1);
   const played = reached.filter((state) => state !== 'save' || end.point !== undefined || last === 'save');
   return playedThrough(played, rest);
 }
@@ -171,7 +171,7 @@ export function typicalRun(end: ScriptedEnd & { in?: PhaseWord } = { outcome: 'u
 export const typicalRollback = (end: ScriptedEnd = { outcome: 'updated' }): ScriptedRun =>
   playedThrough(['inspect', 'plan', 'save', 'recreate', 'verify'], end);
 
-function playedThrough(states: readonly PhaseWord[], end: ScriptedEnd): ScriptedRun {
+function playedThrough(states: readonly PhaseName[], end: ScriptedEnd): ScriptedRun {
   const launching = { state: 'launching', seconds: 1, says: ['launching the updater'] } as const;
   const isStopped = states.includes('save');
   const steps = states.flatMap((state): ScriptedStep[] => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProgressEvent } from '../../core/progress/event.ts';
-import { type Product, productOf, svc } from '../../core/progress/product.ts';
+import { createProduct, type Product, svcProduct } from '../../core/progress/product.ts';
 import { type Channel, isAhead } from '../../core/release/channel.ts';
 import { isTooLate } from '../../wire/phase-rows.ts';
 import type {
@@ -12,17 +12,23 @@ import type {
   Run,
   Status,
 } from '../../wire/status.ts';
-import { type AutomaticChoice, automaticSettings } from '../contract/automatic.ts';
-import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts';
+import { type AutomaticChoice, applyAutomaticDefaults } from '../contract/automatic.ts';
+import type { CompleteRollbackOrder, CompleteUpdateOrder } from '../contract/instance-updates.ts';
 import { Listeners } from '../host/listeners.ts';
-import { findReason, judgeJobs, runningJobs } from '../offer/find-reason.ts';
-import { noWord } from '../offer/publisher-word.ts';
-import { noPoint, notRunning, otherPoint, runningReason, tooLateToCancel } from '../run/reasons.ts';
-import { freshRun, isLaunchState, RunRecord } from '../run/run-record.ts';
-import { settingsReason } from '../run/settings-reason.ts';
+import { evaluateJobs, findBlockingReason, runningJobs } from '../offer/find-reason.ts';
+import { noPublisherNotice } from '../offer/publisher-word.ts';
+import {
+  noRestorePointReason,
+  notRunningReason,
+  otherRestorePointReason,
+  runningReason,
+  tooLateReason,
+} from '../run/reasons.ts';
+import { createRun, isLaunchState, RunRecord } from '../run/run-record.ts';
+import { findSettingsReason } from '../run/settings-reason.ts';
 import type { UpdateService } from '../run/update-service.ts';
-import { decide } from '../schedule/decide.ts';
-import { stepAfter } from '../schedule/path-updates.ts';
+import { decideAutomaticUpdate } from '../schedule/decide.ts';
+import { findStepAfterRun } from '../schedule/path-updates.ts';
 import { playRun } from './play-run.ts';
 import {
   type Disturbance,
@@ -57,7 +63,7 @@ export class ScriptedService implements UpdateService {
     this.#script = script;
     this.#speed = script.speed ?? 1;
     this.#pieces = { ...plainStatus, ...script.status };
-    this.product = productOf(script.product ?? svc);
+    this.product = createProduct(script.product ?? svcProduct);
   }
 
   get version(): string {
@@ -114,11 +120,16 @@ export class ScriptedService implements UpdateService {
     return this.#open() !== null;
   }
 
-  async start({ target, by, allSteps, ...order }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
+  async start({
+    target,
+    by,
+    allSteps,
+    ...order
+  }: CompleteUpdateOrder): Promise<{ run: Run } | { reason: Reason }> {
     const { reason, jobs } = this.#admit(order);
     if (reason) return { reason };
     const next = whole(this.#pieces.next);
-    const missing = settingsReason(next?.version ?? '', next?.settings ?? [], order.settings);
+    const missing = findSettingsReason(next?.version ?? '', next?.settings ?? [], order.settings);
     if (missing) return { reason: missing };
     const upgradePath = allSteps && next && next.upgradePath.length > 1 ? next.upgradePath : [];
     const named = target === 'canary' ? null : target;
@@ -133,7 +144,7 @@ export class ScriptedService implements UpdateService {
 
   /** Starts the next step of an upgrade path, after the delay in the script. */
   async #goOn(run: Run): Promise<void> {
-    const step = stepAfter(run);
+    const step = findStepAfterRun(run);
     if (step === null) return;
     const pause = entry(this.#script.pendingSteps, this.#pauses++, { seconds: 1 });
     const { seconds, lasts, reason = null } = pause;
@@ -148,15 +159,19 @@ export class ScriptedService implements UpdateService {
   }
 
   async rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }> {
-    const { rollback = noPoint } = this.#script;
+    const { rollback = noRestorePointReason } = this.#script;
     return 'code' in rollback ? { reason: rollback } : { offer: rollback };
   }
 
-  async rollback({ confirm, by, ...order }: RollbackStart): Promise<{ run: Run } | { reason: Reason }> {
+  async rollback({
+    confirm,
+    by,
+    ...order
+  }: CompleteRollbackOrder): Promise<{ run: Run } | { reason: Reason }> {
     const asked = await this.rollbackOffer();
     if ('reason' in asked) return asked;
     const { to } = asked.offer;
-    if (to !== confirm) return { reason: otherPoint(to, confirm) };
+    if (to !== confirm) return { reason: otherRestorePointReason(to, confirm) };
     const { reason, jobs } = this.#admit(order);
     if (reason && reason.code !== 'up-to-date') return { reason };
     const played = entry(this.#script.rollbacks, this.#countOf('rollback'), typicalRollback());
@@ -176,8 +191,8 @@ export class ScriptedService implements UpdateService {
       this.#runs.splice(-1, 1, new RunRecord(run));
       return { run };
     }
-    if (!open) return { reason: notRunning };
-    if (isTooLate(open.run)) return { reason: tooLateToCancel(open.run, this.product) };
+    if (!open) return { reason: notRunningReason };
+    if (isTooLate(open.run)) return { reason: tooLateReason(open.run, this.product) };
     open.note({ cancelRequestedBy: by });
     if (isLaunchState(open.run.state)) open.end({ outcome: 'cancelled', message: 'nothing was changed' });
     return { run: open.run };
@@ -195,11 +210,11 @@ export class ScriptedService implements UpdateService {
   }
 
   async setAutomatic(choice: AutomaticChoice): Promise<Status> {
-    const settings = automaticSettings({ ...this.#pieces.automatic, ...choice });
+    const settings = applyAutomaticDefaults({ ...this.#pieces.automatic, ...choice });
     const upToDate = { code: 'none', message: '' } as const;
     const offer = { ...this.#pieces, next: null, upToDate, updateAvailable: false };
-    const known = { releases: null, word: noWord };
-    const decision = decide({ settings, offer, known, past: [], now: Date.now() });
+    const known = { releases: null, word: noPublisherNotice };
+    const decision = decideAutomaticUpdate({ settings, offer, known, past: [], now: Date.now() });
     this.#change({ automatic: { ...settings, ...decision } });
     return this.status();
   }
@@ -244,8 +259,8 @@ export class ScriptedService implements UpdateService {
   }
 
   /** Returns the jobs that a run waits for, or the reason why the run cannot start. */
-  #admit(order: Pick<StartOrder, 'when' | 'force'>): { reason: Reason | null; jobs: BlockingJob[] } {
-    const admission = judgeJobs(order, this.#jobs());
+  #admit(order: Pick<CompleteUpdateOrder, 'when' | 'force'>): { reason: Reason | null; jobs: BlockingJob[] } {
+    const admission = evaluateJobs(order, this.#jobs());
     if ('jobs' in admission) return { reason: this.#reason([]), jobs: admission.jobs };
     return { reason: this.#reason(this.#jobs()), jobs: [] };
   }
@@ -255,7 +270,7 @@ export class ScriptedService implements UpdateService {
     const open = this.#open();
     const lastOutcome = this.#runs.at(-1)?.run.outcome;
     const mayStart = next !== null || lastOutcome === 'broken' || lastOutcome === 'crashed';
-    return findReason({
+    return findBlockingReason({
       noHome: null,
       noStore: null,
       updater: open ? runningReason(open.run) : null,
@@ -269,7 +284,7 @@ export class ScriptedService implements UpdateService {
     const id = `run${this.#runs.length + 1}`;
     const origin = { id, from: this.version, to: to ?? this.#pieces.next?.version ?? null, ...told };
     const state = jobs.length > 0 ? 'waiting' : 'launching';
-    const record = new RunRecord(freshRun({ ...origin, startedAt: new Date().toISOString() }, state, state));
+    const record = new RunRecord(createRun({ ...origin, startedAt: new Date().toISOString() }, state, state));
     this.#runs.push(record);
     this.#playing = this.#perform(played, record).catch(() => {});
     return record.run;

@@ -1,6 +1,6 @@
 import type { InstanceUpdates } from '../contract/instance-updates.ts';
 import { createHandler } from '../http/handler.ts';
-import { methodsOf } from '../http/methods.ts';
+import { createLibraryMethods } from '../http/methods.ts';
 import type { Script } from './script.ts';
 import { ScriptedService } from './scripted-service.ts';
 
@@ -20,7 +20,7 @@ export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
     log: () => {},
   });
   return {
-    ...methodsOf(service, { path, name: service.product.name }),
+    ...createLibraryMethods(service, { path, name: service.product.name }),
     handle: async (request) =>
       (await script.intercept?.(request)) ?? (await disturbed(service, request.signal)) ?? answer(request),
     start: async () => service.begin(),

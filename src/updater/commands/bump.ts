@@ -3,7 +3,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describeEdit } from '../../core/compose/draft.ts';
-import { allFiles, directoryOf, nameOf, type ProjectFiles } from '../../core/compose/project-files.ts';
+import {
+  allFiles,
+  displayPathOf,
+  type ProjectFiles,
+  projectDirectoryOf,
+} from '../../core/compose/project-files.ts';
 import { checkFileRights, checkWritable } from '../../core/files/check-targets.ts';
 import { replaceFiles } from '../../core/files/replace-files.ts';
 import type { TextFile } from '../../core/files/text-file.ts';
@@ -14,7 +19,7 @@ import { Engine } from '../../engine/cli/engine.ts';
 import { bumpDirectory, readBumpProject } from '../compose/bump/find-files.ts';
 import { planBump } from '../compose/bump/plan-bump.ts';
 import { type CommandLine, needsService } from '../run/command-line.ts';
-import { difference } from '../run/log/difference.ts';
+import { formatFileDifference } from '../run/log/difference.ts';
 import type { Log } from '../run/log/log.ts';
 import { type BumpOptions, bumpOptionsOf } from '../run/options.ts';
 import { withSettings } from '../run/settings-file.ts';
@@ -42,7 +47,7 @@ export async function bump(
   const options = await readBumpOptions(line, log);
   log.enter('plan');
   const project = await readBumpProject(options, log);
-  await refuseUnfinishedUpdate(directoryOf(project));
+  await refuseUnfinishedUpdate(projectDirectoryOf(project));
   const config = await mkdtemp(join(tmpdir(), 'svc-updater-'));
   try {
     // Users may install the compose plugin in this directory.
@@ -57,7 +62,8 @@ export async function bump(
     for (const warning of await checkFileRights(paths)) log.warn(warning);
     if (options.dryRun || paths.length === 0) {
       for (const change of draft.changes) {
-        for (const line of difference(nameOf(project, change.path), change, project)) log.info(line);
+        for (const line of formatFileDifference(displayPathOf(project, change.path), change, project))
+          log.info(line);
       }
       log.enter('done');
       const ending = paths.length === 0 ? 'unchanged: nothing to do' : 'planned: nothing was changed';
@@ -90,7 +96,7 @@ function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): 
     named.length === 0 ? [] : found.map(({ path }) => path);
   const compose = composeCommand({
     name: '',
-    directory: directoryOf(project),
+    directory: projectDirectoryOf(project),
     files: pathsOf(files, project.composeFiles),
     envFiles: pathsOf(envFiles, project.envFiles),
   });

@@ -1,10 +1,10 @@
-import { fromWord } from '../compose/inspect/describe.ts';
+import { runningVersionText } from '../compose/inspect/describe.ts';
 import type { FoundInstance } from '../compose/inspect/find-instance.ts';
-import { nameReached } from '../compose/plan/version-sentences.ts';
+import { reachedVersionNameOf } from '../compose/plan/version-sentences.ts';
 import { pullAndPrepare } from '../compose/pull/pull-and-prepare.ts';
-import type { RunSoFar } from '../compose/resume/run-so-far.ts';
-import { type Ending, endWell } from '../run/log/ending.ts';
-import { seconds } from '../run/log/wording.ts';
+import type { ProjectRunState } from '../compose/resume/run-so-far.ts';
+import { type Ending, logSuccess } from '../run/log/ending.ts';
+import { formatSeconds } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { planUnlocked } from './show-plan.ts';
 
@@ -15,16 +15,16 @@ import { planUnlocked } from './show-plan.ts';
 export async function fetchImages(
   context: RunContext,
   instance: FoundInstance,
-  soFar: RunSoFar,
+  soFar: ProjectRunState,
 ): Promise<Ending> {
   const { plan, early } = await planUnlocked(context, instance, soFar);
   const prepared = await pullAndPrepare(context, plan, { early, journal: null });
-  const to = nameReached(prepared);
-  const took = seconds(performance.now() - context.beganAt);
-  return endWell(
+  const to = reachedVersionNameOf(prepared);
+  const took = formatSeconds(performance.now() - context.beganAt);
+  return logSuccess(
     context.log,
     'fetched',
-    `fetched ${to} in ${took}: all images are on this machine; ${fromWord(plan.installation)} is still running`,
+    `fetched ${to} in ${took}: all images are on this machine; ${runningVersionText(plan.installation)} is still running`,
     { to, images: [...new Set(prepared.references.values())] },
   );
 }

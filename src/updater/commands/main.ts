@@ -11,8 +11,8 @@ import { prepareConfig } from '../run/credentials.ts';
 import { engineAddress } from '../run/engine-address.ts';
 import { explain } from '../run/explain.ts';
 import { withGivenSettings } from '../run/given-settings.ts';
-import { endingWith, logEnd, reportEnding } from '../run/log/ending.ts';
-import { nothingKnown } from '../run/log/ending-facts.ts';
+import { endingWith, logFailure, logLastLine } from '../run/log/ending.ts';
+import { unknownEndingFacts } from '../run/log/ending-facts.ts';
 import { Log, stdoutSink } from '../run/log/log.ts';
 import type { Command } from '../run/option-table.ts';
 import { logFormatOf, updateOptionsOf } from '../run/options.ts';
@@ -22,10 +22,10 @@ import { versionLine } from '../run/versions.ts';
 import { showStackPlan, updateStack } from '../swarm/index.ts';
 import { bump } from './bump.ts';
 import { fetchImages } from './fetch.ts';
-import { removePoint } from './remove-point.ts';
-import { report } from './report.ts';
-import { rollback } from './rollback.ts';
-import { runOnInstance, type Story } from './run-on-instance.ts';
+import { removeRestorePoint } from './remove-point.ts';
+import { writeReport } from './report.ts';
+import { rollBackProject } from './rollback.ts';
+import { type InstanceCommand, runOnInstance } from './run-on-instance.ts';
 import { showPlan } from './show-plan.ts';
 
 /** Maximum time in ms that a notification may delay the exit of the process. */
@@ -46,9 +46,9 @@ const commands: Record<Command, (line: CommandLine) => number | Promise<number>>
   update: withInstance({ kind: 'run', onProject: updateProject, onStack: updateStack }),
   plan: withInstance({ kind: 'look', onProject: showPlan, onStack: showStackPlan }),
   fetch: withInstance({ kind: 'look', onProject: fetchImages }),
-  rollback: withInstance({ kind: 'rollback', onProject: rollback }),
-  'restore-point': withInstance({ kind: 'run', onProject: removePoint }),
-  report: (line) => withEngine(line, report),
+  rollback: withInstance({ kind: 'rollback', onProject: rollBackProject }),
+  'restore-point': withInstance({ kind: 'run', onProject: removeRestorePoint }),
+  report: (line) => withEngine(line, writeReport),
   serve: async () => ((await import(serverBundle)) as ServerBundle).serve(process.env),
 };
 
@@ -65,7 +65,7 @@ async function main(argv: readonly string[]): Promise<number> {
     for (const mistake of error.mistakes) log.error(mistake);
     const known = { outcome: 'usage', code: null, message: 'nothing was done', facts: {} } as const;
     const result = { ...known, detail: log.lastError, advice: 'See --help.' };
-    logEnd(endingWith(result, exitCodes.usage), log);
+    logLastLine(endingWith(result, exitCodes.usage), log);
     return exitCodes.usage;
   }
   return commands[line.command](line);
@@ -84,8 +84,8 @@ async function withLog(
   const log = new Log(stdoutSink(logFormatOf(line), line.command === 'report' ? 2 : 1));
   const cancellation = new Cancellation(log);
   const reportError: ReportCrash = (error) => {
-    const facts = { ...nothingKnown, product: line.product };
-    return reportEnding(error, log, facts, cancellation.signalNumber).exitCode;
+    const facts = { ...unknownEndingFacts, product: line.product };
+    return logFailure(error, log, facts, cancellation.signalNumber).exitCode;
   };
   let report = reportError;
   // Node reports an unhandled rejection in the same way.
@@ -110,7 +110,7 @@ async function chooseTemporaryDirectory(): Promise<void> {
   }
 }
 
-function withInstance(story: Story): (line: CommandLine) => Promise<number> {
+function withInstance(story: InstanceCommand): (line: CommandLine) => Promise<number> {
   return (line) => withEngine(line, (context) => runOnInstance(context, story));
 }
 

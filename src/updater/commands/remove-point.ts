@@ -1,43 +1,45 @@
 import { UpdateError } from '../../core/progress/update-error.ts';
 import type { FoundInstance } from '../compose/inspect/find-instance.ts';
-import { givePaths } from '../compose/inspect/view-project.ts';
-import type { RunSoFar } from '../compose/resume/run-so-far.ts';
-import { discardPoints } from '../data/discard-point.ts';
-import { pointsDirectory } from '../data/point.ts';
+import { linkProjectPaths } from '../compose/inspect/view-project.ts';
+import type { ProjectRunState } from '../compose/resume/run-so-far.ts';
+import { discardRestorePoints } from '../data/discard-point.ts';
+import { restorePointsDirectory } from '../data/point.ts';
 import type { Ending } from '../run/log/ending.ts';
-import { counted } from '../run/log/wording.ts';
+import { formatCount } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { pendingError, pendingJournal } from '../run/state/journal.ts';
 import { takeLock } from '../run/state/lock.ts';
 import { freeReserve } from '../run/state/reserve.ts';
 
 /** Removes all restore points of the project. @throws UpdateError journal-pending */
-export async function removePoint(
+export async function removeRestorePoint(
   { engine, log, options }: RunContext,
   { own, paths, place }: FoundInstance,
-  soFar: RunSoFar,
+  soFar: ProjectRunState,
 ): Promise<Ending> {
   const lock = await takeLock({ engine, log }, own, place.mountedAt);
   soFar.lock = lock;
   const pending = await pendingJournal(lock.state);
   if (pending?.point) throw pendingError(pending);
   const project = { name: place.name, directory: place.directory, files: [], envFiles: [] };
-  await givePaths(project, paths, log);
-  const directory = pointsDirectory(options.data.restoreDir, paths, project);
+  await linkProjectPaths(project, paths, log);
+  const directory = restorePointsDirectory(options.data.restoreDir, paths, project);
   if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not supported on Podman');
   const doors = { engine, log, project: place.name, toolsImage: own.imageId };
-  const { removed, failures } = await discardPoints(doors, directory, project);
+  const { removed, failures } = await discardRestorePoints(doors, directory, project);
   const [failure] = failures;
   if (failure === undefined) await freeReserve(place.directory);
   if (failure !== undefined) {
-    const message = `removed ${counted(removed, 'restore point')}; ${failures.length} could not be removed`;
+    const message = `removed ${formatCount(removed, 'restore point')}; ${failures.length} could not be removed`;
     const directories = failures.map(({ directory }) => directory).join(' ');
     const advice = `If you no longer need these restore points, remove them manually: rm -r ${directories}.`;
     throw new UpdateError(failure.error.code, message, { advice, cause: failure.error });
   }
   log.enter('done');
   const message =
-    removed === 0 ? 'unchanged: there is no restore point' : `removed: ${counted(removed, 'restore point')}`;
+    removed === 0
+      ? 'unchanged: there is no restore point'
+      : `removed: ${formatCount(removed, 'restore point')}`;
   log.info(message);
   return { outcome: 'unchanged', exitCode: 0, message };
 }

@@ -1,10 +1,10 @@
 import { formatLine } from '../../core/progress/line.ts';
-import { writtenOut } from '../../core/progress/plain-text.ts';
+import { escapeUnprintable } from '../../core/progress/plain-text.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { findInstance } from '../compose/inspect/find-instance.ts';
 import { reportArchive, reportParts, reportVersions } from '../report/report-parts.ts';
-import { reportEnding } from '../run/log/ending.ts';
-import { nothingKnown } from '../run/log/ending-facts.ts';
+import { logFailure } from '../run/log/ending.ts';
+import { unknownEndingFacts } from '../run/log/ending-facts.ts';
 import { Log } from '../run/log/log.ts';
 import type { FirstContext } from '../run/run-context.ts';
 import { showStackPlan } from '../swarm/index.ts';
@@ -14,7 +14,7 @@ import { showPlan } from './show-plan.ts';
 /**
  * Writes an archive for an issue to standard output, and a list of its files to standard error (docs/contract.md 1.12).
  */
-export async function report(given: FirstContext): Promise<number> {
+export async function writeReport(given: FirstContext): Promise<number> {
   if (process.stdout.isTTY)
     throw new UpdateError(
       'usage',
@@ -27,7 +27,7 @@ export async function report(given: FirstContext): Promise<number> {
   const quiet = { ...given, log: new Log(() => {}) };
   const instance = stack.name === null ? await findInstance(quiet).catch(() => null) : null;
   await runOnInstance(context, { kind: 'look', onProject: showPlan, onStack: showStackPlan }).catch((error) =>
-    reportEnding(error, log, nothingKnown),
+    logFailure(error, log, unknownEndingFacts),
   );
   const texts = new Map([['versions.txt', await reportVersions(context).catch(reasonOf)]]);
   for (const [name, part] of Object.entries(reportParts)) {
@@ -38,7 +38,7 @@ export async function report(given: FirstContext): Promise<number> {
   // All parts are collected before the first part is masked, because each part may contain a secret of another part.
   const files = new Map(
     [...texts].map(([name, text]) => {
-      const lines = log.masked(text).trimEnd().split('\n').map(writtenOut);
+      const lines = log.masked(text).trimEnd().split('\n').map(escapeUnprintable);
       return [`${product.name}-report/${name}`, `${lines.join('\n')}\n`];
     }),
   );

@@ -1,33 +1,39 @@
-import { hashAt, statesOf } from '../../core/files/file-record.ts';
-import { disk } from '../../core/files/file-system.ts';
+import { readFileStates, readHash } from '../../core/files/file-record.ts';
+import { diskFileSystem } from '../../core/files/file-system.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
-import { fromWord } from '../compose/inspect/describe.ts';
-import { type FoundInstance, refuseForeignContainers } from '../compose/inspect/find-instance.ts';
+import { runningVersionText } from '../compose/inspect/describe.ts';
+import { type FoundInstance, requireNoUnrelatedContainers } from '../compose/inspect/find-instance.ts';
 import { inspectInstallation } from '../compose/inspect/inspect.ts';
 import type { Installation } from '../compose/inspect/installation.ts';
 import { pathsOfProject } from '../compose/inspect/view-project.ts';
 import { ComposeRun } from '../compose/loop/compose-run.ts';
-import { awaitQuiet } from '../compose/replace/await-others.ts';
-import { beginRollback, checkPoint } from '../compose/replace/rollback/restore-data.ts';
-import { saveCurrent } from '../compose/replace/save.ts';
+import { awaitQuietProject } from '../compose/replace/await-others.ts';
+import { beginRollback, checkRestorePoint } from '../compose/replace/rollback/restore-data.ts';
+import { saveDataBeforeRollback } from '../compose/replace/save.ts';
 import { checkFiles, checkProject } from '../compose/resume/check-journal.ts';
-import { asMountedHere } from '../compose/resume/earlier-facts.ts';
-import { endingFacts, type RunSoFar } from '../compose/resume/run-so-far.ts';
-import { settleEarlier } from '../compose/resume/settle-earlier.ts';
+import { relocateFileRecord } from '../compose/resume/earlier-facts.ts';
+import { type ProjectRunState, projectEndingFactsOf } from '../compose/resume/run-so-far.ts';
+import { recoverPreviousRun } from '../compose/resume/settle-earlier.ts';
 import { isHostDirectory } from '../data/choose-mounts.ts';
 import { checkRoom } from '../data/copies.ts';
-import type { DataDoors } from '../data/data-doors.ts';
-import { judgeRollback } from '../data/judge-rollback.ts';
-import { type Point, type PointOwner, placesIn, pointsDirectory, savedAt } from '../data/point.ts';
-import { type PointRecord, usableRecord } from '../data/point-record.ts';
-import type { PlannedPoint } from '../data/survey-point.ts';
+import type { DataContext } from '../data/data-doors.ts';
+import { findRollbackObstacles } from '../data/judge-rollback.ts';
+import {
+  findRestorePoints,
+  type RestorePointOwner,
+  restorePointsDirectory,
+  type SavedRestorePoint,
+  savedAt,
+} from '../data/point.ts';
+import { type RestorePointRecord, readUsableRecord } from '../data/point-record.ts';
+import type { PlannedRestorePoint } from '../data/survey-point.ts';
 import type { CommandLine } from '../run/command-line.ts';
-import { drive, goBack } from '../run/drive.ts';
+import { rollBack, runSteps } from '../run/drive.ts';
 import { logPlanned } from '../run/last-lines.ts';
-import { type Ending, endWell } from '../run/log/ending.ts';
+import { type Ending, logSuccess } from '../run/log/ending.ts';
 import { maskRulesOfSent } from '../run/log/mask-rules.ts';
-import { and, seconds } from '../run/log/wording.ts';
+import { formatSeconds, joinWithAnd } from '../run/log/wording.ts';
 import { rollbackOptionsOf } from '../run/options.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { type Changeover, recordOf } from '../run/state/changeover.ts';
@@ -41,18 +47,18 @@ import {
 } from '../run/state/journal.ts';
 import { runStamp } from '../run/state/kept-runs.ts';
 import { takeLock } from '../run/state/lock.ts';
-import { refuseForeignState, stateDirectory } from '../run/state/state-directory.ts';
+import { requireOwnState, stateDirectory } from '../run/state/state-directory.ts';
 
 /** Restores the version, files and data of the last restore point. Without --yes, this is a dry run. */
-export async function rollback(
+export async function rollBackProject(
   context: RunContext,
   instance: FoundInstance,
-  soFar: RunSoFar,
+  soFar: ProjectRunState,
   line: CommandLine,
 ): Promise<Ending> {
   const { yes, discardCurrent } = rollbackOptionsOf(line);
   const { mountedAt } = instance.place;
-  await refuseForeignState(mountedAt);
+  await requireOwnState(mountedAt);
   const pending = await pendingJournal(stateDirectory(mountedAt));
   if (pending !== null && isHalfDone(pending) && !yes) {
     throw pendingError(pending);
@@ -60,7 +66,7 @@ export async function rollback(
   if (!yes) return showRollback(context, await planRollback(context, instance, soFar, true), discardCurrent);
   const lock = await takeLock(context, instance.own, mountedAt);
   soFar.lock = lock;
-  const earlier = await settleEarlier(context, { instance, lock }, soFar);
+  const earlier = await recoverPreviousRun(context, { instance, lock }, soFar);
   if (earlier.kind === 'ended') return earlier.ending;
   if (earlier.kind === 'resume') throw pendingError(earlier.run.journal.data);
   const found = await planRollback(context, instance, soFar, !discardCurrent);
@@ -85,13 +91,13 @@ interface RollbackPlan {
   installation: Installation;
   /** Running version: `v1.5.0` */
   from: string;
-  record: PointRecord;
+  record: RestorePointRecord;
   /** Journal of the run that is rolled back. */
   back: JournalData;
   /** Services that the rollback replaces, in their current state. */
   changeover: Changeover;
   /** Current data, which the rollback replaces. */
-  point: PlannedPoint;
+  point: PlannedRestorePoint;
 }
 
 /**
@@ -104,16 +110,16 @@ interface RollbackPlan {
 async function planRollback(
   context: RunContext,
   instance: FoundInstance,
-  soFar: RunSoFar,
+  soFar: ProjectRunState,
   checksData: boolean,
 ): Promise<RollbackPlan> {
   const { engine, log, options } = context;
   const { own, paths, place: at } = instance;
   if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not supported on Podman');
   const { containers } = soFar.lock
-    ? await awaitQuiet(context, at.name, null)
+    ? await awaitQuietProject(context, at.name, null)
     : await listProject(engine, at.name);
-  refuseForeignContainers(containers, instance, options, null);
+  requireNoUnrelatedContainers(containers, instance, options, null);
   const installation = await inspectInstallation(context, instance, {
     containers,
     wasInterrupted: () => false,
@@ -121,20 +127,20 @@ async function planRollback(
   soFar.installation = installation;
   log.enter('plan');
   const { project } = installation;
-  const directory = pointsDirectory(options.data.restoreDir, paths, project);
-  const newest = await usableRecord(directory, project);
+  const directory = restorePointsDirectory(options.data.restoreDir, paths, project);
+  const newest = await readUsableRecord(directory, project);
   if (newest === null) throw await noPoint(directory, project);
   const { record, back, changeover } = newest;
   const { point } = record;
   // The old containers may have had a different password, which may still be valid.
   log.addMaskRules(() => maskRulesOfSent(back.blueprints.map(({ config }) => ({ body: config }))));
   checkProject(back, instance, instance.composed);
-  const files = await Promise.all(back.files.map((each) => asMountedHere(each, back)));
+  const files = await Promise.all(back.files.map((each) => relocateFileRecord(each, back)));
   if (files.length > 0) checkFiles(back, await pathsOfProject(project, paths), at.mountedAt);
   const ids = [...new Set(back.blueprints.map(({ imageId }) => imageId))];
   const images = await engine.inspectImages(ids);
-  const reasons = judgeRollback(back, point.services, {
-    files: await statesOf(files),
+  const reasons = findRollbackObstacles(back, point.services, {
+    files: await readFileStates(files),
     edited: await editedOf(point.fileHashes),
     containers,
     images: new Set(ids.filter((_, index) => images[index] !== null)),
@@ -146,12 +152,12 @@ async function planRollback(
     });
   }
   const hasLock = soFar.lock !== null;
-  const doors: DataDoors = { engine, log, project: project.name, toolsImage: own.imageId, hasLock };
+  const doors: DataContext = { engine, log, project: project.name, toolsImage: own.imageId, hasLock };
   // Without the lock, nothing is written: missing hashes are not computed.
-  if (checksData && (point.hashes !== null || hasLock)) await checkPoint(doors, record);
+  if (checksData && (point.hashes !== null || hasLock)) await checkRestorePoint(doors, record);
   else if (checksData) await checkRoom(doors, point);
   const { words } = changeover;
-  const from = fromWord(installation);
+  const from = runningVersionText(installation);
   const records = containers.map((each) => recordOf(each, () => false));
   return {
     ...{ installation, from, record },
@@ -165,13 +171,13 @@ async function planRollback(
   };
 }
 
-async function editedOf(hashes: Point['fileHashes']): Promise<string[]> {
-  const now = await Promise.all(hashes.map(({ path }) => hashAt(disk, path)));
+async function editedOf(hashes: SavedRestorePoint['fileHashes']): Promise<string[]> {
+  const now = await Promise.all(hashes.map(({ path }) => readHash(diskFileSystem, path)));
   return hashes.filter(({ sha256 }, at) => now[at] !== sha256).map(({ path }) => path);
 }
 
-async function noPoint(directory: string, project: PointOwner): Promise<UpdateError> {
-  const places = await placesIn(directory, project);
+async function noPoint(directory: string, project: RestorePointOwner): Promise<UpdateError> {
+  const places = await findRestorePoints(directory, project);
   const message =
     places.length === 0
       ? `there is no restore point in ${directory}`
@@ -187,9 +193,9 @@ function showRollback(
 ): Ending {
   const { at, version, excluded, mounts, services, bytes, downtimeSeconds } = record.point;
   const about = Math.ceil((downtimeSeconds ?? 5) * 3);
-  const names = and([options.product.name, ...services]);
+  const names = joinWithAnd([options.product.name, ...services]);
   log.info(
-    `rollback from ${from} to ${version} with the data saved at ${savedAt(record.point)}: ${and(mounts.map(({ where }) => where)) || 'no data'}`,
+    `rollback from ${from} to ${version} with the data saved at ${savedAt(record.point)}: ${joinWithAnd(mounts.map(({ where }) => where)) || 'no data'}`,
   );
   const saved = discardCurrent
     ? ''
@@ -198,7 +204,8 @@ function showRollback(
   for (const { path } of mounts.filter((each) => isHostDirectory(each.path, record.point.directory)))
     log.warn(`the rollback replaces everything in ${JSON.stringify(path)} of the host`);
   log.info(`${names} will be unavailable for about ${about} s`);
-  if (excluded.length > 0) log.info(`not in the restore point and therefore not changed: ${and(excluded)}`);
+  if (excluded.length > 0)
+    log.info(`not in the restore point and therefore not changed: ${joinWithAnd(excluded)}`);
   const rollback = { from, to: version, at, downtimeSeconds: about, bytes };
   return logPlanned(log, 'to roll back, run the same command with --yes', { rollback });
 }
@@ -211,14 +218,14 @@ async function saveBefore(
   context: RunContext,
   journal: Journal,
   found: RollbackPlan,
-  soFar: RunSoFar,
+  soFar: ProjectRunState,
 ): Promise<void> {
   try {
-    await saveCurrent({ ...context, journal }, found);
+    await saveDataBeforeRollback({ ...context, journal }, found);
     context.cancellation.signal.throwIfAborted();
   } catch (error) {
-    const run = new ComposeRun(context, journal, { facts: () => endingFacts(soFar) });
-    await goBack(run, error, context.log);
+    const run = new ComposeRun(context, journal, { facts: () => projectEndingFactsOf(soFar) });
+    await rollBack(run, error, context.log);
   }
 }
 
@@ -236,17 +243,17 @@ async function rollBackTo(
   const health =
     unwell.length === 0
       ? ''
-      : `; unhealthy already before the update: ${and([...new Set(unwell.map(({ service }) => service))])} (check docker compose logs)`;
+      : `; unhealthy already before the update: ${joinWithAnd([...new Set(unwell.map(({ service }) => service))])} (check docker compose logs)`;
   const newer = discardCurrent
     ? 'all data written since then was discarded'
     : 'for manual recovery, the newer data is kept until the next update with --restore-point';
   cancellation.tooLate();
   const done = () =>
-    `updated ${from} → ${point.version} in ${seconds(performance.now() - beganAt)} and restored the data saved at ${savedAt(point)}; ${newer}${health}`;
+    `updated ${from} → ${point.version} in ${formatSeconds(performance.now() - beganAt)} and restored the data saved at ${savedAt(point)}; ${newer}${health}`;
   const ending = { outcome: 'updated', exitCode: 0, message: done() } as const;
   context.notifier.start(from, point.version);
   log.enter('save');
   await beginRollback({ ...context, journal }, { record, back, isChecked: !discardCurrent }, ending);
-  await drive(new ComposeRun(context, journal), 'rollback', log);
-  return endWell(log, 'updated', done(), { from, to: point.version });
+  await runSteps(new ComposeRun(context, journal), 'rollback', log);
+  return logSuccess(log, 'updated', done(), { from, to: point.version });
 }

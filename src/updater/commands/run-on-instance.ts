@@ -2,15 +2,19 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { givenSettingsPath } from '../../core/release/release-settings.ts';
-import { removeOwnScratches } from '../../engine/api/scratch.ts';
+import { removeOwnHelpers } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { withProjectOptions } from '../compose/inspect/choose-workers.ts';
 import { type FoundInstance, findInstance } from '../compose/inspect/find-instance.ts';
 import { maxAttempts } from '../compose/resume/plan-earlier.ts';
-import { endingFacts, nothingYet, type RunSoFar } from '../compose/resume/run-so-far.ts';
+import {
+  emptyProjectRunState,
+  type ProjectRunState,
+  projectEndingFactsOf,
+} from '../compose/resume/run-so-far.ts';
 import type { CommandLine } from '../run/command-line.ts';
-import { type Ending, logEnd } from '../run/log/ending.ts';
-import { and } from '../run/log/wording.ts';
+import { type Ending, logLastLine } from '../run/log/ending.ts';
+import { joinWithAnd } from '../run/log/wording.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
 import { runToEnd } from '../run/run-to-end.ts';
 import { isPending, type JournalData, readJournal } from '../run/state/journal.ts';
@@ -18,7 +22,7 @@ import { dropLock } from '../run/state/lock.ts';
 import { stateDirectory } from '../run/state/state-directory.ts';
 import { isStackInstead } from '../swarm/index.ts';
 
-export interface Story {
+export interface InstanceCommand {
   /**
    * Kind of the command. A command of kind `look` (plan, fetch) takes no lock and writes no journal, so it needs no
    * clean-up.
@@ -31,7 +35,7 @@ export interface Story {
   onProject(
     context: RunContext,
     instance: FoundInstance,
-    soFar: RunSoFar,
+    soFar: ProjectRunState,
     line: CommandLine,
   ): Promise<Ending>;
   /** Runs the command on a stack and returns the exit code. If missing, the command only supports compose projects. */
@@ -42,19 +46,19 @@ export interface Story {
  * Finds the project, reads its settings file, chooses the workers and runs a command. Always logs the outcome of the
  * command and releases the lock. Returns the exit code.
  */
-export async function runOnInstance(given: FirstContext, story: Story): Promise<number> {
+export async function runOnInstance(given: FirstContext, story: InstanceCommand): Promise<number> {
   const { kind, onStack } = story;
   const { options } = given;
   if (onStack && options.stack.name !== null) return onStack(given);
   const [search] = await Promise.allSettled([findInstance(given)]);
   if (onStack && search.status === 'rejected' && (await isStackInstead(given, search.reason)))
     return onStack(given);
-  const soFar = nothingYet();
+  const soFar = emptyProjectRunState();
   try {
     return await runToEnd(given, {
       work: () => onProject(given, story, search, soFar),
       facts: () => ({
-        ...endingFacts(soFar),
+        ...projectEndingFactsOf(soFar),
         product: options.product,
         isRollback: kind === 'rollback',
       }),
@@ -69,9 +73,9 @@ export async function runOnInstance(given: FirstContext, story: Story): Promise<
 
 async function onProject(
   given: FirstContext,
-  story: Story,
+  story: InstanceCommand,
   search: PromiseSettledResult<FoundInstance>,
-  soFar: RunSoFar,
+  soFar: ProjectRunState,
 ): Promise<Ending> {
   if (search.status === 'rejected') throw search.reason;
   const instance = search.value;
@@ -85,7 +89,7 @@ async function onProject(
     ) {
       await dropLock(instance.place.mountedAt, instance.own);
       given.notifier.addresses = [];
-      return logEnd({ ...journal.state.ending, exitCode: 0 }, given.log);
+      return logLastLine({ ...journal.state.ending, exitCode: 0 }, given.log);
     }
     if (journal === null) requireGivenSettings(given);
   }
@@ -100,7 +104,7 @@ async function onProject(
 function warnOfStackOptions({ options: { stack }, log }: FirstContext): void {
   const typed = [...(stack.files.length > 0 ? ['--file'] : []), ...(stack.stopFirst ? ['--stop-first'] : [])];
   if (typed.length > 0)
-    log.warn(`ignoring ${and(typed)}, because this is a compose project and not a Swarm stack`);
+    log.warn(`ignoring ${joinWithAnd(typed)}, because this is a compose project and not a Swarm stack`);
 }
 
 /** Reads the journal of a run that this container has started; null if there is none. */
@@ -125,7 +129,7 @@ function requireGivenSettings({ line, options }: FirstContext): void {
  * Records a crash and returns whether the engine restarts this container. If the journal cannot be written, the next
  * run continues from the last written state.
  */
-function recordCrash({ instance, journal }: RunSoFar, ending: Ending): boolean {
+function recordCrash({ instance, journal }: ProjectRunState, ending: Ending): boolean {
   try {
     journal?.endAtOnce(ending);
   } catch {}
@@ -134,7 +138,7 @@ function recordCrash({ instance, journal }: RunSoFar, ending: Ending): boolean {
 }
 
 /** Writes the outcome to the journal before the restart policy of this container is disabled. */
-async function close(context: RunContext, soFar: RunSoFar, ending: Ending): Promise<void> {
+async function close(context: RunContext, soFar: ProjectRunState, ending: Ending): Promise<void> {
   const { instance, lock, journal } = soFar;
   const engine = context.engine.uncancellable().quiet();
   // An engine that is unavailable restarts this failed container later; the new start continues from the journal.
@@ -145,7 +149,7 @@ async function close(context: RunContext, soFar: RunSoFar, ending: Ending): Prom
   // If the outcome cannot be written, the next run finds an unfinished journal and recovers it. The last line is
   // already logged.
   await journal?.end(ending).catch(() => {});
-  if (lock !== null) await removeOwnScratches(engine).catch(() => {});
+  if (lock !== null) await removeOwnHelpers(engine).catch(() => {});
   // The lock is released before the restart policy is changed. If the process is killed in between, the engine restarts
   // this container, which then finds the outcome in the journal and cleans up.
   await lock?.release().catch(() => {});

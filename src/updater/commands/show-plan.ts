@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import { parseReference } from '../../core/compose/reference.ts';
-import { settingsName, stateName } from '../../core/progress/state-name.ts';
+import { settingsFileName, stateDirectoryName } from '../../core/progress/state-name.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
@@ -13,28 +13,28 @@ import { runPreflight } from '../compose/facts/run-preflight.ts';
 import type { FoundInstance } from '../compose/inspect/find-instance.ts';
 import { isGenerated } from '../compose/inspect/installation.ts';
 import { settingsLines } from '../compose/inspect/services/choices.ts';
-import { affectedBy } from '../compose/plan/affected.ts';
+import { affectedContainerWarningsOf } from '../compose/plan/affected.ts';
 import { needsImages } from '../compose/plan/draft-files.ts';
-import { localImages } from '../compose/pull/tags.ts';
-import type { RunSoFar } from '../compose/resume/run-so-far.ts';
-import { judgeData, proposalLine } from '../data/declare.ts';
+import { findLocalImages } from '../compose/pull/tags.ts';
+import type { ProjectRunState } from '../compose/resume/run-so-far.ts';
+import { evaluateData, proposalLine } from '../data/declare.ts';
 import { floatingUpdates } from '../plan/check-stale-tags.ts';
 import type { ServiceUpdate } from '../plan/release-plan.ts';
 import type { CommandLine } from '../run/command-line.ts';
 import { logPlannedUpdate } from '../run/last-lines.ts';
-import { difference } from '../run/log/difference.ts';
+import { formatFileDifference } from '../run/log/difference.ts';
 import type { Ending } from '../run/log/ending.ts';
-import { and } from '../run/log/wording.ts';
+import { joinWithAnd } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { pendingJournal, pendingSentence } from '../run/state/journal.ts';
 import { type Holder, lockHolder } from '../run/state/lock.ts';
-import { refuseForeignState, refuseWithoutModes, stateDirectory } from '../run/state/state-directory.ts';
+import { requireFileModes, requireOwnState, stateDirectory } from '../run/state/state-directory.ts';
 
 /** Prints the effects of `update`. Changes nothing, pulls nothing and takes no lock. */
 export async function showPlan(
   context: RunContext,
   instance: FoundInstance,
-  soFar: RunSoFar,
+  soFar: ProjectRunState,
   line: CommandLine,
 ): Promise<Ending> {
   const { plan, early } = await planUnlocked(context, instance, soFar);
@@ -42,15 +42,15 @@ export async function showPlan(
   const { engine, log } = context;
   const proposal = context.options.data.restorePoint
     ? null
-    : proposalLine(judgeData(dataFacts(installation, context.options.data)));
+    : proposalLine(evaluateData(dataFacts(installation, context.options.data)));
   if (proposal !== null) log.info(proposal);
   // Services from the settings file are already the default.
   if (line.values.has('service')) {
     const { app, workers, exclude } = context.options;
-    log.info(`to make these services the default, add these lines to ${settingsName}:`);
+    log.info(`to make these services the default, add these lines to ${settingsFileName}:`);
     for (const line of settingsLines([app, ...workers], exclude)) log.info(line);
   }
-  for (const warning of affectedBy(plan)) log.warn(warning);
+  for (const warning of affectedContainerWarningsOf(plan)) log.warn(warning);
   for (const { service, to, pull } of updates)
     log.info(`image of ${service}: ${to}${pull ? '' : ' (local image, not pulled)'}`);
 
@@ -58,20 +58,20 @@ export async function showPlan(
     log.info(`whether ${to} points to ${plan.to} can only be determined after the image is pulled`);
   }
   const references = [...new Set(updates.map(({ to }) => to))];
-  const images = await localImages(engine, references);
+  const images = await findLocalImages(engine, references);
   const absent = updates.filter(({ to }) => !images.has(to));
   const missing = [...new Set(absent.map(({ to }) => to))];
   if (missing.length > 0) {
     log.info(
       `images that are not on this machine yet: ${missing.join(', ')}. Checks that need a missing image are skipped, such as the check for required intermediate releases`,
     );
-    if (context.options.proof.archive === null) await refuseUnpublished(engine, absent);
+    if (context.options.proof.archive === null) await requirePublished(engine, absent);
     if (needsImages(plan)) return logPlannedUpdate(log);
   }
   const prepared = await prepareFiles(engine, plan, {
     images,
     skipLag: true,
-    backup: `${stateName}/backup`,
+    backup: `${stateDirectoryName}/backup`,
     early,
     log,
   });
@@ -79,7 +79,10 @@ export async function showPlan(
   for (const change of changes) {
     const name = relative(installation.project.directory, change.path);
     const isShipped = installation.kind === 'generated' && isGenerated(change.after, installation.product);
-    for (const line of difference(name, change, installation.files, { isShipped, hidden: settings }))
+    for (const line of formatFileDifference(name, change, installation.files, {
+      isShipped,
+      hidden: settings,
+    }))
       log.info(line);
   }
   if (changes.length === 0) log.info('no files will be changed');
@@ -88,7 +91,7 @@ export async function showPlan(
     log.info(`${name} uses the same pin, so it will be updated when it is next recreated`);
   if (changedServices.length > 0)
     log.info(
-      `services that the next docker compose up will recreate, because the update changes their configuration: ${and(changedServices)}`,
+      `services that the next docker compose up will recreate, because the update changes their configuration: ${joinWithAnd(changedServices)}`,
     );
   if (added.length > 0)
     log.info(`new services in this release that the update will start first: ${added.join(', ')}`);
@@ -103,7 +106,7 @@ export async function showPlan(
  * Checks that the registries have the images that the update would pull.
  * @throws UpdateError pull-unknown if a registry reports that it does not have an image
  */
-export async function refuseUnpublished(engine: Engine, absent: readonly ServiceUpdate[]): Promise<void> {
+export async function requirePublished(engine: Engine, absent: readonly ServiceUpdate[]): Promise<void> {
   const references = [...new Set(absent.flatMap(({ to, pull }) => (pull ? [to] : [])))];
   const answers = references.map(async (reference) => {
     const { repository = '', tag = null, digest = null } = parseReference(reference) ?? {};
@@ -117,12 +120,12 @@ export async function refuseUnpublished(engine: Engine, absent: readonly Service
 export async function planUnlocked(
   context: RunContext,
   instance: FoundInstance,
-  soFar: RunSoFar,
+  soFar: ProjectRunState,
 ): ReturnType<typeof planRun> {
   const { engine, log } = context;
   const { mountedAt, name } = instance.place;
-  await refuseWithoutModes(mountedAt);
-  await refuseForeignState(mountedAt);
+  await requireFileModes(mountedAt);
+  await requireOwnState(mountedAt);
   const holder = await runningHolder(engine, mountedAt);
   const pending = await pendingJournal(stateDirectory(mountedAt));
   // The journal of a running update looks like the journal of an interrupted update.

@@ -1,9 +1,9 @@
 import type { ProjectContainers } from '../../engine/api/project-containers.ts';
-import type { Model } from '../../engine/cli/compose.ts';
+import type { ComposeModel } from '../../engine/cli/compose.ts';
 import type { Container } from '../../engine/container.ts';
 import { databaseHosts } from '../data/outside-databases.ts';
 import { changesTag } from '../plan/release-plan.ts';
-import { expectationsOf } from '../run/expectations.ts';
+import { readExpectedDigests } from '../run/expectations.ts';
 import { requestOf } from '../run/options.ts';
 import { recallsOf } from '../run/recalls.ts';
 import type { RunContext } from '../run/run-context.ts';
@@ -15,16 +15,16 @@ import { wasInterrupted } from '../run/state/was-interrupted.ts';
 import { checkHost } from './facts/check-host.ts';
 import { makePlan } from './facts/make-plan.ts';
 import { describeInstallation } from './inspect/describe.ts';
-import { type FoundInstance, refuseForeignContainers } from './inspect/find-instance.ts';
+import { type FoundInstance, requireNoUnrelatedContainers } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
 import { ComposeRun } from './loop/compose-run.ts';
 import type { Plan } from './plan/plan.ts';
 import { updatesOf } from './plan/plan-update.ts';
 import { checkSpace } from './pull/check-space.ts';
 import { EarlyPull } from './pull/early-pull.ts';
-import { tagsBefore } from './pull/tags.ts';
-import { awaitQuiet } from './replace/await-others.ts';
-import { endingFacts, type Locked, type RunSoFar } from './resume/run-so-far.ts';
+import { readPreviousTags } from './pull/tags.ts';
+import { awaitQuietProject } from './replace/await-others.ts';
+import { type LockedInstance, type ProjectRunState, projectEndingFactsOf } from './resume/run-so-far.ts';
 
 /**
  * Inspects and plans an update, and begins its journal. @param earlier journal of the previous run, which is already
@@ -32,11 +32,11 @@ import { endingFacts, type Locked, type RunSoFar } from './resume/run-so-far.ts'
  */
 export async function beginUpdate(
   context: RunContext,
-  { instance, lock }: Locked,
-  soFar: RunSoFar,
+  { instance, lock }: LockedInstance,
+  soFar: ProjectRunState,
   earlier: JournalData | null,
 ): Promise<ComposeRun> {
-  const found = await awaitQuiet(context, instance.place.name, earlier);
+  const found = await awaitQuietProject(context, instance.place.name, earlier);
   const earlyPull = new EarlyPull(context);
   try {
     const before = { ...found, earlier, earlyPull };
@@ -50,7 +50,7 @@ export async function beginUpdate(
     const journal = await beginJournal(context, { instance, lock }, plan, before);
     soFar.journal = journal;
     const preparation = { plan, early, checked, earlyPull, earlier, debris: found.debris };
-    return new ComposeRun(context, journal, { preparation, facts: () => endingFacts(soFar) });
+    return new ComposeRun(context, journal, { preparation, facts: () => projectEndingFactsOf(soFar) });
   } catch (error) {
     await earlyPull.end();
     throw error;
@@ -70,11 +70,11 @@ interface LookBefore extends ProjectContainers {
 export async function planRun(
   context: RunContext,
   instance: FoundInstance,
-  soFar: RunSoFar,
+  soFar: ProjectRunState,
   { containers, leftovers, earlier, earlyPull }: LookBefore,
-): Promise<{ plan: Plan; early: Promise<Model | null>; checked: Promise<void> }> {
-  refuseForeignContainers(containers, instance, context.options, earlier);
-  const expected = await expectationsOf(context.options, instance.platform);
+): Promise<{ plan: Plan; early: Promise<ComposeModel | null>; checked: Promise<void> }> {
+  requireNoUnrelatedContainers(containers, instance, context.options, earlier);
+  const expected = await readExpectedDigests(context.options, instance.platform);
   const recalls = await recallsOf(context);
   let fits = Promise.resolve();
   const installation = await inspectInstallation(context, instance, {
@@ -102,7 +102,7 @@ export async function planRun(
  */
 async function beginJournal(
   { engine, options, startedAt }: RunContext,
-  { instance: { own }, lock }: Locked,
+  { instance: { own }, lock }: LockedInstance,
   { installation, updates, from }: Plan,
   before: { earlier: JournalData | null; leftovers: readonly Container[]; earlyPull: EarlyPull },
 ): Promise<Journal> {
@@ -118,7 +118,7 @@ async function beginJournal(
     project: installation.project,
     ...requestOf(options),
     from,
-    tags: await tagsBefore(
+    tags: await readPreviousTags(
       engine,
       updates.flatMap(({ to }) => (isNew.has(to) ? [] : [to])),
     ),

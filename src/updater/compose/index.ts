@@ -3,23 +3,23 @@
 import type { Ending } from '../run/log/ending.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { takeLock } from '../run/state/lock.ts';
-import { update } from '../run/update.ts';
+import { runUpdate } from '../run/update.ts';
 import { beginUpdate } from './begin-update.ts';
 import type { FoundInstance } from './inspect/find-instance.ts';
-import type { RunSoFar } from './resume/run-so-far.ts';
-import { settleEarlier } from './resume/settle-earlier.ts';
+import type { ProjectRunState } from './resume/run-so-far.ts';
+import { recoverPreviousRun } from './resume/settle-earlier.ts';
 
 export async function updateProject(
   context: RunContext,
   instance: FoundInstance,
-  soFar: RunSoFar,
+  soFar: ProjectRunState,
 ): Promise<Ending> {
   const lock = await takeLock(context, instance.own, instance.place.mountedAt);
   soFar.lock = lock;
   const locked = { instance, lock };
-  return update(
+  return runUpdate(
     {
-      settle: () => settleEarlier(context, locked, soFar),
+      settle: () => recoverPreviousRun(context, locked, soFar),
       begin: (earlier) => beginUpdate(context, locked, soFar, earlier),
     },
     context.log,

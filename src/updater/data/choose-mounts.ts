@@ -2,15 +2,15 @@
 
 import { join, relative } from 'node:path';
 import { isWithin, type Mount } from '../../core/files/host-paths.ts';
-import { settingsName, stateName } from '../../core/progress/state-name.ts';
+import { settingsFileName, stateDirectoryName } from '../../core/progress/state-name.ts';
 import { cleanPath } from '../../engine/api/blueprint.ts';
 import { type Container, isUp, type StorageMount, serviceOf } from '../../engine/container.ts';
-import { type Json, object } from '../../engine/json.ts';
+import { type Json, toObject } from '../../engine/json.ts';
 import { composeLabels } from '../../engine/labels.ts';
-import type { Declared } from './data-doors.ts';
+import type { DataDeclaration } from './data-doors.ts';
 import type { SavedMount } from './point.ts';
 
-export interface MountSurroundings {
+export interface MountContext {
   project: string;
   /** Host paths: the compose directory, its compose and env files, and the directory of the restore points. */
   directory: string;
@@ -23,10 +23,13 @@ export interface MountSurroundings {
 }
 
 /** Mount to save, before its contents have been checked. */
-export type Unseen = Pick<SavedMount, 'service' | 'where' | 'volume' | 'path' | 'subpath' | 'excluded'>;
+export type UncheckedMount = Pick<
+  SavedMount,
+  'service' | 'where' | 'volume' | 'path' | 'subpath' | 'excluded'
+>;
 
 interface Chosen {
-  mounts: readonly Unseen[];
+  mounts: readonly UncheckedMount[];
   /** Writable mounts that are not data, with the reason, such as `app:/tmp (in memory)`. */
   notSaved: readonly string[];
   refusals: readonly string[];
@@ -59,7 +62,7 @@ const savedTypes: readonly string[] = ['volume', 'bind', 'cluster', 'tmpfs'];
  * Returns the engine's directory of volumes. Administration tools for the engine mount this directory or a parent
  * directory.
  */
-const volumesOf = ({ dataRoot }: MountSurroundings): string => join(dataRoot || '/var/lib/docker', 'volumes');
+const volumesOf = ({ dataRoot }: MountContext): string => join(dataRoot || '/var/lib/docker', 'volumes');
 
 /** Returns the reason why a mount is not data, according to the engine; null if the mount is data. */
 function noDataReason(type: string, path: string, files: readonly string[]): string | null {
@@ -77,9 +80,9 @@ export const looksSaved = ({ type, source, writable }: Mount, files: readonly st
   !(type === 'bind' && source.endsWith('.sock'));
 
 /** Returns the host path of a mount; empty if there is none. A local volume with `o=bind` is a bind mount. */
-export function placed(
+export function mountOriginOf(
   mount: StorageMount,
-  around: Pick<MountSurroundings, 'options'>,
+  around: Pick<MountContext, 'options'>,
 ): { path: string; volume: string } {
   const { o, device } = optionsOf(mount, around);
   const isBind = /(?:^|,)r?bind(?:,|$)/.test(String(o));
@@ -91,8 +94,8 @@ export function placed(
   };
 }
 
-const optionsOf = ({ type, source }: Mount, { options }: Pick<MountSurroundings, 'options'>): Json =>
-  object(type === 'volume' ? options.get(source) : {});
+const optionsOf = ({ type, source }: Mount, { options }: Pick<MountContext, 'options'>): Json =>
+  toObject(type === 'volume' ? options.get(source) : {});
 
 /**
  * Checks whether a host directory contains more than the data of one app: a restore would also replace everything else
@@ -108,13 +111,13 @@ export const isHostDirectory = (path: string, directory: string): boolean =>
  */
 export function chooseMounts(
   containers: readonly Container[],
-  declared: Declared,
-  around: MountSurroundings,
+  declared: DataDeclaration,
+  around: MountContext,
 ): Chosen {
   const own = containers.filter((each) => isOfService(each, around.project));
   const isExcluded = (service: string, at: string | null) =>
     declared.excluded.some((each) => each.service === service && each.path === at);
-  const found: Unseen[] = [];
+  const found: UncheckedMount[] = [];
   const [notSaved, refusals, warnings] = [new Set<string>(), new Set<string>(), new Set<string>()];
   for (const service of declared.covered) {
     const mounts = own.filter((each) => serviceOf(each) === service).flatMap(({ storage }) => storage);
@@ -122,7 +125,7 @@ export function chooseMounts(
       if (!mount.writable || !savedTypes.includes(mount.type) || isExcluded(service, mount.destination))
         continue;
       const where = `${service}:${mount.destination}`;
-      const { volume, path } = placed(mount, around);
+      const { volume, path } = mountOriginOf(mount, around);
       const reason =
         optionsOf(mount, around).type === 'tmpfs' ? inMemory : noDataReason(mount.type, path, around.files);
       const refusal = refusalOf(where, mount, path, around);
@@ -145,13 +148,13 @@ export function chooseMounts(
         ({ destination, writable }) =>
           isExcluded(service, destination) || (writable && isExcluded(service, null)),
       )
-      .map((mount) => ({ service, mount, path: placed(mount, around).path }));
+      .map((mount) => ({ service, mount, path: mountOriginOf(mount, around).path }));
   });
   for (const { service, mount, path } of excluded) {
     const same = found.find((each) => each.path === path);
     if (same && isExcluded(service, mount.destination))
       refusals.add(
-        `${service}:${mount.destination} is excluded, but ${same.where} has the same source (${JSON.stringify(path)}): in ${settingsName}, set both mounts to "none", or remove the exclusion`,
+        `${service}:${mount.destination} is excluded, but ${same.where} has the same source (${JSON.stringify(path)}): in ${settingsFileName}, set both mounts to "none", or remove the exclusion`,
       );
   }
   const hidden = new Set([...excluded.map(({ path }) => path), ...around.files]);
@@ -160,7 +163,7 @@ export function chooseMounts(
     return { ...mount, excluded: below.map((path) => relative(mount.path, path)) };
   });
   return {
-    ...{ mounts: outermost(mounts), notSaved: [...notSaved] },
+    ...{ mounts: outermostMountsOf(mounts), notSaved: [...notSaved] },
     ...{ refusals: [...refusals], warnings: [...warnings] },
   };
 }
@@ -168,22 +171,17 @@ export function chooseMounts(
 const networkTypes = /^(?:nfs4?|cifs|smb\w*|9p|ceph|afs|glusterfs)$/;
 
 /** Returns the reason why a mount rules out a restore point, according to the engine; null if there is none. */
-function refusalOf(
-  where: string,
-  mount: StorageMount,
-  path: string,
-  around: MountSurroundings,
-): string | null {
+function refusalOf(where: string, mount: StorageMount, path: string, around: MountContext): string | null {
   const { type, driver } = mount;
   const { type: options, o } = optionsOf(mount, around);
-  const exclude = `exclude it by setting "${where}: none" under data in ${settingsName}`;
+  const exclude = `exclude it by setting "${where}: none" under data in ${settingsFileName}`;
   if (type === 'cluster' || (type === 'volume' && driver !== '' && driver !== 'local'))
     return `${where} uses the volume driver ${driver || type}, but only local volumes can be saved: move its data to a local volume, or ${exclude}`;
   if (networkTypes.test(String(options)) || /(?:^|,)addr=/.test(String(o)))
     return `${where} is a volume on a network file system (${options}): move its data to a local disk, or ${exclude}`;
   if (!path.startsWith('/'))
     return `the source of ${where} (${JSON.stringify(path)}) cannot be saved in a restore point: ${exclude}`;
-  const state = join(around.directory, stateName);
+  const state = join(around.directory, stateDirectoryName);
   const overlap = [state, around.points].find((each) => isWithin(each, path) || isWithin(path, each));
   return overlap === undefined
     ? null
@@ -199,7 +197,7 @@ interface Nested {
  * Removes mounts that are inside another mount and saved with it. Of two mounts with the same source, the first is
  * retained.
  */
-export const outermost = <M extends Nested>(mounts: readonly M[]): M[] =>
+export const outermostMountsOf = <M extends Nested>(mounts: readonly M[]): M[] =>
   mounts.filter(
     (mount, at) =>
       !mounts.some(
@@ -216,19 +214,19 @@ const reaches = ({ path: root, excluded }: Nested, path: string): boolean =>
  * tools only cause a warning.
  */
 export function writersOf(
-  mounts: readonly Unseen[],
+  mounts: readonly UncheckedMount[],
   containers: readonly Container[],
-  around: MountSurroundings,
+  around: MountContext,
   isStopped: (container: Container) => boolean,
 ): { refusals: string[]; warnings: string[] } {
   const [refusals, warnings] = [new Set<string>(), new Set<string>()];
   for (const container of containers.filter((each) => isUp(each) && !isStopped(each))) {
     for (const mount of container.storage.filter(({ writable }) => writable)) {
-      const { path } = placed(mount, around);
+      const { path } = mountOriginOf(mount, around);
       const shared = mounts.find((each) => reaches(each, path) || (path && isWithin(each.path, path)));
       if (!shared || noDataReason(mount.type, path, []) !== null) continue;
       const sentence = `the running container ${container.name} can write to ${shared.where}, because ${JSON.stringify(path)} is mounted in it read-write`;
-      const save = `set "${serviceOf(container)}: save" under data in ${settingsName}`;
+      const save = `set "${serviceOf(container)}: save" under data in ${settingsFileName}`;
       if ([volumesOf(around), around.directory].some((each) => isWithin(each, path)))
         warnings.add(
           `${sentence}; the container must not write to it while data is being copied or restored`,

@@ -4,14 +4,14 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ErrorCode, requireUpdateError, UpdateError } from '../../core/progress/update-error.ts';
 import type { Json } from '../../engine/json.ts';
-import { mappedBy } from '../../engine/mapped-users.ts';
-import { size } from '../run/log/wording.ts';
-import type { DataDoors, PointPlace } from './data-doors.ts';
-import { holderOf } from './hold-images.ts';
-import type { Point, SavedMount } from './point.ts';
-import type { Look, ToolsResult } from './tools-answers.ts';
+import { readUserMapping } from '../../engine/mapped-users.ts';
+import { formatSize } from '../run/log/wording.ts';
+import type { DataContext, RestorePointLocation } from './data-doors.ts';
+import { retainingLabelOf } from './hold-images.ts';
+import type { SavedMount, SavedRestorePoint } from './point.ts';
+import type { MountInspection, ToolsResult } from './tools-answers.ts';
 import { createTools, runTools, type ToolsCall } from './tools-container.ts';
-import { type Asked, dataPath, pointPath, type Verb } from './tools-protocol.ts';
+import { dataPath, restorePointPath, type ToolsRequest, type Verb } from './tools-protocol.ts';
 
 const progressEveryMs = 1_000;
 
@@ -26,7 +26,7 @@ interface Share {
  * Groups mounts by service. Mounts of a service are adjacent, so results in the order of the shares are also in the
  * order of the mounts.
  */
-function sharesOf(place: PointPlace, mounts: readonly SavedMount[]): Share[] {
+function sharesOf(place: RestorePointLocation, mounts: readonly SavedMount[]): Share[] {
   const services = [...Map.groupBy(mounts, ({ service }) => service)];
   return services.map(([service, own], at) => ({
     mounts: own,
@@ -49,12 +49,13 @@ export const toolsMount = (
   ...(volume !== '' && { VolumeOptions: { NoCopy: true, ...(subpath && { Subpath: subpath }) } }),
 });
 
-type Call<V extends Verb = Verb> = Omit<ToolsCall<V>, 'asked' | 'mounts'> & Pick<Asked, 'isIdle'>;
+type Call<V extends Verb = Verb> = Omit<ToolsCall<V>, 'asked' | 'mounts'> & Pick<ToolsRequest, 'isIdle'>;
 
-const writesData = (verb: Verb): boolean => verb === 'restore' || (verb === 'look' && mappedBy() !== null);
+const writesData = (verb: Verb): boolean =>
+  verb === 'restore' || (verb === 'look' && readUserMapping() !== null);
 const writesPoint = (verb: Verb): boolean => verb === 'warm' || verb === 'cold';
 
-const askTools = <V extends Verb>(doors: DataDoors, share: Share, call: Call<V>): Promise<ToolsResult<V>> =>
+const askTools = <V extends Verb>(doors: DataContext, share: Share, call: Call<V>): Promise<ToolsResult<V>> =>
   runTools<V>(doors, toolsCall(share, call));
 
 /**
@@ -62,11 +63,11 @@ const askTools = <V extends Verb>(doors: DataDoors, share: Share, call: Call<V>)
  * engine-unavailable
  */
 export async function prepareRestore(
-  doors: DataDoors,
-  place: PointPlace,
+  doors: DataContext,
+  place: RestorePointLocation,
   mounts: readonly SavedMount[],
 ): Promise<void> {
-  const holder = holderOf(doors.project, place);
+  const holder = retainingLabelOf(doors.project, place);
   for (const share of sharesOf(place, mounts))
     for (const verb of ['look', 'hash', 'restore'] as const)
       await createTools(doors, toolsCall(share, { verb, code: 'save-failed' }), holder);
@@ -93,7 +94,7 @@ function toolsCall<V extends Verb>(
       ...(needsData ? mounts.map((mount, at) => toolsMount(mount, at, !writesData(verb))) : []),
       ...(verb === 'look'
         ? []
-        : [{ Type: 'bind', Source: folder, Target: pointPath, ReadOnly: !writesPoint(verb) }]),
+        : [{ Type: 'bind', Source: folder, Target: restorePointPath, ReadOnly: !writesPoint(verb) }]),
     ],
   };
 }
@@ -102,9 +103,9 @@ function toolsCall<V extends Verb>(
  * Copies all data while it is in use, so that little is left to copy while services are stopped.
  * @throws UpdateError save-failed
  */
-export async function warmCopy(
-  doors: DataDoors,
-  place: PointPlace,
+export async function copyMountsWhileRunning(
+  doors: DataContext,
+  place: RestorePointLocation,
   mounts: readonly SavedMount[],
 ): Promise<void> {
   const report = reporter(doors, mounts);
@@ -118,9 +119,9 @@ export async function warmCopy(
  * @param stopped resolves once nothing writes any more; the helper containers are started before that
  * @throws UpdateError save-failed; the signal's reason
  */
-export async function coldCopy(
-  doors: DataDoors,
-  place: PointPlace,
+export async function copyMountsWhileStopped(
+  doors: DataContext,
+  place: RestorePointLocation,
   mounts: readonly SavedMount[],
   { stopped, signal }: { stopped: Promise<unknown>; signal: AbortSignal },
 ): Promise<void> {
@@ -133,7 +134,7 @@ export async function coldCopy(
 }
 
 async function copy(
-  doors: DataDoors,
+  doors: DataContext,
   share: Share,
   call: Omit<Call<'warm' | 'cold'>, 'code'>,
 ): Promise<void> {
@@ -153,7 +154,7 @@ async function copy(
  * code
  */
 async function requireVolumes(
-  doors: DataDoors,
+  doors: DataContext,
   mounts: readonly SavedMount[],
   code: ErrorCode,
 ): Promise<void> {
@@ -162,7 +163,7 @@ async function requireVolumes(
 }
 
 export async function missingVolumes(
-  { engine }: Pick<DataDoors, 'engine'>,
+  { engine }: Pick<DataContext, 'engine'>,
   mounts: readonly SavedMount[],
 ): Promise<SavedMount[]> {
   const names = mounts.flatMap(({ volume }) => (volume ? [volume] : []));
@@ -172,8 +173,8 @@ export async function missingVolumes(
 
 /** Returns a hash of each copy, in the order of the mounts. @throws UpdateError restore-point-unreadable */
 export async function hashCopies(
-  doors: DataDoors,
-  place: PointPlace,
+  doors: DataContext,
+  place: RestorePointLocation,
   mounts: readonly SavedMount[],
   how: Pick<Call, 'signal' | 'isIdle'> = {},
 ): Promise<string[]> {
@@ -190,7 +191,11 @@ export async function hashCopies(
  * Checks that the copies have not changed since they were created. @throws UpdateError restore-point-damaged,
  * restore-point-unreadable
  */
-export async function checkCopies(doors: DataDoors, place: PointPlace, point: Point): Promise<void> {
+export async function checkCopies(
+  doors: DataContext,
+  place: RestorePointLocation,
+  point: SavedRestorePoint,
+): Promise<void> {
   const now = await hashCopies(doors, place, point.mounts);
   const changed = point.mounts.filter((_, at) => now[at] !== point.hashes?.[at]);
   if (changed.length === 0) return;
@@ -202,10 +207,10 @@ export async function checkCopies(doors: DataDoors, place: PointPlace, point: Po
 }
 
 /** Inspects the current mounts and returns the results in their order. @throws UpdateError modified-since */
-async function lookAt(doors: DataDoors, mounts: readonly SavedMount[]): Promise<Look[]> {
+async function lookAt(doors: DataContext, mounts: readonly SavedMount[]): Promise<MountInspection[]> {
   const code = 'modified-since';
   await requireVolumes(doors, mounts, code);
-  const looks: Look[] = [];
+  const looks: MountInspection[] = [];
   for (const share of sharesOf({ directory: '/', isElsewhere: false }, mounts))
     looks.push(...(await askTools(doors, share, { verb: 'look', code })));
   return looks;
@@ -216,7 +221,7 @@ async function lookAt(doors: DataDoors, mounts: readonly SavedMount[]): Promise<
  * files that the restore will remove.
  * @throws UpdateError no-space, modified-since
  */
-export async function checkRoom(doors: DataDoors, { mounts }: Point): Promise<void> {
+export async function checkRoom(doors: DataContext, { mounts }: SavedRestorePoint): Promise<void> {
   const looks = await lookAt(doors, mounts);
   const disks = Map.groupBy(looks.entries(), ([, { device }]) => device);
   for (const [, own] of disks) {
@@ -233,7 +238,7 @@ export async function checkRoom(doors: DataDoors, { mounts }: Point): Promise<vo
     if (needed <= free) continue;
     throw new UpdateError(
       'no-space',
-      `restoring ${names} needs ${size(needed)}, but only ${size(free)} is free`,
+      `restoring ${names} needs ${formatSize(needed)}, but only ${formatSize(free)} is free`,
       { fields: { missing: needed - free } },
     );
   }
@@ -244,8 +249,8 @@ export async function checkRoom(doors: DataDoors, { mounts }: Point): Promise<vo
  * @throws UpdateError data-not-restored; the signal's reason
  */
 export async function restoreCopies(
-  doors: DataDoors,
-  place: PointPlace,
+  doors: DataContext,
+  place: RestorePointLocation,
   mounts: readonly SavedMount[],
   signal: AbortSignal,
 ): Promise<void> {
@@ -267,7 +272,7 @@ export async function restoreCopies(
 
 /** Returns functions that log the progress over all mounts, at most once a second. */
 function reporter(
-  { log }: DataDoors,
+  { log }: DataContext,
   mounts: readonly SavedMount[],
 ): (share: Share) => (bytes: number) => void {
   const total = mounts.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -281,7 +286,7 @@ function reporter(
       toldAt = performance.now();
       const now = Math.min(before + bytes, total);
       const percent = Math.min(Math.floor((100 * now) / total), 99);
-      log.progress(percent, `${size(now)} of ${size(total)}`, { bytes: now, total });
+      log.progress(percent, `${formatSize(now)} of ${formatSize(total)}`, { bytes: now, total });
     };
   };
 }

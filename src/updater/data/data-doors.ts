@@ -2,7 +2,7 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { Log } from '../run/log/log.ts';
 
 /** Dependencies of functions that save and restore data. */
-export interface DataDoors {
+export interface DataContext {
   engine: Engine;
   log: Log;
   /** Name of the compose project. */
@@ -14,14 +14,14 @@ export interface DataDoors {
 }
 
 /** Location of a restore point on the host. The same path is mounted in this container. */
-export interface PointPlace {
+export interface RestorePointLocation {
   directory: string;
   /** Whether the location is outside of `.svc-updater`, as specified by `--restore-dir`. */
   isElsewhere: boolean;
 }
 
 /** Scope of a restore point. */
-export interface Declared {
+export interface DataDeclaration {
   /** Services whose data is saved, in start order: dependencies before dependants. */
   covered: readonly string[];
   /** Excluded services, and excluded mounts with their path in the container. */

@@ -1,29 +1,29 @@
 // Facts that decide which services a restore point covers, before anything stops.
 
-import { type StoreKind, storeOf } from '../../core/compose/reference.ts';
-import { looksSecret } from '../../core/compose/secret-lines.ts';
+import { findDataStoreKind, type StoreKind } from '../../core/compose/reference.ts';
+import { isSecretKey } from '../../core/compose/secret-lines.ts';
 import { isWithin, type Mount } from '../../core/files/host-paths.ts';
-import { dataLabelOf, isDataWord, type Product } from '../../core/progress/product.ts';
-import { settingsName } from '../../core/progress/state-name.ts';
+import { dataLabelOf, isDataKeyword, type Product } from '../../core/progress/product.ts';
+import { settingsFileName } from '../../core/progress/state-name.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { cleanPath } from '../../engine/api/blueprint.ts';
-import type { Model } from '../../engine/cli/compose.ts';
+import type { ComposeModel } from '../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../engine/container.ts';
-import { object } from '../../engine/json.ts';
-import { and } from '../run/log/wording.ts';
-import type { DataSaid } from '../run/options.ts';
+import { toObject } from '../../engine/json.ts';
+import { joinWithAnd } from '../run/log/wording.ts';
+import type { DataChoice } from '../run/options.ts';
 import { isHostDirectory, looksSaved } from './choose-mounts.ts';
-import type { Declared } from './data-doors.ts';
+import type { DataDeclaration } from './data-doors.ts';
 import { outsideDatabases } from './outside-databases.ts';
 
 export interface DataFacts {
-  model: Model;
+  model: ComposeModel;
   /** Containers of the project. Their mounts count, not the mounts in the files. */
   containers: readonly Container[];
   /** Services whose containers the run replaces. */
   updated: readonly string[];
   /** Data settings from the settings file. */
-  said: readonly DataSaid[];
+  said: readonly DataChoice[];
   product: Product;
   /** Compose and env files, which the update itself restores. */
   files: readonly string[];
@@ -40,7 +40,7 @@ interface Undecided {
   proposal: 'save' | 'none';
 }
 
-export interface Judged extends Declared {
+export interface EvaluatedData extends DataDeclaration {
   undecided: readonly Undecided[];
   /** Line for the settings file that declares all undecided keys and repeats existing entries: `data: {db: save}`. */
   line: string;
@@ -49,23 +49,23 @@ export interface Judged extends Declared {
 }
 
 /** Decides which services a restore point covers. @throws UpdateError data-unsupported for mistakes, data-undeclared */
-export function declareData(facts: DataFacts): Declared {
-  const { undecided, mistakes, line, ...declared } = judgeData(facts);
+export function requireDataDeclaration(facts: DataFacts): DataDeclaration {
+  const { undecided, mistakes, line, ...declared } = evaluateData(facts);
   if (mistakes.length > 0)
     throw new UpdateError('data-unsupported', mistakes.at(-1) ?? '', {
       detail: mistakes.slice(0, -1),
-      advice: `Correct the data section of ${settingsName} or the label of the service, then run {command} again.`,
+      advice: `Correct the data section of ${settingsFileName} or the label of the service, then run {command} again.`,
     });
   if (undecided.length === 0) return declared;
   const sentences = undecided.map(({ sentence }) => sentence);
   throw new UpdateError('data-undeclared', sentences.at(-1) ?? '', {
     detail: sentences.slice(0, -1),
-    advice: `In ${settingsName}, set ${line} ("save" includes the data in restore points, and "none" excludes it). Then run {command} again.`,
+    advice: `In ${settingsFileName}, set ${line} ("save" includes the data in restore points, and "none" excludes it). Then run {command} again.`,
   });
 }
 
 /** Evaluates the declarations. The settings file takes precedence over labels, and labels over the product's record. */
-export function judgeData(facts: DataFacts): Judged {
+export function evaluateData(facts: DataFacts): EvaluatedData {
   const { model, containers, updated, said } = facts;
   const services = Object.keys(model.services);
   const keys = said.map(({ key }) => key);
@@ -73,7 +73,7 @@ export function judgeData(facts: DataFacts): Judged {
   const accepted = said.flatMap(({ key, word }) => (word === 'none' ? [key.toLowerCase()] : []));
   const outside = found.map(({ host }) => host).filter((host) => accepted.includes(host));
   const reached = startOrder(model, updated);
-  const excluded: Declared['excluded'][number][] = [];
+  const excluded: DataDeclaration['excluded'][number][] = [];
   const [uncovered, inMemory] = [new Set<string>(), new Set<string>()];
   const undecided: Undecided[] = [];
   const mistakes = said.flatMap((each) => mistakeIn(each, facts, outside) ?? []);
@@ -91,12 +91,12 @@ export function judgeData(facts: DataFacts): Judged {
     const hasSaved = saved.some(({ destination }) => !without.has(destination));
     const { word, where } = wordFor(service, facts);
     const isUpdated = updated.includes(service);
-    const looks = storeOf(
+    const looks = findDataStoreKind(
       image,
       saved.map(({ destination }) => destination),
     );
     for (const path of without) excluded.push({ service, path });
-    if (word !== null && !isDataWord(word))
+    if (word !== null && !isDataKeyword(word))
       mistakes.push(`${where} is set to ${JSON.stringify(word)}, but must be "save" or "none"`);
     else if (word === 'none') excluded.push({ service, path: null });
     else if (!hasContainers) {
@@ -140,7 +140,7 @@ export function judgeData(facts: DataFacts): Judged {
   for (const { host, service, variable } of found.filter((each) => !outside.includes(each.host)))
     undecided.push({
       // The log must not print the value of a variable that may contain a secret.
-      ...{ key: looksSecret(variable) ? `<host in ${variable}>` : host, proposal: 'none' },
+      ...{ key: isSecretKey(variable) ? `<host in ${variable}>` : host, proposal: 'none' },
       sentence: `${service} uses a database on ${host} (${variable}), which is outside the project and cannot be saved in a restore point`,
     });
   return {
@@ -158,7 +158,7 @@ const named: Record<StoreKind, string> = {
 };
 
 /** Returns the given services and all their dependencies, dependencies first. */
-function startOrder(model: Model, from: readonly string[]): string[] {
+function startOrder(model: ComposeModel, from: readonly string[]): string[] {
   const order = new Set<string>();
   const seen = new Set<string>();
   const visit = (service: string): void => {
@@ -173,7 +173,7 @@ function startOrder(model: Model, from: readonly string[]): string[] {
 
 /** Returns a message about an incorrect entry of the settings file; null if the entry is correct. */
 function mistakeIn(
-  { key, word, where }: DataSaid,
+  { key, word, where }: DataChoice,
   facts: DataFacts,
   outside: readonly string[],
 ): string | null {
@@ -196,7 +196,7 @@ function mistakeIn(
 /** Returns the source of a mount if it contains more than the data of one app; otherwise null. */
 function hostDirectoryOf({ type, source }: Mount, { model, directory }: DataFacts): string | null {
   const volume = Object.values(model.volumes ?? {}).find((each) => each?.name === source);
-  const path = cleanPath(String(type === 'bind' ? source : object(volume?.driver_opts).device));
+  const path = cleanPath(String(type === 'bind' ? source : toObject(volume?.driver_opts).device));
   return isHostDirectory(path, directory) ? path : null;
 }
 
@@ -217,7 +217,7 @@ function wordFor(
 const mountsOf = (service: string, { containers }: DataFacts): Mount[] =>
   containers.filter((each) => serviceOf(each) === service).flatMap(({ mounts }) => mounts);
 
-function lineOf(said: readonly DataSaid[], undecided: readonly Undecided[]): string {
+function lineOf(said: readonly DataChoice[], undecided: readonly Undecided[]): string {
   const entries = [
     ...said.map(({ key, word }) => [key, word]),
     ...undecided.map(({ key, proposal }) => [key, proposal]),
@@ -227,9 +227,10 @@ function lineOf(said: readonly DataSaid[], undecided: readonly Undecided[]): str
 }
 
 /** Returns a line for `plan` if restore points require more settings; otherwise null. */
-export function proposalLine({ undecided, line }: Judged): string | null {
+export function proposalLine({ undecided, line }: EvaluatedData): string | null {
   if (undecided.length === 0) return null;
   const not = undecided.flatMap(({ key, proposal }) => (proposal === 'none' ? [key] : []));
-  const without = not.length > 0 ? `; restore points then do not contain the data of ${and(not)}` : '';
-  return `to use restore points (--restore-point), set ${line} in ${settingsName}${without}`;
+  const without =
+    not.length > 0 ? `; restore points then do not contain the data of ${joinWithAnd(not)}` : '';
+  return `to use restore points (--restore-point), set ${line} in ${settingsFileName}${without}`;
 }

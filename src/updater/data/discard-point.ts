@@ -1,14 +1,23 @@
 import { requireUpdateError, type UpdateError } from '../../core/progress/update-error.ts';
-import type { DataDoors, PointPlace } from './data-doors.ts';
-import { releaseImages } from './hold-images.ts';
-import { isUsed, placesIn, readPoint, removePlace, wordsOf } from './point.ts';
+import type { DataContext, RestorePointLocation } from './data-doors.ts';
+import { removeRetainedImages } from './hold-images.ts';
+import {
+  findRestorePoints,
+  isUsed,
+  readRestorePoint,
+  removeRestorePointDirectory,
+  savedRestorePointText,
+} from './point.ts';
 
-type Owner = Parameters<typeof placesIn>[1];
+type Owner = Parameters<typeof findRestorePoints>[1];
 
 /** Removes the tags that protect the images of a restore point, then the restore point. */
-export async function discardPoint({ engine, project }: DataDoors, place: PointPlace): Promise<void> {
-  await releaseImages(engine, project, place);
-  await removePlace(place);
+export async function discardRestorePoint(
+  { engine, project }: DataContext,
+  place: RestorePointLocation,
+): Promise<void> {
+  await removeRetainedImages(engine, project, place);
+  await removeRestorePointDirectory(place);
 }
 
 interface Discarded {
@@ -20,23 +29,23 @@ interface Discarded {
 /**
  * Removes restore points of the project, except those with an unreadable record, which may belong to another project.
  */
-export async function discardPoints(
-  doors: DataDoors,
+export async function discardRestorePoints(
+  doors: DataContext,
   directory: string,
   project: Owner,
   which: { except?: readonly string[]; onlyUsed?: boolean } = {},
 ): Promise<Discarded> {
-  const places = await placesIn(directory, project);
+  const places = await findRestorePoints(directory, project);
   const discarded: Discarded = { removed: 0, failures: [] };
   for (const place of places.filter((each) => !which.except?.includes(each.directory))) {
     if (which.onlyUsed && !(await isUsed(place))) continue;
     try {
-      const point = await readPoint(place);
-      await discardPoint(doors, place);
+      const point = await readRestorePoint(place);
+      await discardRestorePoint(doors, place);
       doors.log.info(
         point === null
           ? `removed an empty restore point: ${place.directory}`
-          : `removed ${wordsOf(point)}: ${place.directory}`,
+          : `removed ${savedRestorePointText(point)}: ${place.directory}`,
       );
       discarded.removed++;
     } catch (cause) {

@@ -16,8 +16,8 @@ import {
 import { setImmediate as pause } from 'node:timers/promises';
 import { isFullDisk } from '../../core/files/file-system.ts';
 import { removeTree } from '../../core/files/remove-tree.ts';
-import { unlessGone, walk } from '../../core/files/walk.ts';
-import type { AskedMount } from './tools-protocol.ts';
+import { nullIfMissing, walk } from '../../core/files/walk.ts';
+import type { RequestedMount } from './tools-protocol.ts';
 
 const forReading = constants.O_RDONLY | constants.O_NOFOLLOW;
 const forWriting = constants.O_WRONLY | constants.O_NOFOLLOW;
@@ -42,7 +42,7 @@ const longestKept = 3_000;
  * @param more called with the number of bytes of each compared chunk
  */
 export async function equalizeContents(
-  { isFile, excluded }: AskedMount,
+  { isFile, excluded }: RequestedMount,
   [from, to]: readonly [from: string, to: string],
   isInPlace: boolean,
   more: (bytes: number) => void,
@@ -54,7 +54,7 @@ export async function equalizeContents(
   for await (const { name, full, status } of walk(to, excluded)) {
     if (status === null || notEntered.some((each) => name.indexOf(each) === 0)) continue;
     const path = Buffer.concat([Buffer.from(from), name]);
-    const source = unlessGone(() => lstatSync(path));
+    const source = nullIfMissing(() => lstatSync(path));
     const isSame = source !== null && (source.mode & constants.S_IFMT) === (status.mode & constants.S_IFMT);
     const below = Buffer.concat([name, Buffer.from('/')]);
     const isKept = name.length === 0 || excluded.some((each) => Buffer.from(`/${each}`).indexOf(below) === 0);

@@ -1,8 +1,8 @@
 import type { FileState } from '../../core/files/file-record.ts';
 import { type Container, serviceOf } from '../../engine/container.ts';
-import { object } from '../../engine/json.ts';
+import { toObject } from '../../engine/json.ts';
 import { composeLabels } from '../../engine/labels.ts';
-import { runsImage } from '../../engine/same-image.ts';
+import { isContainerOfImage } from '../../engine/same-image.ts';
 import type { JournalData } from '../run/state/journal-shape.ts';
 
 /** Current state of everything that an update left. */
@@ -22,7 +22,7 @@ interface Now {
  * @param back journal of the update
  * @param services covered services that the update did not replace
  */
-export function judgeRollback(
+export function findRollbackObstacles(
   { changeover, blueprints }: JournalData,
   services: readonly string[],
   now: Now,
@@ -32,11 +32,11 @@ export function judgeRollback(
   const written = now.files.filter(({ state }) => state !== 'after').map(({ path }) => path);
   const edited = [...new Set([...written, ...now.edited])];
   const strange = lasting.flatMap(({ name, image }) =>
-    image === null ? [] : containersOf(name).filter((each) => !runsImage(each, image)),
+    image === null ? [] : containersOf(name).filter((each) => !isContainerOfImage(each, image)),
   );
   const gone = lasting.filter(({ name, follows }) => !follows && containersOf(name).length === 0);
   const dataChanged = services.flatMap((name) => {
-    const before = blueprints.find(({ config }) => object(config.Labels)[composeLabels.service] === name);
+    const before = blueprints.find(({ config }) => toObject(config.Labels)[composeLabels.service] === name);
     const own = containersOf(name);
     if (before === undefined) return [];
     if (own.length === 0) return [`${name} no longer has a container`];

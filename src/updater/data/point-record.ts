@@ -1,59 +1,67 @@
 import { hashCopies } from './copies.ts';
-import type { DataDoors, PointPlace } from './data-doors.ts';
-import { isComplete, isUsed, type Point, type PointOwner, placesIn, readPoint, writePoint } from './point.ts';
+import type { DataContext, RestorePointLocation } from './data-doors.ts';
+import {
+  findRestorePoints,
+  isComplete,
+  isUsed,
+  type RestorePointOwner,
+  readRestorePoint,
+  type SavedRestorePoint,
+  writeRestorePoint,
+} from './point.ts';
 
 /**
  * Record of a restore point that a run completes step by step. Only this object writes the record, one write after the
  * other.
  */
-export class PointRecord {
-  readonly place: PointPlace;
-  #point: Point;
+export class RestorePointRecord {
+  readonly place: RestorePointLocation;
+  #point: SavedRestorePoint;
   #writing: Promise<unknown> = Promise.resolve();
   #hashing: Promise<void> | null = null;
   #stop = new AbortController();
 
-  private constructor(place: PointPlace, point: Point) {
+  private constructor(place: RestorePointLocation, point: SavedRestorePoint) {
     this.place = place;
     this.#point = point;
   }
 
   /** Creates a record and writes it to the disk. @throws UpdateError save-failed */
-  static async create(place: PointPlace, point: Point): Promise<PointRecord> {
-    return new PointRecord(place, await writePoint(place, point));
+  static async create(place: RestorePointLocation, point: SavedRestorePoint): Promise<RestorePointRecord> {
+    return new RestorePointRecord(place, await writeRestorePoint(place, point));
   }
 
   /**
    * Opens the record of an earlier process; null if there is none. @throws UpdateError restore-point-damaged,
    * restore-point-unreadable, unexpected-file
    */
-  static async open(place: PointPlace): Promise<PointRecord | null> {
-    const point = await readPoint(place);
-    return point && new PointRecord(place, point);
+  static async open(place: RestorePointLocation): Promise<RestorePointRecord | null> {
+    const point = await readRestorePoint(place);
+    return point && new RestorePointRecord(place, point);
   }
 
-  get point(): Point {
+  get point(): SavedRestorePoint {
     return this.#point;
   }
 
   /** Writes the changed fields. @throws UpdateError save-failed */
-  update(changes: Partial<Point>): Promise<void> {
+  update(changes: Partial<SavedRestorePoint>): Promise<void> {
     const write = this.#writing.then(async () => {
-      this.#point = await writePoint(this.place, { ...this.#point, ...changes });
+      this.#point = await writeRestorePoint(this.place, { ...this.#point, ...changes });
     });
     this.#writing = write.catch(() => {});
     return write;
   }
 
   /** Computes the hashes of the copies in the background, until the end of the run. Later calls have no effect. */
-  hash(doors: DataDoors): void {
+  hash(doors: DataContext): void {
     this.#hashing ??= this.#compute(doors);
   }
 
   /**
    * Waits until the hashes are in the record. Computes the hashes now if this has not been started. @throws UpdateError
    */
-  async hashed(doors: DataDoors): Promise<void> {
+  async hashed(doors: DataContext): Promise<void> {
     // Hashes that failed in the background, for example because the engine was restarted, are computed again.
     await this.#hashing?.catch(() => {});
     if (this.#point.hashes !== null) return;
@@ -61,7 +69,7 @@ export class PointRecord {
     await this.#hashing;
   }
 
-  #compute(doors: DataDoors): Promise<void> {
+  #compute(doors: DataContext): Promise<void> {
     this.#stop = new AbortController();
     const { signal } = this.#stop;
     const work = { ...doors, engine: doors.engine.uncancellable() };
@@ -82,9 +90,9 @@ export class PointRecord {
  * Skips data that was saved before a rollback, and restore points that a rollback has already used.
  * @throws UpdateError restore-point-damaged, restore-point-unreadable, unexpected-file
  */
-export async function usableRecord(directory: string, project: PointOwner) {
-  for (const place of await placesIn(directory, project)) {
-    const record = await PointRecord.open(place);
+export async function readUsableRecord(directory: string, project: RestorePointOwner) {
+  for (const place of await findRestorePoints(directory, project)) {
+    const record = await RestorePointRecord.open(place);
     const { back, kind } = record?.point ?? {};
     if (record === null || kind !== 'update' || !isComplete(record.point) || (await isUsed(place))) continue;
     if (back?.changeover) return { record, back, changeover: back.changeover };

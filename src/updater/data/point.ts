@@ -3,18 +3,23 @@ import { constants } from 'node:fs';
 import { mkdir, open, readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import * as z from 'zod/mini';
-import { disk, exists, isGone, writeWhole } from '../../core/files/file-system.ts';
+import {
+  diskFileSystem,
+  exists,
+  isMissingFileError,
+  replaceFileSafely,
+} from '../../core/files/file-system.ts';
 import { type HostPaths, isWithin } from '../../core/files/host-paths.ts';
 import { mountFlags } from '../../core/progress/advice.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { journalSchema } from '../run/state/journal-shape.ts';
 import { runForm, runStamp } from '../run/state/kept-runs.ts';
-import { pointsOf, refuseUnlessRoots } from '../run/state/state-directory.ts';
-import { stored } from '../run/state/stored-fields.ts';
-import type { PointPlace } from './data-doors.ts';
-import { run } from './rsync.ts';
+import { requireRootOwned, restorePointsPath } from '../run/state/state-directory.ts';
+import { storedFieldSchemas } from '../run/state/stored-fields.ts';
+import type { RestorePointLocation } from './data-doors.ts';
+import { runProgram } from './rsync.ts';
 
-const { like, list } = stored;
+const { like, list } = storedFieldSchemas;
 const text = z.string();
 const relative = text.check(z.refine((path) => !/(?:^|\/)\.\.?(?:\/|$)|^\/|\0/.test(path)));
 const absolute = like(/^\/(?!.*\/\.{0,2}(?:\/|$))[^\0]+$/s);
@@ -52,7 +57,7 @@ const pointSchema = z.strictObject({
   project: text,
   /** Compose directory. */
   directory: text,
-  run: stored.run,
+  run: storedFieldSchemas.run,
   /** ISO 8601 time at which the copy was complete and no process had written to the data since; null until then. */
   at: z.nullable(text.check(z.refine((value) => !Number.isNaN(Date.parse(value))))),
   /** Version that used the data, such as `v1.4.2`; `next` is the version after that. */
@@ -64,9 +69,9 @@ const pointSchema = z.strictObject({
   inMemory: list(text),
   mounts: list(savedMount),
   /** Hash of each mount's copy; null until the hashes are computed. */
-  hashes: z.nullable(list(stored.hash)),
+  hashes: z.nullable(list(storedFieldSchemas.hash)),
   /** Ids of the images of covered services, protected by tags while the restore point exists. */
-  images: list(stored.imageId),
+  images: list(storedFieldSchemas.imageId),
   /** Hashes of compose and env files after the update; empty until the update has written them. */
   fileHashes: list(z.strictObject({ path: text, sha256: z.nullable(text) })),
   /** Services, mounts and hosts whose data is not in the restore point, for messages. */
@@ -79,7 +84,7 @@ const pointSchema = z.strictObject({
 });
 
 /** Restore point: a copy of the data at one moment, with everything required to run its version on the data again. */
-export interface Point extends z.infer<typeof pointSchema> {}
+export interface SavedRestorePoint extends z.infer<typeof pointSchema> {}
 
 const recordName = 'point.json';
 /**
@@ -93,12 +98,12 @@ const usedName = 'used';
  * @param restoreDir path inside this container; null for the default
  * @throws UpdateError outside-mounts
  */
-export function pointsDirectory(
+export function restorePointsDirectory(
   restoreDir: string | null,
   paths: HostPaths,
   project: { directory: string },
 ): string {
-  if (restoreDir === null) return pointsOf(project.directory);
+  if (restoreDir === null) return restorePointsPath(project.directory);
   const host = paths.toHost(restoreDir);
   if (host !== null) return host;
   const message = `the directory ${restoreDir} (--restore-dir) is not inside a host directory that is mounted into this container`;
@@ -106,7 +111,7 @@ export function pointsDirectory(
 }
 
 /** Project that restore points belong to. */
-export interface PointOwner {
+export interface RestorePointOwner {
   name: string;
   directory: string;
 }
@@ -115,32 +120,39 @@ export interface PointOwner {
  * Returns the prefix of directory names, from the project and its directory, because several projects may share a
  * restore directory. Empty for the default directory.
  */
-function prefixIn(directory: string, project: PointOwner): string {
-  if (directory === pointsOf(project.directory)) return '';
+function prefixIn(directory: string, project: RestorePointOwner): string {
+  if (directory === restorePointsPath(project.directory)) return '';
   const hash = createHash('sha256').update(project.directory).digest('hex').slice(0, 12);
   return `${project.name}-${hash}-`;
 }
 
-export const pointPlace = (directory: string, project: { directory: string }): PointPlace => ({
+export const restorePointLocation = (
+  directory: string,
+  project: { directory: string },
+): RestorePointLocation => ({
   directory,
-  isElsewhere: !isWithin(directory, pointsOf(project.directory)),
+  isElsewhere: !isWithin(directory, restorePointsPath(project.directory)),
 });
 
 /**
  * Creates the directory of a new restore point, accessible only to root. @throws UpdateError save-failed,
  * unexpected-file
  */
-export async function makePlace(directory: string, project: PointOwner, at: number): Promise<PointPlace> {
+export async function createRestorePointDirectory(
+  directory: string,
+  project: RestorePointOwner,
+  at: number,
+): Promise<RestorePointLocation> {
   try {
     await mkdir(directory, { mode: 0o700 }).catch(unlessThere);
     // Two runs in the same second must not share a directory.
     for (let second = 0; ; second++) {
       const name = `${prefixIn(directory, project)}${runStamp(at + second * 1000)}`;
-      const place = pointPlace(join(directory, name), project);
+      const place = restorePointLocation(join(directory, name), project);
       const isNew = await mkdir(place.directory, { mode: 0o700 }).then(() => true, unlessThere);
       if (!isNew) continue;
       await refuseForeignPlace(place);
-      await disk.sync(directory);
+      await diskFileSystem.sync(directory);
       return place;
     }
   } catch (cause) {
@@ -156,11 +168,14 @@ function unlessThere(error: NodeJS.ErrnoException): false {
 }
 
 /** Writes the record of a restore point to the disk and syncs it. @throws UpdateError save-failed */
-export async function writePoint({ directory }: PointPlace, point: Point): Promise<Point> {
+export async function writeRestorePoint(
+  { directory }: RestorePointLocation,
+  point: SavedRestorePoint,
+): Promise<SavedRestorePoint> {
   const path = join(directory, recordName);
   try {
     const record = JSON.stringify({ sha256: checksumOf(point), point }, null, 1);
-    await writeWhole(disk, path, `${record}\n`, { mode: 0o600 });
+    await replaceFileSafely(diskFileSystem, path, `${record}\n`, { mode: 0o600 });
     return point;
   } catch (cause) {
     throw new UpdateError('save-failed', `${path} cannot be written: ${(cause as Error).message}`, { cause });
@@ -170,16 +185,16 @@ export async function writePoint({ directory }: PointPlace, point: Point): Promi
 const checksumOf = (point: unknown): string =>
   createHash('sha256').update(JSON.stringify(point)).digest('hex');
 
-async function refuseForeignPlace({ directory, isElsewhere }: PointPlace): Promise<void> {
-  if (!isElsewhere) await refuseUnlessRoots(dirname(directory));
-  await refuseUnlessRoots(directory);
+async function refuseForeignPlace({ directory, isElsewhere }: RestorePointLocation): Promise<void> {
+  if (!isElsewhere) await requireRootOwned(dirname(directory));
+  await requireRootOwned(directory);
 }
 
 /**
  * Reads the record of a restore point; null if there is none. @throws UpdateError restore-point-damaged,
  * restore-point-unreadable, unexpected-file
  */
-export async function readPoint(place: PointPlace): Promise<Point | null> {
+export async function readRestorePoint(place: RestorePointLocation): Promise<SavedRestorePoint | null> {
   const path = join(place.directory, recordName);
   const record = await textOf(place, path).catch((cause) => {
     if (cause instanceof UpdateError) throw cause;
@@ -202,17 +217,17 @@ export async function readPoint(place: PointPlace): Promise<Point | null> {
   );
 }
 
-async function textOf(place: PointPlace, path: string): Promise<string | null> {
+async function textOf(place: RestorePointLocation, path: string): Promise<string | null> {
   await refuseForeignPlace(place);
-  await refuseUnlessRoots(path);
+  await requireRootOwned(path);
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch((error) => {
-    if (isGone(error)) return null;
+    if (isMissingFileError(error)) return null;
     throw error;
   });
   if (file === null) return null;
   try {
     // Check the open file itself, because the path may have been replaced since.
-    await refuseUnlessRoots(path, await file.stat());
+    await requireRootOwned(path, await file.stat());
     return await file.readFile('utf8');
   } finally {
     await file.close();
@@ -230,23 +245,27 @@ function intactPoint(record: string): unknown {
 }
 
 /** Checks whether the copy is complete. Its hashes may not be computed yet. */
-export const isComplete = (point: Point): point is Point & { at: string } => point.at !== null;
+export const isComplete = (point: SavedRestorePoint): point is SavedRestorePoint & { at: string } =>
+  point.at !== null;
 
 /**
  * Returns the directories of the project's restore points, newest first. Ignores restore points of other projects in
  * the same directory.
  */
-export async function placesIn(directory: string, project: PointOwner): Promise<PointPlace[]> {
+export async function findRestorePoints(
+  directory: string,
+  project: RestorePointOwner,
+): Promise<RestorePointLocation[]> {
   const prefix = prefixIn(directory, project);
   const names: string[] = await readdir(directory).catch((error) => {
-    if (isGone(error)) return [];
+    if (isMissingFileError(error)) return [];
     throw error;
   });
   const places = names
     .filter((name) => name.startsWith(prefix) && runForm.test(name.slice(prefix.length)))
     .toSorted()
     .toReversed()
-    .map((name) => pointPlace(join(directory, name), project));
+    .map((name) => restorePointLocation(join(directory, name), project));
   const own = await Promise.all(places.map((place) => isOf(place, project)));
   return places.filter((_, at) => own[at]);
 }
@@ -255,8 +274,8 @@ export async function placesIn(directory: string, project: PointOwner): Promise<
  * Checks whether a restore point belongs to the project, because two projects may share a compose directory. A record
  * that cannot be read counts as the project's own.
  */
-async function isOf(place: PointPlace, project: PointOwner): Promise<boolean> {
-  const point = await readPoint(place).catch(() => null);
+async function isOf(place: RestorePointLocation, project: RestorePointOwner): Promise<boolean> {
+  const point = await readRestorePoint(place).catch(() => null);
   return point === null || (point.project === project.name && point.directory === project.directory);
 }
 
@@ -264,18 +283,19 @@ async function isOf(place: PointPlace, project: PointOwner): Promise<boolean> {
  * Removes a restore point with `rm`, because Node's own removal misses names that are not UTF-8. @throws UpdateError
  * write-failed
  */
-export async function removePlace({ directory }: PointPlace): Promise<void> {
-  const { code, errors } = await run('rm', ['-rf', '--', directory]);
+export async function removeRestorePointDirectory({ directory }: RestorePointLocation): Promise<void> {
+  const { code, errors } = await runProgram('rm', ['-rf', '--', directory]);
   if (code === 0) return;
   throw new UpdateError('write-failed', `${directory} cannot be removed: ${errors.at(-1)}`);
 }
 
-export const markUsed = ({ directory }: PointPlace): Promise<void> =>
-  writeWhole(disk, join(directory, usedName), '', { mode: 0o600 });
-export const isUsed = ({ directory }: PointPlace): Promise<boolean> => exists(join(directory, usedName));
+export const markUsed = ({ directory }: RestorePointLocation): Promise<void> =>
+  replaceFileSafely(diskFileSystem, join(directory, usedName), '', { mode: 0o600 });
+export const isUsed = ({ directory }: RestorePointLocation): Promise<boolean> =>
+  exists(join(directory, usedName));
 
 /** Returns the log fields of a restore point. */
-export const toldOf = ({ at, version, bytes, downtimeSeconds }: Point) => ({
+export const loggedFieldsOf = ({ at, version, bytes, downtimeSeconds }: SavedRestorePoint) => ({
   at,
   version,
   bytes,
@@ -283,14 +303,19 @@ export const toldOf = ({ at, version, bytes, downtimeSeconds }: Point) => ({
 });
 
 /** Returns the name of a restore point's directory, as used in labels and tags. */
-export const pointName = ({ directory }: PointPlace): string => basename(directory).toLowerCase();
+export const restorePointName = ({ directory }: RestorePointLocation): string =>
+  basename(directory).toLowerCase();
 
 /** Describes a restore point: `the restore point of v1.4.2, saved at 2026-11-21 10:42:15 UTC`. */
-export const wordsOf = ({ kind, version, at }: Pick<Point, 'kind' | 'version' | 'at'>): string => {
+export const savedRestorePointText = ({
+  kind,
+  version,
+  at,
+}: Pick<SavedRestorePoint, 'kind' | 'version' | 'at'>): string => {
   const what = kind === 'current' ? 'the pre-rollback data' : 'the restore point';
   return at === null ? what : `${what} of ${version}, saved at ${savedAt({ at })}`;
 };
 
 /** Formats the time of a restore point: `2026-11-21 10:42:15 UTC`. */
-export const savedAt = ({ at }: Pick<Point, 'at'>): string =>
+export const savedAt = ({ at }: Pick<SavedRestorePoint, 'at'>): string =>
   `${(at ?? '').slice(0, 19).replace('T', ' ')} UTC`;

@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { lineSplitter } from '../../engine/http/lines.ts';
-import type { AskedMount } from './tools-protocol.ts';
+import type { RequestedMount } from './tools-protocol.ts';
 
 const keptLines = 20;
 const longestError = 1_000;
@@ -25,7 +25,7 @@ const withProgress = ['--no-human-readable', '--info=progress2'];
 /** Exit codes of a process whose partner process has failed. The partner's message may be lost. */
 const broken: readonly (number | null)[] = [10, 12];
 
-export type Ends = readonly [from: string, to: string];
+export type RsyncPaths = readonly [from: string, to: string];
 
 interface Copying {
   more?: (bytes: number) => void;
@@ -34,12 +34,12 @@ interface Copying {
 }
 
 /** Runs rsync; excluded files are neither copied nor removed. */
-export async function rsync(
-  { isFile, excluded, hasRsyncAttributes = false }: AskedMount,
-  ends: Ends,
+export async function runRsync(
+  { isFile, excluded, hasRsyncAttributes = false }: RequestedMount,
+  ends: RsyncPaths,
   args: readonly string[],
   { more, onLine, signal }: Copying,
-): Promise<Ended> {
+): Promise<RsyncResult> {
   const excludes = excluded.map((path) => `--exclude=/${patternOf(path)}`);
   const paths = ends.map((path) => (isFile ? path : `${path}/`));
   let told = 0;
@@ -51,7 +51,7 @@ export async function rsync(
   };
   const filters = hasRsyncAttributes ? [] : withoutRsyncAttributes;
   const all = [...exactly, ...filters, ...(more ? withProgress : []), ...args, ...excludes, '--', ...paths];
-  const start = () => run('rsync', all, { onLine: onEach, ...(signal && { signal }) });
+  const start = () => runProgram('rsync', all, { onLine: onEach, ...(signal && { signal }) });
   const ended = await start();
   // The second attempt prints the reason.
   return broken.includes(ended.code) && !signal?.aborted ? start() : ended;
@@ -62,7 +62,7 @@ const patternOf = (path: string): string =>
   /[*?[]/.test(path) ? path.replaceAll(/[\\*?[]/g, String.raw`\$&`) : path;
 
 /** Checks for a full disk by the error number at the end of a line, where no file name can be. */
-export const isFull = ({ code, errors }: Ended): boolean =>
+export const isFull = ({ code, errors }: RsyncResult): boolean =>
   code !== 0 && errors.some((line) => /\((?:28|122)\)$/.test(line));
 
 /**
@@ -71,7 +71,7 @@ export const isFull = ({ code, errors }: Ended): boolean =>
  */
 export function rsyncFailure(
   program: string,
-  { code, errors }: Ended,
+  { code, errors }: RsyncResult,
   accepted: readonly number[],
 ): string | null {
   if (code !== null && accepted.includes(code)) return null;
@@ -81,7 +81,7 @@ export function rsyncFailure(
   return [`${program} failed with exit code ${code}: ${last}`, ...errors].join('\n');
 }
 
-export interface Ended {
+export interface RsyncResult {
   code: number | null;
   /** Last lines of standard error. */
   errors: string[];
@@ -97,11 +97,11 @@ interface Listeners {
 }
 
 /** Runs a program in its own process group: rsync consists of three processes, which must end together. */
-export async function run(
+export async function runProgram(
   program: string,
   args: readonly string[],
   { onOutput = () => {}, onLine, signal }: Listeners = {},
-): Promise<Ended> {
+): Promise<RsyncResult> {
   const env = { PATH: process.env.PATH ?? '', LC_ALL: 'C' };
   const child = spawn(program, args, { detached: true, env, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
@@ -129,12 +129,12 @@ const withLineEnds = (chunk: Buffer): Buffer =>
   chunk.map((byte) => (byte === carriageReturn ? lineFeed : byte)) as Buffer;
 
 /** Syncs everything under the paths to the disk. Syncs all file systems if they cannot be synced individually. */
-export async function sync(paths: readonly string[]): Promise<void> {
-  if ((await run('sync', ['-f', ...paths])).code !== 0) await run('sync', []);
+export async function syncFileSystems(paths: readonly string[]): Promise<void> {
+  if ((await runProgram('sync', ['-f', ...paths])).code !== 0) await runProgram('sync', []);
 }
 
 /** Kills all running programs. */
-export function killAll(): void {
+export function killPrograms(): void {
   for (const child of running) kill(child);
 }
 

@@ -2,25 +2,26 @@
 
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { type Container, serviceOf } from '../../engine/container.ts';
-import { mappedBy } from '../../engine/mapped-users.ts';
-import { and, size } from '../run/log/wording.ts';
+import { readUserMapping } from '../../engine/mapped-users.ts';
+import { formatSize, joinWithAnd } from '../run/log/wording.ts';
 import {
   chooseMounts,
   isOfService,
-  type MountSurroundings,
-  outermost,
-  type Unseen,
+  type MountContext,
+  outermostMountsOf,
+  type UncheckedMount,
   writersOf,
 } from './choose-mounts.ts';
 import { toolsMount } from './copies.ts';
-import type { DataDoors, Declared } from './data-doors.ts';
-import type { Point, SavedMount } from './point.ts';
-import type { Look, Probe } from './tools-answers.ts';
+import type { DataContext, DataDeclaration } from './data-doors.ts';
+import type { SavedMount, SavedRestorePoint } from './point.ts';
+import type { MountInspection, Probe } from './tools-answers.ts';
 import { runTools } from './tools-container.ts';
-import { pointPath } from './tools-protocol.ts';
+import { restorePointPath } from './tools-protocol.ts';
 
 /** Restore point that a run will create, with the fields of its record. */
-export interface PlannedPoint extends Pick<Point, 'services' | 'inMemory' | 'mounts' | 'excluded' | 'bytes'> {
+export interface PlannedRestorePoint
+  extends Pick<SavedRestorePoint, 'services' | 'inMemory' | 'mounts' | 'excluded' | 'bytes'> {
   /** Host directory of the project's restore points. */
   directory: string;
 }
@@ -29,8 +30,8 @@ export interface PlannedPoint extends Pick<Point, 'services' | 'inMemory' | 'mou
 export type Estimate = readonly [least: number, most: number];
 
 interface PointFacts {
-  doors: DataDoors;
-  around: MountSurroundings;
+  doors: DataContext;
+  around: MountContext;
   updated: readonly string[];
   /** All containers of the project, and all running containers of the engine. */
   containers: readonly Container[];
@@ -40,12 +41,12 @@ interface PointFacts {
   last: LastTime | null;
 }
 
-export interface SurveyedPoint {
-  point: PlannedPoint;
+export interface RestorePointSurvey {
+  point: PlannedRestorePoint;
   /** Expected downtime of covered services in seconds. */
   seconds: Estimate;
   /** Accepted hosts of databases outside the project. */
-  outside: Declared['outside'];
+  outside: DataDeclaration['outside'];
   notSaved: readonly string[];
   warnings: readonly string[];
   /** Bytes required on the disk of the restore points. */
@@ -69,7 +70,10 @@ const networkFileSystems = new Set([
 ]);
 
 /** Plans a restore point without changing anything. @throws UpdateError data-unsupported with all reasons, no-space */
-export async function surveyPoint(declared: Declared, facts: PointFacts): Promise<SurveyedPoint> {
+export async function surveyRestorePoint(
+  declared: DataDeclaration,
+  facts: PointFacts,
+): Promise<RestorePointSurvey> {
   const { doors, around, updated, containers, above, last } = facts;
   const chosen = chooseMounts(containers, declared, around);
   const services = declared.covered.filter((service) => !updated.includes(service));
@@ -78,7 +82,7 @@ export async function surveyPoint(declared: Declared, facts: PointFacts): Promis
     verb: 'probe',
     code: 'data-unsupported',
     asked: { mounts: [] },
-    mounts: [{ Type: 'bind', Source: above, Target: pointPath, ReadOnly: false }],
+    mounts: [{ Type: 'bind', Source: above, Target: restorePointPath, ReadOnly: false }],
   });
   const data = seen.filter(({ look }) => look.type !== 'other');
   const stopped = [...updated, ...services];
@@ -92,10 +96,10 @@ export async function surveyPoint(declared: Declared, facts: PointFacts): Promis
   );
   const refusals = [
     ...chosen.refusals,
-    ...data.flatMap(({ mount, look }) => lookRefusals(mount, look)),
+    ...data.flatMap(({ mount, look }) => inspectionErrors(mount, look)),
     ...(probe.missing.length > 0
       ? [
-          `the file system of ${around.points} does not support ${and(probe.missing)}: choose another directory with --restore-dir`,
+          `the file system of ${around.points} does not support ${joinWithAnd(probe.missing)}: choose another directory with --restore-dir`,
         ]
       : []),
     ...writers.refusals,
@@ -111,7 +115,7 @@ export async function surveyPoint(declared: Declared, facts: PointFacts): Promis
   const bytes = sum(mounts.map((mount) => mount.bytes));
   const files = sum(mounts.map((mount) => mount.files));
   const needed = bytes + bytesPerFile * files;
-  refuseUnlessRoom({ bytes: needed, files }, probe, around.points);
+  requireSpace({ bytes: needed, files }, probe, around.points);
   return {
     point: {
       directory: around.points,
@@ -120,7 +124,7 @@ export async function surveyPoint(declared: Declared, facts: PointFacts): Promis
         path === null ? service : `${service}:${path}`,
       ),
     },
-    seconds: estimate(lengthOf(mounts), last),
+    seconds: estimateDuration(bytesToReadOf(mounts), last),
     outside: declared.outside,
     notSaved: [
       ...chosen.notSaved,
@@ -136,10 +140,10 @@ export async function surveyPoint(declared: Declared, facts: PointFacts): Promis
 
 /** Inspects the mounts of each service in a separate helper container. */
 async function lookAtEach(
-  doors: DataDoors,
-  mounts: readonly Unseen[],
-): Promise<{ mount: Unseen; look: Look }[]> {
-  const seen: { mount: Unseen; look: Look }[] = [];
+  doors: DataContext,
+  mounts: readonly UncheckedMount[],
+): Promise<{ mount: UncheckedMount; look: MountInspection }[]> {
+  const seen: { mount: UncheckedMount; look: MountInspection }[] = [];
   for (const [, own] of Map.groupBy(mounts, ({ service }) => service)) {
     const looks = await runTools(doors, {
       verb: 'look',
@@ -148,11 +152,11 @@ async function lookAtEach(
         mounts: own.map(({ excluded }) => ({ isFile: false, root: null, device: null, excluded })),
       },
       // The kernel shows unmapped owners only in a writable mount.
-      mounts: own.map((mount, at) => toolsMount(mount, at, mappedBy() === null)),
+      mounts: own.map((mount, at) => toolsMount(mount, at, readUserMapping() === null)),
     }).catch((error) => {
       throw missingSource(own, error) ?? error;
     });
-    seen.push(...own.map((mount, at) => ({ mount, look: looks[at] as Look })));
+    seen.push(...own.map((mount, at) => ({ mount, look: looks[at] as MountInspection })));
   }
   return seen;
 }
@@ -161,23 +165,29 @@ async function lookAtEach(
  * Detects a missing source by the message of the engine, which does not mount a missing source. Null for any other
  * failure.
  */
-function missingSource(mounts: readonly Unseen[], error: unknown): UpdateError | null {
+function missingSource(mounts: readonly UncheckedMount[], error: unknown): UpdateError | null {
   if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable') return null;
   const text = [error.message, ...error.detail].join('\n');
   if (!/does not exist|no such file|not a directory/i.test(text)) return null;
-  const named = namedIn(text, mounts);
+  const named = findMountInText(text, mounts);
   const message = named
     ? `the source of ${named.where} is missing: ${JSON.stringify(named.path)}`
-    : `at least one source of ${and(mounts.map(({ where }) => where))} is missing`;
+    : `at least one source of ${joinWithAnd(mounts.map(({ where }) => where))} is missing`;
   return new UpdateError('data-unsupported', message, { cause: error, detail: [text] });
 }
 
 /** Finds the mount whose source occurs in a message of the engine. */
-export const namedIn = <M extends Pick<Unseen, 'path'>>(text: string, mounts: readonly M[]): M | undefined =>
+export const findMountInText = <M extends Pick<UncheckedMount, 'path'>>(
+  text: string,
+  mounts: readonly M[],
+): M | undefined =>
   mounts.toSorted((a, b) => b.path.length - a.path.length).find(({ path }) => text.includes(path));
 
 /** Returns the reasons why the contents of a mount cannot be saved, one sentence each. */
-export function lookRefusals({ where, path }: Pick<Unseen, 'where' | 'path'>, look: Look): string[] {
+export function inspectionErrors(
+  { where, path }: Pick<UncheckedMount, 'where' | 'path'>,
+  look: MountInspection,
+): string[] {
   const isFar = networkFileSystems.has(look.fileSystem);
   const quoted = JSON.stringify(path);
   return [
@@ -206,11 +216,11 @@ export const withoutAliases = (mounts: readonly SavedMount[]): SavedMount[] => {
     path: `/${mount.device}${mount.root}`,
     excluded: mount.excluded,
   }));
-  return outermost(real).map(({ mount }) => mount);
+  return outermostMountsOf(real).map(({ mount }) => mount);
 };
 
 /** Requires enough free bytes and inodes. @throws UpdateError no-space */
-export function refuseUnlessRoom(
+export function requireSpace(
   { bytes, files }: { bytes: number; files: number },
   { size: all, free, freeFiles }: Pick<Probe, 'size' | 'free' | 'freeFiles'>,
   where: string,
@@ -224,12 +234,12 @@ export function refuseUnlessRoom(
   if (free - bytes >= reserve) return;
   throw new UpdateError(
     'no-space',
-    `a restore point needs ${size(bytes)} in ${where}, but only ${size(Math.max(free - reserve, 0))} is available: ${size(free)} is free, and 5 % of the disk (${size(reserve)}) must stay free`,
+    `a restore point needs ${formatSize(bytes)} in ${where}, but only ${formatSize(Math.max(free - reserve, 0))} is available: ${formatSize(free)} is free, and 5 % of the disk (${formatSize(reserve)}) must stay free`,
   );
 }
 
 /** Returns the number of bytes to read for saving the mounts: copying takes time for holes, too. */
-export const lengthOf = (mounts: readonly SavedMount[]): number =>
+export const bytesToReadOf = (mounts: readonly SavedMount[]): number =>
   sum(mounts.map(({ bytes, length = bytes }) => length));
 
 /** Size and duration of the newest restore point. */
@@ -248,7 +258,7 @@ const tellingBytes = 50_000_000;
  * Estimates the downtime from the last restore point if possible; otherwise from 2 GB/s in memory to 100 MB/s on a slow
  * disk.
  */
-export function estimate(bytes: number, last: LastTime | null): Estimate {
+export function estimateDuration(bytes: number, last: LastTime | null): Estimate {
   if (last !== null && (last.bytes >= tellingBytes || bytes <= tellingBytes)) {
     const fixed = Math.min(last.seconds, fixedSeconds);
     const seconds = fixed + (last.seconds - fixed) * (last.bytes > tellingBytes ? bytes / last.bytes : 1);

@@ -1,11 +1,11 @@
 import * as z from 'zod/mini';
-import { stored } from '../run/state/stored-fields.ts';
+import { storedFieldSchemas } from '../run/state/stored-fields.ts';
 import type { Verb } from './tools-protocol.ts';
 
 // Lines that tools.ts prints. The updater checks each line, because tools.ts handles files that a bad release may have
 // written. tools.ts uses only the types.
 
-const { list } = stored;
+const { list } = storedFieldSchemas;
 const text = z.string();
 const number = z.number();
 
@@ -39,7 +39,7 @@ const lookSchema = z.strictObject({
   tooLong: list(text),
 });
 /** Result of `look` for one mount. */
-export interface Look extends z.infer<typeof lookSchema> {}
+export interface MountInspection extends z.infer<typeof lookSchema> {}
 
 const probeSchema = z.strictObject({
   /** Features that the file system lacks, such as `file owners`, `extended attributes` or `sparse files`. */
@@ -68,7 +68,7 @@ export const toolsResults = {
   warm: z.null(),
   cold: z.null(),
   /** Hash of each mount. */
-  hash: list(stored.hash),
+  hash: list(storedFieldSchemas.hash),
   /** Remaining differences of each mount; empty if there are none. */
   restore: list(list(text)),
   /** TCP ports on which a process is listening. */
@@ -92,6 +92,6 @@ const toldSchema = z.union([
   }),
 ]);
 /** Last line: the result or the error. */
-export type Told = z.infer<typeof toldSchema>;
+export type ToolsMessage = z.infer<typeof toldSchema>;
 
 export const toolsLine = z.union([progressSchema, toldSchema]);

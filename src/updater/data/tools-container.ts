@@ -4,23 +4,23 @@
 
 import { createHash } from 'node:crypto';
 import { PassThrough } from 'node:stream';
-import { jsonText, mistakeIn } from '../../core/progress/json-text.ts';
+import { createJsonTextSchema, mistakeIn } from '../../core/progress/json-text.ts';
 import { type ErrorCode, UpdateError } from '../../core/progress/update-error.ts';
 import { waitUntil } from '../../core/progress/wait.ts';
-import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
+import { createHelper, removeHelper } from '../../engine/api/scratch.ts';
 import { lastLine } from '../../engine/cli/command.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { byLine } from '../../engine/cli/run-attached.ts';
+import { createLineStream } from '../../engine/cli/run-attached.ts';
 import { EngineError } from '../../engine/http/engine-error.ts';
-import { type Json, object } from '../../engine/json.ts';
+import { type Json, toObject } from '../../engine/json.ts';
 import { composeLabels } from '../../engine/labels.ts';
-import type { DataDoors } from './data-doors.ts';
-import { type Told, type ToolsResult, toolsLine, toolsResults } from './tools-answers.ts';
-import { type Asked, program, type Verb } from './tools-protocol.ts';
+import type { DataContext } from './data-doors.ts';
+import { type ToolsMessage, type ToolsResult, toolsLine, toolsResults } from './tools-answers.ts';
+import { type ToolsRequest, toolsCommand, type Verb } from './tools-protocol.ts';
 
 export interface ToolsCall<V extends Verb> {
   verb: V;
-  asked: Asked;
+  asked: ToolsRequest;
   /** Mounts in the format of the Engine API. */
   mounts: readonly Json[];
   /** Container whose network namespace is joined, for `ports`. */
@@ -50,7 +50,7 @@ const preparedLabel = 'svc-updater.prepared';
  * ended from outside; Cancelled; the signal's reason
  */
 export async function runTools<V extends Verb>(
-  doors: DataDoors,
+  doors: DataContext,
   call: ToolsCall<V>,
 ): Promise<ToolsResult<V>> {
   const engine = call.signal === undefined ? doors.engine : doors.engine.until(call.signal);
@@ -68,13 +68,13 @@ export async function runTools<V extends Verb>(
     const uncancelled = doors.engine.uncancellable();
     // Not awaited: this helper container changes no files, and an unreachable network share could delay its removal
     // forever.
-    if (call.verb === 'tables') removeScratch(uncancelled, id).catch(() => {});
+    if (call.verb === 'tables') removeHelper(uncancelled, id).catch(() => {});
     // A container that failed is not used again.
     else if (!isKept) await remove(uncancelled, id);
   }
 }
 
-async function findPrepared(doors: DataDoors, call: ToolsCall<Verb>): Promise<string | null> {
+async function findPrepared(doors: DataContext, call: ToolsCall<Verb>): Promise<string | null> {
   if (!doors.hasLock) return null;
   const { engine, toolsImage } = doors;
   const label = [`${preparedLabel}=${hashOf(toolsImage, definitionOf(call))}`];
@@ -98,14 +98,14 @@ const hashOf = (image: string, definition: object): string =>
  * container with less space than it needs to create one. Equal calls reuse this container as long as it succeeds.
  */
 export async function createTools(
-  { engine, project, toolsImage }: DataDoors,
+  { engine, project, toolsImage }: DataContext,
   call: ToolsCall<Verb>,
   holder?: { label: string; madeFor: string },
 ): Promise<string> {
   const { config, hostConfig } = definitionOf(call);
   const Labels = holder && { [preparedLabel]: hashOf(toolsImage, { config, hostConfig }) };
   const options = { config: { ...config, Labels }, hostConfig, ...(holder && { label: holder.label }) };
-  const id = await createScratch(engine, toolsImage, holder?.madeFor ?? project, options).catch((error) => {
+  const id = await createHelper(engine, toolsImage, holder?.madeFor ?? project, options).catch((error) => {
     throw ofFullDisk(error);
   });
   if (id === null)
@@ -119,7 +119,7 @@ export async function createTools(
 /** Returns the definition of the container for a call. */
 const definitionOf = ({ verb, asked, mounts, networkOf, hostConfig = {} }: ToolsCall<Verb>) => ({
   config: {
-    Entrypoint: program,
+    Entrypoint: toolsCommand,
     Cmd: [verb, JSON.stringify(asked)],
     User: '0:0',
     StopSignal: 'SIGKILL',
@@ -164,9 +164,9 @@ async function run<V extends Verb>(
   id: string,
   { verb, onProgress, code, mounts, stopped }: ToolsCall<V>,
 ): Promise<ToolsResult<V>> {
-  let last: Told | null = null;
-  const output = byLine((line) => {
-    const told = jsonText(toolsLine).safeParse(line).data;
+  let last: ToolsMessage | null = null;
+  const output = createLineStream((line) => {
+    const told = createJsonTextSchema(toolsLine).safeParse(line).data;
     if (told && 'bytes' in told) onProgress?.(told.bytes);
     else last = told ?? null;
   }, longestResult);
@@ -179,7 +179,7 @@ async function run<V extends Verb>(
   const { stderr } = await engine.call(['start', '--attach', '--interactive', id], options);
   input.destroy();
   const state = await endOf(engine, id);
-  const told = last as Told | null;
+  const told = last as ToolsMessage | null;
   const exitCode = Number(state.ExitCode);
   // The program exits with 0 or 1; other codes come from the engine or from a signal.
   if (told === null || exitCode > 1 || state.OOMKilled === true) {
@@ -207,7 +207,7 @@ function endOf(engine: Engine, id: string): Promise<Json> {
     const [raw] = await engine.inspectRaw([id]);
     if (raw === undefined)
       throw new UpdateError('engine-unavailable', 'the helper container that copies data was removed');
-    return object(raw.State);
+    return toObject(raw.State);
   };
   const evaluate = (state: Json) => (state.Running === true ? undefined : state);
   return waitUntil(observe, evaluate, { pause: pauseMs, signal: engine.aborted });
@@ -219,7 +219,7 @@ function endOf(engine: Engine, id: string): Promise<Json> {
  */
 async function remove(engine: Engine, id: string): Promise<void> {
   try {
-    await removeScratch(engine, id);
+    await removeHelper(engine, id);
     const observe = () => engine.inspectRaw([id]);
     const evaluate = (found: readonly unknown[]) => found.length === 0 || undefined;
     await waitUntil(observe, evaluate, { pause: pauseMs, signal: engine.aborted });

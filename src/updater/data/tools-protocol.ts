@@ -3,20 +3,20 @@
 // of each mount (`/point/<n>`).
 
 /** Command in the updater's image. */
-export const program = ['/usr/local/bin/node', '--', '/usr/local/lib/svc-updater/tools.mjs'];
+export const toolsCommand = ['/usr/local/bin/node', '--', '/usr/local/lib/svc-updater/tools.mjs'];
 
 export type Verb = 'look' | 'probe' | 'warm' | 'cold' | 'hash' | 'restore' | 'ports' | 'tables';
 
 /** Argument after the verb, as JSON. */
-export interface Asked {
-  mounts: readonly AskedMount[];
+export interface ToolsRequest {
+  mounts: readonly RequestedMount[];
   /** Whether to use the lowest CPU and disk priority, because the product is available. */
   isIdle?: boolean;
   /** Ids of processes on the host, for `tables`. */
   pids?: readonly number[];
 }
 
-export interface AskedMount {
+export interface RequestedMount {
   isFile: boolean;
   /** Root and device of an earlier `look`: a mount that differs now is rejected. Null if not known yet. */
   root: string | null;
@@ -28,5 +28,5 @@ export interface AskedMount {
 }
 
 export const dataPath = (at: number): string => `/data/${at}`;
-export const pointPath = '/point';
-export const copyPath = (at: number): string => `${pointPath}/${at}`;
+export const restorePointPath = '/point';
+export const copyPath = (at: number): string => `${restorePointPath}/${at}`;

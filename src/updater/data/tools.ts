@@ -5,13 +5,29 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { setPriority } from 'node:os';
-import { mountOf } from '../../core/files/mount-table.ts';
-import { strangerOf } from '../../core/files/strangers.ts';
-import { unlessGone, walk } from '../../core/files/walk.ts';
+import { readMountAt } from '../../core/files/mount-table.ts';
+import { findUnmappedOwner } from '../../core/files/strangers.ts';
+import { nullIfMissing, walk } from '../../core/files/walk.ts';
 import { equalizeContents } from './equal-contents.ts';
-import { type Ended, type Ends, isFull, killAll, rsync, rsyncFailure, run, sync } from './rsync.ts';
-import type { Look, Probe, Tables, Told, ToolsProgress } from './tools-answers.ts';
-import { type Asked, type AskedMount, copyPath, dataPath, pointPath, type Verb } from './tools-protocol.ts';
+import {
+  isFull,
+  killPrograms,
+  type RsyncPaths,
+  type RsyncResult,
+  rsyncFailure,
+  runProgram,
+  runRsync,
+  syncFileSystems,
+} from './rsync.ts';
+import type { MountInspection, Probe, Tables, ToolsMessage, ToolsProgress } from './tools-answers.ts';
+import {
+  copyPath,
+  dataPath,
+  type RequestedMount,
+  restorePointPath,
+  type ToolsRequest,
+  type Verb,
+} from './tools-protocol.ts';
 
 const verbs = { look, probe, warm, cold, hash, restore, ports, tables } satisfies Record<Verb, unknown>;
 
@@ -36,7 +52,7 @@ const tarArgs = [
   '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime',
 ];
 
-type FailureCode = Extract<Told, { error: string }>['code'];
+type FailureCode = Extract<ToolsMessage, { error: string }>['code'];
 
 class Failure extends Error {
   readonly code: FailureCode;
@@ -50,20 +66,20 @@ class Failure extends Error {
   }
 }
 
-const say = (value: Told | ToolsProgress, then?: () => void) =>
+const say = (value: ToolsMessage | ToolsProgress, then?: () => void) =>
   process.stdout.write(`${JSON.stringify(value)}\n`, then);
 
-async function look({ mounts }: Asked): Promise<Look[]> {
-  const looks: Look[] = [];
+async function look({ mounts }: ToolsRequest): Promise<MountInspection[]> {
+  const looks: MountInspection[] = [];
   for (const [at, mount] of mounts.entries()) looks.push(await lookAt(at, mount));
   return looks;
 }
 
-async function lookAt(at: number, { excluded }: AskedMount): Promise<Look> {
+async function lookAt(at: number, { excluded }: RequestedMount): Promise<MountInspection> {
   const path = dataPath(at);
   const own = fs.lstatSync(path);
   const type = own.isDirectory() ? 'directory' : own.isFile() ? 'file' : 'other';
-  const { root, device, below } = mountOf(path);
+  const { root, device, below } = readMountAt(path);
   const found = { bytes: 0, length: 0, files: 0 };
   const names = { inside: [] as string[], strange: [] as string[], tooLong: [] as string[] };
   const add = (list: string[], name: string) =>
@@ -76,7 +92,7 @@ async function lookAt(at: number, { excluded }: AskedMount): Promise<Look> {
     else if (status.dev !== own.dev) add(names.inside, shown(name));
     else {
       found.files++;
-      if (strangerOf(full, status) !== null) add(names.strange, shown(name));
+      if (findUnmappedOwner(full, status) !== null) add(names.strange, shown(name));
       if (linked.has(status.ino)) continue;
       const isLinked = !status.isDirectory() && status.nlink > 1;
       const canRemember = linked.size < mostLinked;
@@ -97,7 +113,7 @@ const shown = (name: Buffer): string => {
   return text.length > shownLength ? `${text.slice(0, shownLength)}…` : text;
 };
 
-function disk(path: string): Pick<Look, 'fileSystem' | 'size' | 'free' | 'freeFiles'> {
+function disk(path: string): Pick<MountInspection, 'fileSystem' | 'size' | 'free' | 'freeFiles'> {
   const { type, blocks, bavail, bsize, files, ffree } = fs.statfsSync(path);
   // Some file systems do not limit the number of files, and report 0.
   const freeFiles = files === 0 ? Number.MAX_SAFE_INTEGER : ffree;
@@ -108,10 +124,10 @@ function disk(path: string): Pick<Look, 'fileSystem' | 'size' | 'free' | 'freeFi
  * Rejects a mount that differs from an earlier `look`: the engine follows symbolic links when it mounts a path, and
  * their targets may have changed.
  */
-function refuseChanged({ mounts }: Asked): void {
+function refuseChanged({ mounts }: ToolsRequest): void {
   for (const [at, { root, device }] of mounts.entries()) {
     const path = dataPath(at);
-    const now = mountOf(path);
+    const now = readMountAt(path);
     if (root !== null && root !== now.root)
       throw new Failure('changed', `mount ${at} is now ${now.root} instead of ${root}`, path);
     if (device !== null && device !== now.device)
@@ -120,7 +136,7 @@ function refuseChanged({ mounts }: Asked): void {
 }
 
 async function probe(): Promise<Probe> {
-  const folder = fs.mkdtempSync(`${pointPath}/.probe-`);
+  const folder = fs.mkdtempSync(`${restorePointPath}/.probe-`);
   try {
     const path = `${folder}/file`;
     const fd = fs.openSync(path, 'wx', 0o600);
@@ -128,7 +144,7 @@ async function probe(): Promise<Probe> {
     fs.fsyncSync(fd);
     fs.closeSync(fd);
     const works = async (program: string, ...args: string[]) =>
-      (await run(program, [...args, path])).code === 0;
+      (await runProgram(program, [...args, path])).code === 0;
     const tries: Record<string, () => boolean | Promise<boolean>> = {
       'sparse files': () => fs.statSync(path).blocks * 512 < fs.statSync(path).size,
       'file owners': () => {
@@ -153,16 +169,16 @@ async function probe(): Promise<Probe> {
         .catch(() => false);
       if (!isHeld) missing.push(word);
     }
-    return { missing, device: mountOf(pointPath).device, ...disk(pointPath) };
+    return { missing, device: readMountAt(restorePointPath).device, ...disk(restorePointPath) };
   } finally {
     fs.rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function warm({ mounts }: Asked): Promise<null> {
+async function warm({ mounts }: ToolsRequest): Promise<null> {
   const full = new AbortController();
   const watch = () => {
-    for (const path of [pointPath, ...mounts.map((_, at) => dataPath(at))]) {
+    for (const path of [restorePointPath, ...mounts.map((_, at) => dataPath(at))]) {
       const { size, free } = disk(path);
       if (free < size * lowestShare) full.abort(noSpace(path, 'less than 5 % of the disk is free'));
     }
@@ -173,9 +189,9 @@ async function warm({ mounts }: Asked): Promise<null> {
   try {
     for (const [at, mount] of mounts.entries()) {
       full.signal.throwIfAborted();
-      const ended = await rsync(mount, [dataPath(at), copyPath(at)], [], { more, signal: full.signal });
+      const ended = await runRsync(mount, [dataPath(at), copyPath(at)], [], { more, signal: full.signal });
       full.signal.throwIfAborted();
-      if (isFull(ended)) throw noSpace(pointPath, fullDisk);
+      if (isFull(ended)) throw noSpace(restorePointPath, fullDisk);
       // Files that change or disappear while the app runs (exit codes 23 and 24) are included in the cold copy.
       judge('rsync', ended, [0, 23, 24]);
     }
@@ -183,36 +199,40 @@ async function warm({ mounts }: Asked): Promise<null> {
     clearInterval(timer);
   }
   // Leaves less to write for the cold copy.
-  await sync([pointPath]);
+  await syncFileSystems([restorePointPath]);
   return null;
 }
 
 /** Waits for input before copying, because the container is started while services are stopping. */
-async function cold({ mounts }: Asked): Promise<null> {
+async function cold({ mounts }: ToolsRequest): Promise<null> {
   await once(process.stdin, 'data');
   const more = progress();
   for (const [at, mount] of mounts.entries()) {
     const ends = [dataPath(at), copyPath(at)] as const;
     await equalizeContents(mount, ends, true, more).catch((error: NodeJS.ErrnoException) => {
-      throw ['ENOSPC', 'EDQUOT'].includes(error.code ?? '') ? noSpace(pointPath, fullDisk) : error;
+      throw ['ENOSPC', 'EDQUOT'].includes(error.code ?? '') ? noSpace(restorePointPath, fullDisk) : error;
     });
-    const ended = await rsync(mount, ends, ['--size-only'], { more });
-    if (isFull(ended)) throw noSpace(pointPath, fullDisk);
+    const ended = await runRsync(mount, ends, ['--size-only'], { more });
+    if (isFull(ended)) throw noSpace(restorePointPath, fullDisk);
     judge('rsync', ended);
   }
   return null;
 }
 
 /** Returns up to five files in which the trees differ, as rsync lists them. */
-async function differences(mount: AskedMount, ends: Ends, args: readonly string[]): Promise<string[]> {
+async function differences(
+  mount: RequestedMount,
+  ends: RsyncPaths,
+  args: readonly string[],
+): Promise<string[]> {
   const lines: string[] = [];
   const onLine = (line: string) => lines.length < mostNames && lines.push(line.slice(0, shownLength));
   const all = ['--dry-run', '--itemize-changes', '--checksum', ...args];
-  judge('rsync', await rsync(mount, ends, all, { onLine }));
+  judge('rsync', await runRsync(mount, ends, all, { onLine }));
   return lines;
 }
 
-async function hash({ mounts }: Asked): Promise<string[]> {
+async function hash({ mounts }: ToolsRequest): Promise<string[]> {
   const more = progress();
   const hashes: string[] = [];
   for (const [at, { isFile }] of mounts.entries()) {
@@ -221,15 +241,15 @@ async function hash({ mounts }: Asked): Promise<string[]> {
       sum.update(chunk);
       more(chunk.length);
     };
-    const tree = isFile ? [`--directory=${pointPath}`, `${at}`] : [`--directory=${copyPath(at)}`, '.'];
-    judge('tar', await run('tar', [...tarArgs, ...tree], { onOutput }));
+    const tree = isFile ? [`--directory=${restorePointPath}`, `${at}`] : [`--directory=${copyPath(at)}`, '.'];
+    judge('tar', await runProgram('tar', [...tarArgs, ...tree], { onOutput }));
     hashes.push(sum.digest('hex'));
   }
   return hashes;
 }
 
 /** Restores all mounts after checking every mount. Returns up to five differences for each mount. */
-async function restore({ mounts }: Asked): Promise<string[][]> {
+async function restore({ mounts }: ToolsRequest): Promise<string[][]> {
   for (const [at, mount] of mounts.entries()) {
     const copy = fs.lstatSync(copyPath(at));
     const { type, inside, strange } = await lookAt(at, mount);
@@ -249,8 +269,8 @@ async function restore({ mounts }: Asked): Promise<string[][]> {
   for (const [at, mount] of mounts.entries())
     await equalizeContents(mount, ends(at), mount.hasRsyncAttributes !== true, more);
   for (const [at, mount] of mounts.entries())
-    judge('rsync', await rsync(mount, ends(at), ['--size-only'], { more }));
-  await sync(mounts.map((_, at) => dataPath(at)));
+    judge('rsync', await runRsync(mount, ends(at), ['--size-only'], { more }));
+  await syncFileSystems(mounts.map((_, at) => dataPath(at)));
   const found: string[][] = [];
   for (const [at, mount] of mounts.entries()) found.push(await differences(mount, ends(at), [untrusted]));
   return found;
@@ -259,7 +279,7 @@ async function restore({ mounts }: Asked): Promise<string[][]> {
 /** Returns the TCP ports in LISTEN state. */
 function ports(): number[] {
   const lines = ['tcp', 'tcp6'].flatMap(
-    (name) => unlessGone(() => fs.readFileSync(`/proc/net/${name}`, 'utf8'))?.split('\n') ?? [],
+    (name) => nullIfMissing(() => fs.readFileSync(`/proc/net/${name}`, 'utf8'))?.split('\n') ?? [],
   );
   const open = lines.flatMap((line) => {
     const [, local = '', , state] = line.trim().split(/\s+/);
@@ -268,7 +288,7 @@ function ports(): number[] {
   return [...new Set(open)].sort((a, b) => a - b);
 }
 
-function tables({ mounts, pids = [] }: Asked): Tables {
+function tables({ mounts, pids = [] }: ToolsRequest): Tables {
   const table = (process: number | string): string => {
     try {
       return fs.readFileSync(`/proc/${process}/mountinfo`, 'utf8');
@@ -286,7 +306,7 @@ function noSpace(path: string, why: string): Failure {
   return new Failure('no-space', `${why}: ${megabytes(free)} of ${megabytes(size)} free`, path);
 }
 
-function judge(program: string, ended: Ended, accepted: readonly number[] = [0]): void {
+function judge(program: string, ended: RsyncResult, accepted: readonly number[] = [0]): void {
   const failure = rsyncFailure(program, ended, accepted);
   if (failure !== null) throw new Failure('failed', failure);
 }
@@ -308,14 +328,14 @@ function progress(): (more: number) => void {
  * killed.
  */
 function abandon(): void {
-  killAll();
+  killPrograms();
   process.exit(1);
 }
 
 const [verb = '', json = ''] = process.argv.slice(2);
 process.stdin.on('end', abandon).on('error', abandon).resume();
 try {
-  const asked = JSON.parse(json) as Asked;
+  const asked = JSON.parse(json) as ToolsRequest;
   // The kernel derives the disk priority from the CPU priority.
   if (asked.isIdle) setPriority(19);
   refuseChanged(asked);

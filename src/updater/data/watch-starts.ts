@@ -1,13 +1,13 @@
 import { watchStarts } from '../../engine/api/events.ts';
-import { ofProject } from '../../engine/api/project-containers.ts';
+import { projectFilterFor } from '../../engine/api/project-containers.ts';
 import { type Container, hasStarted, isUp, serviceOf } from '../../engine/container.ts';
 import { composeLabels } from '../../engine/labels.ts';
-import { isOfService, type MountSurroundings, writersOf } from './choose-mounts.ts';
-import type { DataDoors } from './data-doors.ts';
+import { isOfService, type MountContext, writersOf } from './choose-mounts.ts';
+import type { DataContext } from './data-doors.ts';
 import type { SavedMount } from './point.ts';
 
 /** Container that was started although nothing may write to the data now. */
-export interface Started {
+export interface StartedContainer {
   id: string;
   name: string;
   /** Service of this project; empty for any other container. */
@@ -25,17 +25,17 @@ interface Watched {
  * next poll; ids and start times reveal starts that the events miss.
  */
 export class StartWatch {
-  readonly #doors: DataDoors;
+  readonly #doors: DataContext;
   readonly #watched: Watched;
-  readonly #around: MountSurroundings;
+  readonly #around: MountContext;
   readonly #end: () => void;
   /** Ids of containers that cannot write to the data: mounts never change. */
   readonly #harmless = new Set<string>();
   #known = new Map<string, string>();
-  #heard = new Map<string, Started>();
+  #heard = new Map<string, StartedContainer>();
   #work = new AbortController();
 
-  private constructor(doors: DataDoors, watched: Watched, dataRoot: string) {
+  private constructor(doors: DataContext, watched: Watched, dataRoot: string) {
     this.#doors = doors;
     this.#watched = watched;
     const { name, directory } = watched.project;
@@ -43,7 +43,7 @@ export class StartWatch {
     this.#end = watchStarts(doors.engine, (id, attributes) => void this.#hear(id, attributes));
   }
 
-  static async open(doors: DataDoors, watched: Watched): Promise<StartWatch> {
+  static async open(doors: DataContext, watched: Watched): Promise<StartWatch> {
     const info = await doors.engine.getInfo();
     const watch = new StartWatch(doors, watched, String(info.DockerRootDir ?? ''));
     // Inspect all containers now: a machine may run a hundred of them, and while services are stopped, only relevant
@@ -64,7 +64,7 @@ export class StartWatch {
   }
 
   /** Returns containers that are running, or have started since `begin`. */
-  async started(): Promise<Started[]> {
+  async started(): Promise<StartedContainer[]> {
     const now = await this.#look();
     const seen = now.filter((each) => {
       const before = this.#known.get(each.id);
@@ -93,7 +93,7 @@ export class StartWatch {
     const { engine, project } = this.#doors;
     const [running, own] = await Promise.all([
       engine.listContainers({ status: ['running', 'restarting', 'paused'] }),
-      engine.listContainers(ofProject(project)),
+      engine.listContainers(projectFilterFor(project)),
     ]);
     const all = new Set([...running, ...own].map(({ id }) => id));
     const ids = [...all].filter((id) => !this.#harmless.has(id));
@@ -118,7 +118,7 @@ export class StartWatch {
     return writersOf(this.#watched.mounts, [container], around, isTools).refusals.length > 0;
   }
 
-  #told(id: string, name: string, labels: Container['labels']): Started {
+  #told(id: string, name: string, labels: Container['labels']): StartedContainer {
     const isService = isOfService({ labels }, this.#doors.project);
     return { id, name, service: isService ? serviceOf({ labels }) : '' };
   }
@@ -146,7 +146,7 @@ export class RepeatedStarts {
   }
 
   /** Returns the names of containers that are started repeatedly. */
-  tooOften(started: readonly Started[]): string[] {
+  tooOften(started: readonly StartedContainer[]): string[] {
     const names = started.map(({ name }) => name);
     if (this.#stops.size >= mostStarted) return names;
     return names.filter((name) => {
@@ -156,7 +156,7 @@ export class RepeatedStarts {
   }
 
   /** Records that these containers were stopped again. */
-  note(started: readonly Started[]): void {
+  note(started: readonly StartedContainer[]): void {
     const at = performance.now();
     for (const { name } of started)
       this.#stops.set(name, { count: (this.#stops.get(name)?.count ?? 0) + 1, at });

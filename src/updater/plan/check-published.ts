@@ -1,9 +1,9 @@
-import { applyAdvice, placesOf } from '../../core/compose/pin.ts';
+import { applyTagAdviceFor, placesOf } from '../../core/compose/pin.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { countOf } from '../../core/release/order.ts';
 import { isNumbered, parsePinTag, suffixOf } from '../../core/release/pin-tag.ts';
 import { formsOf } from '../../core/release/retag.ts';
-import { and } from '../run/log/wording.ts';
+import { joinWithAnd } from '../run/log/wording.ts';
 import { changesTag, type ReleasePlan, type ServiceUpdate } from './release-plan.ts';
 import type { TagLookup } from './tag-lookup.ts';
 
@@ -43,9 +43,9 @@ function unpublished(
   // A tag with fewer numbers than the pin may point to another release.
   const own = published.find((each) => numbersIn(each) >= numbersIn(pin.tag.text));
   const pins = updates.filter(changesTag).map((update) => update.pin);
-  const others = own ? `; ${to} is published as ${and(published)}` : '';
+  const others = own ? `; ${to} is published as ${joinWithAnd(published)}` : '';
   const advice = own
-    ? `Set the tag ${own} manually (${placesOf(pins)}), ${applyAdvice(pin)}.`
+    ? `Set the tag ${own} manually (${placesOf(pins)}), ${applyTagAdviceFor(pin)}.`
     : 'Check that the release is published, then run {command} again.';
   const message = `${pin.reference.repository} has no tag ${tag}${others}`;
   return new UpdateError('pin-unsupported', message, { advice });
@@ -62,7 +62,7 @@ function unclear(
   version: string,
   published: readonly string[],
 ): UpdateError {
-  const found = published.length > 0 ? `; ${pin.reference.repository} has ${and(published)}` : '';
+  const found = published.length > 0 ? `; ${pin.reference.repository} has ${joinWithAnd(published)}` : '';
   const whole = published
     .map(parsePinTag)
     .find((each) => each.kind === 'release' && each.version !== version);

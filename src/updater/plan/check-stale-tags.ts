@@ -1,6 +1,6 @@
 import { placesOf } from '../../core/compose/pin.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { compareTold, countOf } from '../../core/release/order.ts';
+import { compareSharedNumbers, countOf } from '../../core/release/order.ts';
 import { parsePinTag } from '../../core/release/pin-tag.ts';
 import { wholeForms } from '../../core/release/retag.ts';
 import type { Image } from '../../engine/container.ts';
@@ -68,7 +68,7 @@ async function compareWithTarget(
   const version = labelledVersion(update, image);
   if (image === undefined || release === null) return null;
   // A newer version only causes a warning at the end of the run.
-  if (version !== null && compareTold(version, release.version) >= 0) return null;
+  if (version !== null && compareSharedNumbers(version, release.version) >= 0) return null;
   // The label may be inherited from the base image. In this case, the registry has this image under a tag of the
   // target.
   const older = version && `${to} points to ${prefix}${version}, not to ${plan.to}`;

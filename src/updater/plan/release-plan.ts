@@ -1,16 +1,16 @@
 import type { Pin } from '../../core/compose/pin.ts';
 import {
   isPinnedTo,
-  notPinnedTo,
-  noVersion,
-  otherVariant,
-  partIsNewer,
-  unversionedPin,
+  newerPartError,
+  notPinnedToError,
+  noVersionError,
+  otherVariantError,
+  unversionedPinError,
 } from '../../core/compose/refused-target.ts';
 import type { Product } from '../../core/progress/product.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { compareTold } from '../../core/release/order.ts';
-import { isNumbered, type PinTag, versionOfLabel } from '../../core/release/pin-tag.ts';
+import { compareSharedNumbers } from '../../core/release/order.ts';
+import { isNumbered, type PinTag, parseVersionLabel } from '../../core/release/pin-tag.ts';
 import type { NextTag } from '../../core/release/retag.ts';
 import type { PlannedTarget, ReleaseTarget, Target } from '../../core/release/target.ts';
 import type { Image } from '../../engine/container.ts';
@@ -99,7 +99,7 @@ export function planRelease<I extends InstalledRelease>(
   const warnings =
     asked?.kind === 'word' ? [] : updates.flatMap((update) => keptTagWarning(update, app, target));
   // Reject a downgrade: migrations only run forward.
-  if (release && runningVersion && compareTold(release.version, runningVersion) < 0) {
+  if (release && runningVersion && compareSharedNumbers(release.version, runningVersion) < 0) {
     const message = `${to} is older than the running version ${prefix}${runningVersion}`;
     throw new UpdateError('downgrade', message);
   }
@@ -118,8 +118,8 @@ function plannedTarget(
   if (asked?.kind === 'canary') return asked;
   if (asked?.kind === 'release')
     return { ...asked, tag: `${asked.lead ?? ''}${prefix}${asked.version}${asked.suffix ?? ''}` };
-  if (asked?.kind === 'unversioned') throw noVersion(pins, asked.tag);
-  if (asked?.kind === 'word' && !isPinnedTo(app, asked.tag)) throw notPinnedTo(app, asked.tag);
+  if (asked?.kind === 'unversioned') throw noVersionError(pins, asked.tag);
+  if (asked?.kind === 'word' && !isPinnedTo(app, asked.tag)) throw notPinnedToError(app, asked.tag);
   const pinned = pins.find(({ tag }) => tag.kind === 'release');
   if (pinned?.tag.kind !== 'release') return defaultTarget;
   const message = `${pinned.service} is pinned to ${pinned.tag.text} by ${pinned.place.description}`;
@@ -145,11 +145,11 @@ function planService(
     case 'short':
       return { ...update, isShort: true };
     case 'older':
-      throw partIsNewer(pin, target);
+      throw newerPartError(pin, target);
     case 'variant':
-      throw otherVariant(pin, target);
+      throw otherVariantError(pin, target);
     case 'unversioned':
-      throw unversionedPin(
+      throw unversionedPinError(
         pin,
         target,
         services.map((each) => each.pin),
@@ -184,28 +184,28 @@ export const changesTag = ({ pin, tag }: ServiceUpdate): boolean => tag !== pin.
 
 /** Returns the version from the label of a pulled image; null if there is no label or it is not trusted. */
 export const labelledVersion = ({ trustsLabel }: ServiceUpdate, image: Image | undefined): string | null =>
-  trustsLabel ? versionOfLabel(image?.labels[versionLabel]) : null;
+  trustsLabel ? parseVersionLabel(image?.labels[versionLabel]) : null;
 
 /**
  * Checks whether the version label contradicts the version in the tag, such as `12.5.0` and `31`. The label is then
  * usually inherited from the base image, in other releases as well.
  */
 export function hasInheritedVersion(tag: PinTag, labels: Readonly<Record<string, string>>): boolean {
-  const version = versionOfLabel(labels[versionLabel]);
-  return isNumbered(tag) && version !== null && compareTold(version, tag.version) !== 0;
+  const version = parseVersionLabel(labels[versionLabel]);
+  return isNumbered(tag) && version !== null && compareSharedNumbers(version, tag.version) !== 0;
 }
 
 /**
  * Rejects a floating tag that points to an older version, because migrations only run forward.
  * @throws UpdateError downgrade
  */
-export function refuseOlder(
+export function requireNoDowngrade(
   { prefix }: ReleasePlan,
   { to }: ServiceUpdate,
   pulled: string | null,
   running: string | null,
 ): void {
-  if (!pulled || !running || compareTold(pulled, running) >= 0) return;
+  if (!pulled || !running || compareSharedNumbers(pulled, running) >= 0) return;
   const message = `${to} points to ${prefix}${pulled}, which is older than the running version ${prefix}${running}`;
   throw new UpdateError('downgrade', message);
 }

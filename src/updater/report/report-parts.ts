@@ -2,20 +2,20 @@ import { statfs } from 'node:fs/promises';
 import { release } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { archiveEnd, archiveEntry } from '../../core/files/archive-header.ts';
+import { archiveEntry, archiveTrailer } from '../../core/files/archive-header.ts';
 import { readTextFile } from '../../core/files/text-file.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { Compose } from '../../engine/cli/compose.ts';
 import { imageLabels, toolLabels } from '../../engine/labels.ts';
 import type { FoundInstance } from '../compose/inspect/find-instance.ts';
 import { labelledProject } from '../compose/inspect/labelled-project.ts';
-import { lastUp } from '../compose/inspect/survey.ts';
-import { givePaths, viewProject } from '../compose/inspect/view-project.ts';
+import { lastRunningContainerOf } from '../compose/inspect/survey.ts';
+import { linkProjectPaths, viewProject } from '../compose/inspect/view-project.ts';
 import { maskRulesOfSent } from '../run/log/mask-rules.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { readJournal } from '../run/state/journal.ts';
-import { logName, refuseForeignEntry, stateDirectory } from '../run/state/state-directory.ts';
-import { programsOf, version } from '../run/versions.ts';
+import { logName, requireOwnEntry, stateDirectory } from '../run/state/state-directory.ts';
+import { readProgramVersions, version } from '../run/versions.ts';
 import { shownModel } from './shown-model.ts';
 
 type Part = (context: RunContext, instance: FoundInstance) => Promise<string>;
@@ -26,8 +26,8 @@ type Part = (context: RunContext, instance: FoundInstance) => Promise<string>;
  */
 export const reportParts: Readonly<Record<string, Part>> = {
   [logName]: async (_, { place: { mountedAt } }) => {
-    await refuseForeignEntry(mountedAt);
-    await refuseForeignEntry(mountedAt, logName);
+    await requireOwnEntry(mountedAt);
+    await requireOwnEntry(mountedAt, logName);
     return (await readTextFile(join(stateDirectory(mountedAt), logName))).text;
   },
 
@@ -44,10 +44,10 @@ export const reportParts: Readonly<Record<string, Part>> = {
 
   'model.json': async ({ engine, log }, { place, paths }) => {
     const { containers } = await listProject(engine, place.name);
-    const telling = lastUp(containers);
+    const telling = lastRunningContainerOf(containers);
     if (telling === undefined) throw new Error('the project has no container');
     const project = labelledProject(telling, { place, containers });
-    await givePaths(project, paths, log);
+    await linkProjectPaths(project, paths, log);
     const about = { containers, services: [] };
     const { model } = await viewProject(new Compose(engine, project), paths, about, log);
     return JSON.stringify(shownModel(model), null, 2);
@@ -81,13 +81,13 @@ export const reportParts: Readonly<Record<string, Part>> = {
 /** Creates a compressed tar archive of texts by file name. The same texts produce the same bytes. */
 export function reportArchive(texts: ReadonlyMap<string, string>): Buffer {
   const parts = [...texts].flatMap(([name, text]) => archiveEntry(name, Buffer.from(text)));
-  return gzipSync(Buffer.concat([...parts, archiveEnd]));
+  return gzipSync(Buffer.concat([...parts, archiveTrailer]));
 }
 
 /** Collects version information that does not require an instance. */
 export async function reportVersions({ engine, options }: RunContext): Promise<string> {
   const facts = engine.getFacts();
-  const { cli, compose } = await programsOf(engine, facts);
+  const { cli, compose } = await readProgramVersions(engine, facts);
   const { version: engineVersion, platform, api } = await facts;
   const own = `${options.product.name}-updater ${version}\ndocker CLI ${cli}\ncompose ${compose}`;
   const apis = `API ${api?.oldest} to ${api?.newest}`;

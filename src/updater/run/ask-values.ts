@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { Cancelled } from '../../core/progress/stops.ts';
-import { typedLine } from '../../core/progress/typed-line.ts';
+import { promptForLine } from '../../core/progress/typed-line.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { mistakeInValue } from '../../core/release/release-settings.ts';
 import type { RunContext } from './run-context.ts';
@@ -12,7 +12,7 @@ const typingMs = 600_000;
  * Returns the given settings and prompts for missing values on the terminal, without echo.
  * @throws UpdateError settings-invalid
  */
-export async function askValues(
+export async function promptValues(
   { options: { settings }, cancellation, log }: RunContext,
   stdin: Readable = process.stdin,
 ): Promise<ReadonlyMap<string, string> | null> {
@@ -21,7 +21,7 @@ export async function askValues(
   for (const [name, given] of settings) {
     const signal = AbortSignal.any([cancellation.signal, AbortSignal.timeout(typingMs)]);
     const terminal = { stdin, stderr: process.stderr, signal };
-    const value = given ?? (await typedLine(`Value of ${name} (not shown): `, terminal, true));
+    const value = given ?? (await promptForLine(`Value of ${name} (not shown): `, terminal, true));
     if (cancellation.signal.aborted) throw new Cancelled();
     const mistake = mistakeInValue(value);
     if (mistake !== null) throw new UpdateError('settings-invalid', `the value of ${name} ${mistake}`);

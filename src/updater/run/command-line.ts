@@ -1,13 +1,13 @@
 import { type ArgumentMessages, describeWrongValue, readArguments } from '../../core/progress/option-row.ts';
-import { type Product, productMistakes, productOf, svc } from '../../core/progress/product.ts';
-import { settingsName } from '../../core/progress/state-name.ts';
+import { createProduct, type Product, productMistakes, svcProduct } from '../../core/progress/product.ts';
+import { settingsFileName } from '../../core/progress/state-name.ts';
 import { type ErrorCode, errorCodes } from '../../core/progress/update-error.ts';
 import { targetForms } from '../../core/release/target.ts';
 import { mostAddresses } from '../../notify/address.ts';
 import { similarNames } from './explain.ts';
 import {
   type Command,
-  commandWords,
+  commandNames,
   dataForm,
   optionsOf,
   type UpdaterOptions,
@@ -47,7 +47,7 @@ export class UsageError extends Error {
 
 const productVariable = 'SVC_UPDATER_PRODUCT';
 
-export const needsService = `bump requires at least one --service option, or the services setting in ${settingsName}`;
+export const needsService = `bump requires at least one --service option, or the services setting in ${settingsFileName}`;
 
 /**
  * Reads the command line and the environment. Options override variables.
@@ -65,10 +65,10 @@ export function parseCommandLine(
   if (words.length > 0) return { command: 'version', ...nothing };
 
   const [first = ''] = argv;
-  const command = commandWords.find((word) => word === first) ?? 'update';
+  const command = commandNames.find((word) => word === first) ?? 'update';
   if (first !== '' && first !== command && !first.startsWith('-')) {
     mistakes.push(
-      `unknown command "${first}": use ${commandWords.slice(0, -1).join(', ')} or ${commandWords.at(-1)}`,
+      `unknown command "${first}": use ${commandNames.slice(0, -1).join(', ')} or ${commandNames.at(-1)}`,
     );
   }
   if (command === 'explain') {
@@ -175,16 +175,16 @@ function readFlags(args: readonly string[], table: UpdaterOptions, mistakes: str
  */
 function readProduct(text: string | undefined, mistakes: string[]): Product {
   const given = text?.trim();
-  if (!given) return svc;
+  if (!given) return svcProduct;
   try {
     const options = given.startsWith('{') ? JSON.parse(given) : { name: given };
     const wrong = productMistakes(options);
-    if (wrong.length === 0) return productOf(options);
+    if (wrong.length === 0) return createProduct(options);
     mistakes.push(`${productVariable} is invalid: ${wrong.join('; ')}`);
   } catch {
     mistakes.push(`${productVariable} is invalid: the value must be a name or a JSON object`);
   }
-  return svc;
+  return svcProduct;
 }
 
 /** Reads the argument of `explain`; null for all codes. An unknown code is a mistake that lists similar codes. */

@@ -1,5 +1,5 @@
 import { channel } from 'node:diagnostics_channel';
-import { pause } from '../../core/progress/wait.ts';
+import { sleepFor } from '../../core/progress/wait.ts';
 import type { Ending } from './log/ending.ts';
 import type { Log } from './log/log.ts';
 import type { EngineContext } from './run-context.ts';
@@ -78,7 +78,7 @@ let current: string | null = null;
 export const currentStep = (): string | null => current;
 
 /** Inspects, plans and executes steps until the goal is reached. */
-export async function drive<View, Step extends { kind: string }>(
+export async function runSteps<View, Step extends { kind: string }>(
   driver: Driver<View, Step>,
   goal: Goal,
   log: Log,
@@ -101,9 +101,9 @@ export async function runToGoal<View, Step extends { kind: string }>(
   log: Log,
 ): Promise<Ending> {
   try {
-    await drive(run, 'update', log);
+    await runSteps(run, 'update', log);
   } catch (error) {
-    return await goBack(run, error, log);
+    return await rollBack(run, error, log);
   } finally {
     run.close();
   }
@@ -111,18 +111,18 @@ export async function runToGoal<View, Step extends { kind: string }>(
 }
 
 /** Rolls back, then always throws the final error of the run. */
-export async function goBack<View, Step extends { kind: string }>(
+export async function rollBack<View, Step extends { kind: string }>(
   run: DrivenRun<View, Step>,
   error: unknown,
   log: Log,
 ): Promise<never> {
   const end = await run.turnBack(error);
-  await drive(run, 'rollback', log);
+  await runSteps(run, 'rollback', log);
   throw end();
 }
 
 /** Retries work outside the loop. */
-export async function untilDone<T>({ engine, log }: EngineContext, work: () => Promise<T>): Promise<T> {
+export async function retryUntilDone<T>({ engine, log }: EngineContext, work: () => Promise<T>): Promise<T> {
   const patience = patienceOf(log, () => engine.aborted);
   for (;;) {
     const result = await work().then(
@@ -144,7 +144,7 @@ function patienceOf(log: Log, signalNow: () => AbortSignal): (error: unknown) =>
     if (count >= tries) throw failure;
     if (sentence !== null) log.warn(sentence);
     const signal = signalNow();
-    await pause(pauseMs * count, signal);
+    await sleepFor(pauseMs * count, signal);
     signal.throwIfAborted();
   };
 }

@@ -2,14 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { parseTarget } from '../../core/release/target.ts';
-import { proveRelease, Unproven } from '../../provenance/prove-release.ts';
+import { Unproven, verifyRelease } from '../../provenance/prove-release.ts';
 import { type ArchiveHead, openArchive } from '../../provenance/release-archive.ts';
 import { isOfPlatform, type ReleaseFile } from '../../provenance/release-file.ts';
-import { readTrust } from '../../provenance/trust.ts';
+import { parseTrust } from '../../provenance/trust.ts';
 import type { ProofOptions, UpdateOptions } from './options.ts';
 
 /** Digests that the images and files of a verified release must have (docs/contract.md 3.21). */
-export interface Expectations {
+export interface ExpectedDigests {
   /** Digests of an image index, a manifest or a configuration, by service or repository. */
   images: ReadonlyMap<string, ReadonlySet<string>>;
   /** `sha256:…` digests of release files, by file name. */
@@ -24,7 +24,7 @@ type Asked = Pick<UpdateOptions, 'proof' | 'product' | 'target'>;
 
 /**
  * Sets the target to the release of an archive if there is no other target. An archive that cannot be verified is
- * ignored here, because `expectationsOf` reports the error.
+ * ignored here, because `readExpectedDigests` reports the error.
  */
 export async function withTargetOfArchive(options: UpdateOptions): Promise<UpdateOptions> {
   const { proof, target } = options;
@@ -39,7 +39,7 @@ export async function withTargetOfArchive(options: UpdateOptions): Promise<Updat
  * @param platform the engine's platform: `linux/amd64`
  * @throws UpdateError not-proven
  */
-export async function expectationsOf(options: Asked, platform: string): Promise<Expectations | null> {
+export async function readExpectedDigests(options: Asked, platform: string): Promise<ExpectedDigests | null> {
   const images = new Map<string, Set<string>>();
   const add = (name: string, digests: readonly string[]) =>
     images.set(name, new Set([...(images.get(name) ?? []), ...digests]));
@@ -86,7 +86,7 @@ async function provenIn(options: Asked): Promise<ReleaseFile> {
   const { proof, product, target } = options;
   const [{ file, bundle }, trust] = await Promise.all([headOf(proof), read(proof.trust ?? '')]);
   const told = (version: string | null) =>
-    proveRelease(file, bundle, readTrust(trust.toString()), { product: product.name, version });
+    verifyRelease(file, bundle, parseTrust(trust.toString()), { product: product.name, version });
   try {
     const { version } = await told(null);
     const isIt = target?.kind !== 'release' || bare(target.tag) === bare(version);
@@ -99,7 +99,7 @@ async function provenIn(options: Asked): Promise<ReleaseFile> {
 
 async function headOf({ release, archive }: ProofOptions): Promise<ArchiveHead> {
   if (archive !== null) {
-    const opened = await archiveAt(archive);
+    const opened = await requireArchive(archive);
     await opened.close();
     return opened;
   }
@@ -110,7 +110,7 @@ async function headOf({ release, archive }: ProofOptions): Promise<ArchiveHead> 
 }
 
 /** Opens a release archive. @throws UpdateError not-proven */
-export const archiveAt = (path: string) =>
+export const requireArchive = (path: string) =>
   openArchive(path).catch((cause: NodeJS.ErrnoException) => {
     const why = cause.code === undefined ? cause.message : `the archive cannot be read (${cause.code})`;
     throw new UpdateError('not-proven', `${path}: ${why}`, { cause });

@@ -1,6 +1,6 @@
 import { parse } from 'dotenv';
 import * as z from 'zod/mini';
-import { jsonText } from '../../core/progress/json-text.ts';
+import { createJsonTextSchema } from '../../core/progress/json-text.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { givenSettingsPath, mistakeInValue } from '../../core/release/release-settings.ts';
 import { type CommandLine, type GivenValue, UsageError } from './command-line.ts';
@@ -27,7 +27,7 @@ export async function withGivenSettings(line: CommandLine, isTerminal: boolean):
 }
 
 /** JSON format of the settings file that the server writes. */
-const entries = jsonText(z.array(z.tuple([z.string(), z.string()])));
+const entries = createJsonTextSchema(z.array(z.tuple([z.string(), z.string()])));
 /** A line of an env file. `__proto__` is rejected because dotenv ignores that name. */
 const lineForm = /^\s*(?:#.*|(?:export\s+)?(?!__proto__\b)[A-Za-z_][A-Za-z0-9_]*\s*=.*)?$/;
 

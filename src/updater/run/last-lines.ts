@@ -1,7 +1,7 @@
 import { exitCodes } from '../../core/progress/outcome.ts';
-import { type Ending, endWell } from './log/ending.ts';
+import { type Ending, logSuccess } from './log/ending.ts';
 import type { Fields, Log } from './log/log.ts';
-import { seconds } from './log/wording.ts';
+import { formatSeconds } from './log/wording.ts';
 import type { RunContext } from './run-context.ts';
 
 // Last log lines of successful runs, for a project and a stack.
@@ -14,8 +14,8 @@ type TimedLog = Pick<RunContext, 'log' | 'beganAt'>;
  * @param to the target version of the plan
  */
 export function logUnchanged({ log, beganAt }: TimedLog, runs: string, to: string): Ending {
-  const took = seconds(performance.now() - beganAt);
-  return endWell(log, 'unchanged', `unchanged: ${runs}; nothing to do (${took})`, { to });
+  const took = formatSeconds(performance.now() - beganAt);
+  return logSuccess(log, 'unchanged', `unchanged: ${runs}; nothing to do (${took})`, { to });
 }
 
 /**
@@ -29,9 +29,9 @@ export function logUpdated(
   facts: { from: string; to: string; images: readonly string[] },
   { reached, next }: { reached: string; next: string },
 ): Ending {
-  const took = seconds(performance.now() - beganAt);
+  const took = formatSeconds(performance.now() - beganAt);
   const images = [...new Set(facts.images)];
-  return endWell(log, 'updated', `updated ${facts.from} → ${reached} in ${took}${next}`, {
+  return logSuccess(log, 'updated', `updated ${facts.from} → ${reached} in ${took}${next}`, {
     ...facts,
     images,
   });

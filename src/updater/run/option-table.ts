@@ -1,8 +1,8 @@
 import type { OptionRow, OptionTable } from '../../core/progress/option-row.ts';
-import { isDataWord } from '../../core/progress/product.ts';
-import { settingsName, stateName } from '../../core/progress/state-name.ts';
+import { isDataKeyword } from '../../core/progress/product.ts';
+import { settingsFileName, stateDirectoryName } from '../../core/progress/state-name.ts';
 import { parseTarget, targetForms } from '../../core/release/target.ts';
-import { addressForm, readAddress } from '../../notify/address.ts';
+import { addressForm, parseNotifyAddress } from '../../notify/address.ts';
 
 /** An option of the updater. A switch can also be turned on by setting its environment variable to 1. */
 interface UpdaterOption extends OptionRow {
@@ -134,7 +134,7 @@ the value is read from the terminal`,
   'restore-dir': {
     ...directory,
     help: `Directory for restore points, as a path inside the container []
-(default: ${stateName}/restore)`,
+(default: ${stateDirectoryName}/restore)`,
   },
   'max-downtime': {
     ...seconds,
@@ -180,11 +180,11 @@ it lists as recalled are not installed. With --trust, it must be signed []`,
     inFile: true,
     isSecret: true,
     form: [
-      { test: (text: string) => text === 'none' || readAddress(text) !== null },
+      { test: (text: string) => text === 'none' || parseNotifyAddress(text) !== null },
       `${addressForm}; or none`,
     ],
     help: `Address to notify of the start and the end of the run, repeatable []
-(none: notify nothing, even if ${settingsName} contains addresses)`,
+(none: notify nothing, even if ${settingsFileName} contains addresses)`,
   },
   log: { ...log, help: 'Log format [] (default: line)' },
 } satisfies Record<string, UpdaterOption>;
@@ -198,7 +198,7 @@ export const bumpTable = {
   to: { ...release, help: 'Release to pin the services to, in any form that --target accepts' },
   service: {
     ...service,
-    help: `Service to pin to the new version, repeatable (default: the services in ${settingsName})`,
+    help: `Service to pin to the new version, repeatable (default: the services in ${settingsFileName})`,
   },
   dir: {
     value: 'DIR',
@@ -230,7 +230,7 @@ const shared = (...names: (keyof typeof updateTable)[]): UpdaterOptions =>
 const ofServices = ['service', 'exclude', 'version-var', 'wait-timeout'] as const;
 
 /** Commands that may be the first argument of a command line. */
-export const commandWords = [
+export const commandNames = [
   'update',
   'plan',
   'fetch',
@@ -243,7 +243,7 @@ export const commandWords = [
 ] as const;
 
 /** Commands, including `help` and `version`, which may be anywhere on a command line. */
-export type Command = (typeof commandWords)[number] | 'help' | 'version';
+export type Command = (typeof commandNames)[number] | 'help' | 'version';
 
 /** Options by command. */
 export const optionsOf: Readonly<Record<Command, UpdaterOptions>> = {
@@ -281,7 +281,7 @@ export const optionsOf: Readonly<Record<Command, UpdaterOptions>> = {
 };
 
 /** Allowed values in `data`, which only a settings file sets. */
-export const dataForm = [{ test: isDataWord }, '"save" or "none"'] as const;
+export const dataForm = [{ test: isDataKeyword }, '"save" or "none"'] as const;
 
 /** Returns the settings key of an option: `services` for `--service`. */
 export const keyOf = (name: string): string => (name === 'service' || name === 'file' ? `${name}s` : name);

@@ -1,4 +1,4 @@
-import { type DataWord, isDataWord } from '../../core/progress/product.ts';
+import { type DataKeyword, isDataKeyword } from '../../core/progress/product.ts';
 import { parseTarget, type Target } from '../../core/release/target.ts';
 import type { CommandLine } from './command-line.ts';
 import type { LogFormat } from './log/log.ts';
@@ -114,15 +114,15 @@ export const nameAndValue = (text: string) => text.split(/=(.*)/s, 2) as [string
  * Whether a restore point contains the data of a service, of a mount (`app:/library`) or of a database host outside the
  * project.
  */
-export interface DataSaid {
+export interface DataChoice {
   key: string;
-  word: DataWord;
+  word: DataKeyword;
   where: string;
 }
 
-const dataOf = (values: CommandLine['values']): readonly DataSaid[] =>
+const dataOf = (values: CommandLine['values']): readonly DataChoice[] =>
   (values.get('data') ?? []).flatMap(({ value: word, where, key = '' }) =>
-    isDataWord(word) ? [{ key, word, where }] : [],
+    isDataKeyword(word) ? [{ key, word, where }] : [],
   );
 
 export function rollbackOptionsOf({ values }: CommandLine) {

@@ -4,12 +4,12 @@ import type { Target } from '../../core/release/target.ts';
 import {
   type ChannelFile,
   isExpired,
-  proveChannel,
-  readChannelFileOf,
+  parseChannelFileFor,
   recallOf,
   recallSentence,
+  verifyChannelFile,
 } from '../../provenance/channel-file.ts';
-import { readTrust } from '../../provenance/trust.ts';
+import { parseTrust } from '../../provenance/trust.ts';
 import type { UpdateOptions } from './options.ts';
 import type { RunContext } from './run-context.ts';
 
@@ -61,11 +61,11 @@ async function channelFileAt(path: string, { proof, product, target }: UpdateOpt
     const bytes = await read(path);
     const told =
       proof.trust === null
-        ? readChannelFileOf(bytes, product.name)
-        : await proveChannel(
+        ? parseChannelFileFor(bytes, product.name)
+        : await verifyChannelFile(
             bytes,
             String(await read(`${path}.sigstore.json`)),
-            readTrust(String(await read(proof.trust))),
+            parseTrust(String(await read(proof.trust))),
             { product: product.name },
           );
     const channel = channelOfTarget(target);

@@ -1,9 +1,9 @@
 import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { EngineFacts } from '../../engine/engine-api.ts';
-import { type EngineError, engineErrorIn } from '../../engine/http/engine-error.ts';
-import { mappedBy } from '../../engine/mapped-users.ts';
-import { letThrough } from '../../engine/proxy-refusal.ts';
+import { type EngineError, findEngineError } from '../../engine/http/engine-error.ts';
+import { readUserMapping } from '../../engine/mapped-users.ts';
+import { proxyAdvice } from '../../engine/proxy-refusal.ts';
 
 /** Advice if root in this container is not root on the host. */
 const adviceFor = {
@@ -19,8 +19,8 @@ const adviceFor = {
  */
 export async function requireEngine(engine: Engine): Promise<EngineFacts> {
   return engine.getFacts().catch((error) => {
-    const cause = engineErrorIn(error);
-    throw cause === null ? error : (unusable(engine.address.host, cause) ?? error);
+    const cause = findEngineError(error);
+    throw cause === null ? error : (explainUnusableEngine(engine.address.host, cause) ?? error);
   });
 }
 
@@ -28,11 +28,15 @@ export async function requireEngine(engine: Engine): Promise<EngineFacts> {
  * Returns an error that explains why an engine cannot be used; null if the engine error is already clear.
  * @param users why root in this container is another user on the host
  */
-export function unusable(host: string, error: EngineError, users = mappedBy()): UpdateError | null {
+export function explainUnusableEngine(
+  host: string,
+  error: EngineError,
+  users = readUserMapping(),
+): UpdateError | null {
   const { code, message, cause } = error;
   if (code === 'late' || code === 'unsupported') return null;
   if (code === 'refused-by-proxy' && Number(error.status) < 500)
-    return new UpdateError('socket-denied', `${host} answers: ${message}`, { advice: letThrough });
+    return new UpdateError('socket-denied', `${host} answers: ${message}`, { advice: proxyAdvice });
   const { code: reason } = Object(cause) as NodeJS.ErrnoException;
   if (reason === 'EACCES' || reason === 'EPERM')
     return new UpdateError(

@@ -1,6 +1,6 @@
 import { Interrupted } from '../../core/progress/stops.ts';
 import { currentStep } from './drive.ts';
-import { type Ending, endingOf, keptEnding, logEnd, reportEnding } from './log/ending.ts';
+import { type Ending, endingOf, logFailure, logLastLine, storedEnding } from './log/ending.ts';
 import type { EndingFacts } from './log/ending-facts.ts';
 import type { FirstContext } from './run-context.ts';
 
@@ -25,15 +25,15 @@ export async function runToEnd(
   onCrash((error) => {
     const { lines, ...ending } = endingOf(error, factsNow(), log);
     for (const line of lines) log.error(line);
-    if (recordCrash(keptEnding(log, ending)))
+    if (recordCrash(storedEnding(log, ending)))
       log.error('the updater crashed; its container is started again');
-    else logEnd(ending, log);
+    else logLastLine(ending, log);
     return ending.exitCode;
   });
   try {
     const ending = await work().catch((error) => {
       if (error instanceof Interrupted && afterShutdown !== null) throw error;
-      return reportEnding(error, log, factsNow(), cancellation.signalNumber);
+      return logFailure(error, log, factsNow(), cancellation.signalNumber);
     });
     // The last line of the log has been written.
     onCrash(() => ending.exitCode);

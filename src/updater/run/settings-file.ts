@@ -2,10 +2,10 @@ import { constants } from 'node:fs';
 import { access, type FileHandle, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isMap, isScalar, isSeq } from 'yaml';
-import { placeAt } from '../../core/compose/project-files.ts';
+import { locationAt } from '../../core/compose/project-files.ts';
 import { parseYaml } from '../../core/compose/yaml-document.ts';
 import type { TextFile } from '../../core/files/text-file.ts';
-import { settingsName } from '../../core/progress/state-name.ts';
+import { settingsFileName } from '../../core/progress/state-name.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { type CommandLine, type GivenValue, mistakesIn, type Values } from './command-line.ts';
 import type { Log } from './log/log.ts';
@@ -18,19 +18,19 @@ const maxBytes = 64 * 1024;
  * @throws UpdateError settings-invalid, with all mistakes
  */
 export async function withSettings(line: CommandLine, directory: string, log: Log): Promise<CommandLine> {
-  const file = await readSmallFile(join(directory, settingsName), settingsName);
+  const file = await readSmallFile(join(directory, settingsFileName), settingsFileName);
   if (file === null) return line;
   const settings = settingsOf(file);
   const words = [...settings].map(([flag, said]) => `${keyOf(flag)} ${said.map(wordsOf(flag)).join(', ')}`);
-  if (words.length > 0) log.info(`${settingsName}: ${words.join('; ')}`);
-  const values = completed(line, settings);
+  if (words.length > 0) log.info(`${settingsFileName}: ${words.join('; ')}`);
+  const values = completeCommandLine(line, settings);
   const mistakes = mistakesIn(line.command, values);
   if (mistakes.length > 0) throw invalid(mistakes);
   return { ...line, values };
 }
 
 /** Adds the settings that the command supports and the command line does not set. */
-export function completed({ command, values }: CommandLine, settings: Values): Values {
+export function completeCommandLine({ command, values }: CommandLine, settings: Values): Values {
   const all = new Map(values);
   const services = (values.get('service') ?? []).map(({ value }) => value);
   for (const [name, given] of settings) {
@@ -49,14 +49,15 @@ export function completed({ command, values }: CommandLine, settings: Values): V
  */
 export function settingsOf(file: TextFile): Values {
   const [document, ...others] = parsed(file);
-  const at = (node: unknown): string => placeAt(file, (node as { range?: number[] } | null)?.range?.[0] ?? 0);
+  const at = (node: unknown): string =>
+    locationAt(file, (node as { range?: number[] } | null)?.range?.[0] ?? 0);
   const contents = document?.contents ?? null;
   if (others.length > 0)
-    throw invalid([`${settingsName} contains several YAML documents, but only one is allowed`]);
+    throw invalid([`${settingsFileName} contains several YAML documents, but only one is allowed`]);
   if (contents === null) return new Map();
   if (!isMap(contents))
     throw invalid([
-      `${at(contents)}: ${settingsName} must contain keys and values, such as "services: [app]"`,
+      `${at(contents)}: ${settingsFileName} must contain keys and values, such as "services: [app]"`,
     ]);
   const mistakes: string[] = [];
   const values = new Map<string, GivenValue[]>();

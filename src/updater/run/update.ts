@@ -3,7 +3,7 @@ import type { Ending } from './log/ending.ts';
 import type { Log } from './log/log.ts';
 
 /** Result of recovering a previous run that was left unfinished. */
-export type Earlier<Left, R> =
+export type PreviousRun<Left, R> =
   /** The previous run needs no recovery. `left` is the state from its journal. */
   | { kind: 'settled'; left: Left }
   /** The update of the previous run must be continued. */
@@ -14,7 +14,7 @@ export type Earlier<Left, R> =
 /** The compose project or the stack that is updated. */
 export interface Site<Left, View, Step extends { kind: string }> {
   /** Resumes or rolls back a previous run that was left unfinished. */
-  settle(): Promise<Earlier<Left, DrivenRun<View, Step>>>;
+  settle(): Promise<PreviousRun<Left, DrivenRun<View, Step>>>;
   /**
    * Inspects the deployment, plans the update and starts the journal. Returns an outcome if nothing must be updated.
    */
@@ -22,7 +22,7 @@ export interface Site<Left, View, Step extends { kind: string }> {
 }
 
 /** Runs an update, after recovering a previous run that was left unfinished. */
-export async function update<Left, View, Step extends { kind: string }>(
+export async function runUpdate<Left, View, Step extends { kind: string }>(
   site: Site<Left, View, Step>,
   log: Log,
 ): Promise<Ending> {

@@ -1,7 +1,7 @@
-import { filled } from '../../core/progress/advice.ts';
+import { fillFields } from '../../core/progress/advice.ts';
 import { optionLabel } from '../../core/progress/option-row.ts';
-import { type Product, roleLabelOf, svc } from '../../core/progress/product.ts';
-import { settingsName } from '../../core/progress/state-name.ts';
+import { type Product, roleLabelOf, svcProduct } from '../../core/progress/product.ts';
+import { settingsFileName } from '../../core/progress/state-name.ts';
 import {
   bumpTable,
   type Command,
@@ -35,7 +35,7 @@ export function usageOf(product: Product): string {
     workers.length > 0
       ? `${app} and all services labelled ${roleLabelOf(product)}=worker; if no service has this label, ${app} and ${workers.join(', ')}`
       : `${app} and all services labelled ${roleLabelOf(product)}=worker`;
-  const isSvc = product === svc;
+  const isSvc = product === svcProduct;
   const heading = isSvc
     ? 'Options for update, plan and fetch, with their environment variables in brackets:'
     : 'Options for update, plan and fetch:';
@@ -45,7 +45,7 @@ export function usageOf(product: Product): string {
       .map(([option, row]) => {
         const example = row.isList ? '=a,b' : row.value === undefined ? '=1' : '';
         const variable = isSvc ? ` [${variableOf(option)}${example}]` : '';
-        const text = filled(row.help, { services, versionVariable }).replace(' []', variable);
+        const text = fillFields(row.help, { services, versionVariable }).replace(' []', variable);
         return `${`  ${optionLabel(option, row)}`.padEnd(30)}${text.replaceAll('\n', `\n${' '.repeat(30)}`)}\n`;
       })
       .join('');
@@ -72,7 +72,7 @@ ${sharedOptions('report', '.')}
 
 Options of bump:
 ${linesOf(bumpTable)}
-Settings of an instance can be stored in ${settingsName} in its compose directory. Options and variables override them.
+Settings of an instance can be stored in ${settingsFileName} in its compose directory. Options and variables override them.
 
 Mount the engine socket (this gives root access to the host) and the compose directory at the same path as on the host:
   docker run --rm --name ${containerName} --stop-timeout 120 \\

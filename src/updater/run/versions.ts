@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
-import { jsonText } from '../../core/progress/json-text.ts';
+import { createJsonTextSchema } from '../../core/progress/json-text.ts';
 import type { Product } from '../../core/progress/product.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { lastLine } from '../../engine/cli/command.ts';
 import { Engine } from '../../engine/cli/engine.ts';
-import { rejectionOf } from '../../engine/cli/rejection.ts';
+import { rejectionErrorOf } from '../../engine/cli/rejection.ts';
 import type { EngineFacts } from '../../engine/engine-api.ts';
 import { isAtLeast } from '../../engine/http/api-version.ts';
 import { parseObject } from '../../engine/json.ts';
@@ -41,7 +41,7 @@ const needed = '1.44';
  * Returns the versions after checking that the programs can use the engine.
  * @throws UpdateError engine-version, no-compose
  */
-export async function programsOf(
+export async function readProgramVersions(
   engine: Engine,
   facts: Promise<EngineFacts>,
   file: string = noted,
@@ -57,14 +57,14 @@ export async function programsOf(
     throw new UpdateError('engine-version', message, { advice });
   }
   const compose = await engine.call(['compose', 'version', '--short']);
-  if (compose.exitCode !== 0) throw rejectionOf(compose);
+  if (compose.exitCode !== 0) throw rejectionErrorOf(compose);
   return { cli: stdout.trim(), compose: compose.stdout.trim() };
 }
 
 /** Reads the versions file; null if the image build did not write the file. */
 export async function readPrograms(file: string): Promise<Programs | null> {
   const text = await readFile(file, 'utf8').catch(() => null);
-  return jsonText(programsSchema).safeParse(text).data ?? null;
+  return createJsonTextSchema(programsSchema).safeParse(text).data ?? null;
 }
 
 /** Checks whether the docker CLI can certainly use the engine. The CLI makes the same check before every command. */

@@ -12,9 +12,9 @@ import {
   type SwarmService,
   type SwarmTask,
 } from '../../engine/swarm.ts';
-import { and } from '../run/log/wording.ts';
+import { joinWithAnd } from '../run/log/wording.ts';
 import type { UpdateOptions } from '../run/options.ts';
-import { isDown, isEligible } from './specs.ts';
+import { isEligibleNode, isUnreachable } from './specs.ts';
 import { isAlive } from './tasks.ts';
 
 /** Stack with the services to update. */
@@ -63,9 +63,9 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
     throw new UpdateError('no-app', `stack ${name} has no service ${name}_${app}`, {
       advice:
         names.length > 0
-          ? `The stack has these services: ${and(names)}. Select the app service with --service.`
+          ? `The stack has these services: ${joinWithAnd(names)}. Select the app service with --service.`
           : all.length > 0
-            ? `Deploy the stack first, or choose another stack with --stack (found: ${and(all)}).`
+            ? `Deploy the stack first, or choose another stack with --stack (found: ${joinWithAnd(all)}).`
             : 'Deploy the stack first, or choose another stack with --stack.',
     });
   }
@@ -104,7 +104,7 @@ function refuseNotUpdated({ name, app, workers, services }: ChosenStack, { exclu
   );
   if (behind.length === 0) return;
   const names = behind.map((each) => shortName(name, each));
-  const message = `services that use the same image as ${shortName(name, app)} but are not selected for the update: ${and(names)}`;
+  const message = `services that use the same image as ${shortName(name, app)} but are not selected for the update: ${joinWithAnd(names)}`;
   throw new UpdateError('unlisted-services', message);
 }
 
@@ -138,7 +138,7 @@ export function checkServices(
       const advice = `Wait until the other update finishes (see docker service inspect --pretty ${service.name}), then run {command} again.`;
       throw new UpdateError('stack-busy', message, { advice });
     }
-    const down = used.find(isDown)?.name;
+    const down = used.find(isUnreachable)?.name;
     if (down !== undefined && !isOurs) {
       const message = `${service.name} has a task on node ${down}, which is down: the task may still be running`;
       const advice = `Restart ${down} or remove it with docker node rm --force ${down}, then run {command} again.`;
@@ -158,7 +158,7 @@ export function nodesFor(
   { app, workers }: Pick<ChosenStack, 'app' | 'workers'>,
   nodes: readonly SwarmNode[],
 ): readonly SwarmNode[] {
-  return nodes.filter((node) => [app, ...workers].some(({ spec }) => isEligible(spec, node)));
+  return nodes.filter((node) => [app, ...workers].some(({ spec }) => isEligibleNode(spec, node)));
 }
 
 /**

@@ -1,11 +1,11 @@
 import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { object } from '../../engine/json.ts';
+import { toObject } from '../../engine/json.ts';
 import { containerOf } from '../../engine/swarm.ts';
-import { counted, seconds } from '../run/log/wording.ts';
+import { formatCount, formatSeconds } from '../run/log/wording.ts';
 import type { ServiceView, WaitStep } from './next-write.ts';
 import type { RecordData } from './record.ts';
-import type { ServiceMove } from './specs.ts';
+import type { StackServiceUpdate } from './specs.ts';
 import type { StackWatch } from './watch.ts';
 
 // Errors of stack updates, with the resulting state of the stack.
@@ -33,41 +33,41 @@ export function endOfWait(
   const where = left.map(({ node, state }) => `${watch.nodeName(node)} (${state})`).join(', ');
   const message =
     what === 'returns'
-      ? `after ${seconds(waitedMs)}, only ${tasks.oldRunning.length} of ${tasks.needs} tasks of ${move.name} are running`
-      : `${move.name} still has tasks on ${where} after ${seconds(waitedMs)}`;
+      ? `after ${formatSeconds(waitedMs)}, only ${tasks.oldRunning.length} of ${tasks.needs} tasks of ${move.name} are running`
+      : `${move.name} still has tasks on ${where} after ${formatSeconds(waitedMs)}`;
   return watch.isBack
     ? new UpdateError('containers-not-restored', message, { advice: adviceOn([move]) })
-    : failed(watch, message);
+    : failureError(watch, message);
 }
 
 /** Returns the sum of the owner's configured delays in ms: between tasks, for monitoring and for stopping. */
-function ownDelaysMs({ wanted }: ServiceMove): number {
-  const { Delay = 0, Monitor = 0 } = object(wanted.UpdateConfig);
+function ownDelaysMs({ wanted }: StackServiceUpdate): number {
+  const { Delay = 0, Monitor = 0 } = toObject(wanted.UpdateConfig);
   const { StopGracePeriod = 0 } = containerOf(wanted);
   return (Number(Delay) + Number(Monitor) + Number(StopGracePeriod)) / 1e6;
 }
 
 function unwell(watch: StackWatch, { move, tasks }: ServiceView, waitedMs: number): UpdateError {
   if (move.role === 'once') {
-    const message = `${move.name} did not succeed within ${seconds(waitedMs)}`;
+    const message = `${move.name} did not succeed within ${formatSeconds(waitedMs)}`;
     const advice = `Check the output of docker service logs ${move.name}. Fix the cause, run docker service update --force --detach ${move.name}, then run {command} again.`;
     return new UpdateError(watch.hasStarted ? 'broken' : 'recreate-failed', message, { advice });
   }
   const why =
     tasks.failures >= maxFailures
       ? `${tasks.failures} new tasks of ${move.name} failed`
-      : `after ${seconds(waitedMs)}, only ${tasks.newRunning.length} of ${tasks.needs} new tasks of ${move.name} are running`;
+      : `after ${formatSeconds(waitedMs)}, only ${tasks.newRunning.length} of ${tasks.needs} new tasks of ${move.name} are running`;
   const old =
-    tasks.oldAlive.length > 0 ? `; ${counted(tasks.oldAlive.length, 'old task')} still present` : '';
-  return failed(watch, `${why}${old}`);
+    tasks.oldAlive.length > 0 ? `; ${formatCount(tasks.oldAlive.length, 'old task')} still present` : '';
+  return failureError(watch, `${why}${old}`);
 }
 
-export function failed({ hasStarted, followed }: StackWatch, message: string): UpdateError {
+export function failureError({ hasStarted, followed }: StackWatch, message: string): UpdateError {
   if (!hasStarted) return new UpdateError('recreate-failed', message);
   return new UpdateError('broken', message, { advice: adviceOn(followed.map(({ move }) => move)) });
 }
 
-export function changed({ hasStarted }: StackWatch, { move }: ServiceView): UpdateError {
+export function changedError({ hasStarted }: StackWatch, { move }: ServiceView): UpdateError {
   const message = `the definition of ${move.name} was changed by another user or process during the update`;
   return hasStarted
     ? new UpdateError('broken', message, { advice: adviceOn([move]) })
@@ -76,11 +76,11 @@ export function changed({ hasStarted }: StackWatch, { move }: ServiceView): Upda
       });
 }
 
-const adviceOn = (moves: readonly ServiceMove[]): string =>
+const adviceOn = (moves: readonly StackServiceUpdate[]): string =>
   `Check the output of docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}. Fix the cause, then run {command} again.`;
 
 /** Builds the error for managers that were lost while services were being replaced. */
-export const swarmLost = ({ message }: UpdateError): UpdateError =>
+export const swarmLostError = ({ message }: UpdateError): UpdateError =>
   new UpdateError('engine-lost', message, {
     state:
       'the connection to the Swarm was lost while services were being replaced; the progress was recorded',
@@ -89,7 +89,11 @@ export const swarmLost = ({ message }: UpdateError): UpdateError =>
   });
 
 /** Builds the error for a stack that can no longer be rolled back. */
-export function stayedNew(data: RecordData, error: UpdateError, detail: readonly string[]): UpdateError {
+export function notRolledBackError(
+  data: RecordData,
+  error: UpdateError,
+  detail: readonly string[],
+): UpdateError {
   const hasWorkers = data.moves.some(({ role }) => role === 'worker');
   return new UpdateError('broken', error.message, {
     detail,
@@ -100,7 +104,7 @@ export function stayedNew(data: RecordData, error: UpdateError, detail: readonly
 }
 
 /** Builds the error for a run whose changes were all undone. The original error is already in the log. */
-export function undone(data: RecordData, error: UpdateError): UpdateError {
+export function rolledBackError(data: RecordData, error: UpdateError): UpdateError {
   const isForeign = error.code === 'containers-changed';
   const stack = isForeign ? 'the external changes to the stack were kept' : `${data.from} is running again`;
   return new UpdateError(error.code, error.message, {
@@ -112,7 +116,7 @@ export function undone(data: RecordData, error: UpdateError): UpdateError {
 }
 
 /** Returns the last log lines of the last failed task, whichever node it ran on. */
-export async function lastWords(engine: Engine, watch: StackWatch): Promise<string[]> {
+export async function lastTaskLogLines(engine: Engine, watch: StackWatch): Promise<string[]> {
   const { failure } = watch;
   if (failure === null || failure.node === '') return [];
   const last = { count: 20, signal: engine.aborted };

@@ -3,22 +3,22 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { draftOf, type ProjectDraft } from '../../core/compose/draft.ts';
-import { directoryOf, nameOf, type ProjectFiles } from '../../core/compose/project-files.ts';
+import { displayPathOf, type ProjectFiles, projectDirectoryOf } from '../../core/compose/project-files.ts';
 import { parseReference } from '../../core/compose/reference.ts';
-import { variablesOf } from '../../core/compose/variables.ts';
+import { createVariableLookup } from '../../core/compose/variables.ts';
 import { isFile } from '../../core/files/file-system.ts';
 import type { HostPaths } from '../../core/files/host-paths.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { isNumbered } from '../../core/release/pin-tag.ts';
 import { Compose } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { object } from '../../engine/json.ts';
+import { toObject } from '../../engine/json.ts';
 import { readBumpProject } from '../compose/bump/find-files.ts';
 import { planBump } from '../compose/bump/plan-bump.ts';
 import { hasComposeHere } from '../compose/inspect/host-look.ts';
-import { castShadow } from '../compose/proof/shadow.ts';
+import { createOverlay } from '../compose/proof/shadow.ts';
 import { changesTag, type ReleasePlan } from '../plan/release-plan.ts';
-import { and } from '../run/log/wording.ts';
+import { joinWithAnd } from '../run/log/wording.ts';
 import type { UpdateOptions } from '../run/options.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { type ChosenStack, shortName } from './choose-stack.ts';
@@ -53,7 +53,7 @@ export async function stackDirectory(
   }
   const [only = null, ...others] = found;
   if (others.length > 0) {
-    const message = `several mounted directories contain a stack file: ${and(found)}`;
+    const message = `several mounted directories contain a stack file: ${joinWithAnd(found)}`;
     throw new UpdateError('several-projects', message, { advice: 'Choose one with --dir.' });
   }
   if (only === null && files.length > 0)
@@ -73,7 +73,7 @@ export async function readStackFiles(
 ): Promise<StackFiles> {
   const project = await readBumpProject({ dir: directory, files: options.stack.files, envFiles: [] }, log);
   const paths = project.composeFiles.map(({ path }) => path);
-  const names = paths.map((path) => nameOf(project, path));
+  const names = paths.map((path) => displayPathOf(project, path));
   const wanted = plan.updates.map(({ service, pin, to }) => ({
     ...{ service, to, from: pin.referenceText, repository: pin.reference.repository },
     name: shortName(chosen.name, { name: service }),
@@ -109,7 +109,7 @@ export async function readStackFiles(
   const images = readable;
   const unlike = wanted.find(({ name, from }) => images.get(name) !== from);
   const says = unlike && images.get(unlike.name);
-  const message = `stack ${chosen.name} was not deployed from ${and(names)}: ${unlike?.service} uses ${unlike?.from}, but the files specify ${says ? says : 'no image for it'}`;
+  const message = `stack ${chosen.name} was not deployed from ${joinWithAnd(names)}: ${unlike?.service} uses ${unlike?.from}, but the files specify ${says ? says : 'no image for it'}`;
   const advice =
     'Mount the right directory and pass its files with --file in the same order as to docker stack deploy -c. If shell variables were used, write their values in the stack file or in .env. To update only the running stack, mount no directory.';
   throw new UpdateError('stack-file', message, { advice });
@@ -164,7 +164,7 @@ export async function draftStackFiles(
 async function imagesOf(engine: Engine, { reader, paths }: StackFiles, files: ProjectFiles): Promise<Images> {
   const stage = await mkdtemp(join(tmpdir(), 'svc-updater-stack-'));
   try {
-    const root = await castShadow(stage, directoryOf(files), files);
+    const root = await createOverlay(stage, projectDirectoryOf(files), files);
     const shadowed = paths.map((path) => `${root}${path}`);
     return await readers[reader](engine, files, shadowed);
   } finally {
@@ -183,8 +183,8 @@ async function stackImages(engine: Engine, files: ProjectFiles, paths: readonly 
     const message = `docker stack config rejects the file: ${lines.at(-1)}`;
     throw new UpdateError('compose-invalid', message, { detail, advice });
   }
-  const services = object(object(parse(result.stdout)).services);
-  return new Map(Object.entries(services).map(([name, each]) => [name, String(object(each).image ?? '')]));
+  const services = toObject(toObject(parse(result.stdout)).services);
+  return new Map(Object.entries(services).map(([name, each]) => [name, String(toObject(each).image ?? '')]));
 }
 
 async function composeImages(engine: Engine, files: ProjectFiles, paths: readonly string[]): Promise<Images> {
@@ -193,7 +193,7 @@ async function composeImages(engine: Engine, files: ProjectFiles, paths: readonl
   const envFiles = files.envFiles.filter(({ text }) => text !== '').map(({ path }) => `${shadow}${path}`);
   const compose = new Compose(engine, {
     name: '',
-    directory: `${shadow}${directoryOf(files)}`,
+    directory: `${shadow}${projectDirectoryOf(files)}`,
     files: paths,
     envFiles: envFiles.length > 0 ? envFiles : ['/dev/null'],
   });
@@ -208,7 +208,7 @@ const readers = { stack: stackImages, compose: composeImages };
  * command.
  */
 function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, string> {
-  const lookup = variablesOf(envFiles);
+  const lookup = createVariableLookup(envFiles);
   const names = composeFiles.flatMap(({ text }) =>
     [...text.matchAll(/(?<!\$)(?:\$\$)*\$\{?(\w+)/g)].map(([, name = '']) => name),
   );
@@ -222,7 +222,7 @@ function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, stri
 
 /** Returns the command to deploy the stack, with the values of `.env` if they are used. */
 export function deployCommand(stack: string, { project, paths, withEnv, reader }: StackFiles): string {
-  const files = paths.map((path) => `-c ${nameOf(project, path)}`).join(' ');
+  const files = paths.map((path) => `-c ${displayPathOf(project, path)}`).join(' ');
   if (reader === 'compose') return `docker compose config | docker stack deploy -c - ${stack}`;
   return `${withEnv ? 'set -a; . ./.env; set +a; ' : ''}docker stack deploy ${files} ${stack}`;
 }
@@ -232,4 +232,4 @@ export function deployCommand(stack: string, { project, paths, withEnv, reader }
  * mounted.
  */
 export const textToChange = ({ updates }: ReleasePlan): string =>
-  and([...new Set(updates.filter(changesTag).map(({ pin, to }) => `${pin.referenceText} → ${to}`))]);
+  joinWithAnd([...new Set(updates.filter(changesTag).map(({ pin, to }) => `${pin.referenceText} → ${to}`))]);

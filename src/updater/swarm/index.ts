@@ -1,24 +1,24 @@
 // Entry points for updates of Swarm stacks (docs/contract.md, chapter 11).
 
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { listServices, removeConfig, swarmPlace } from '../../engine/api/swarm.ts';
+import { listServices, readSwarmMembership, removeConfig } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { swarmLabels } from '../../engine/labels.ts';
 import { logUnchanged } from '../run/last-lines.ts';
 import type { Ending } from '../run/log/ending.ts';
-import { nothingKnown } from '../run/log/ending-facts.ts';
+import { unknownEndingFacts } from '../run/log/ending-facts.ts';
 import { requestOf } from '../run/options.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
 import { runToEnd } from '../run/run-to-end.ts';
 import { runStamp } from '../run/state/kept-runs.ts';
-import { update } from '../run/update.ts';
+import { runUpdate } from '../run/update.ts';
 import { checkServices, stacksWithApp } from './choose-stack.ts';
 import { planStack } from './plan.ts';
-import { planMoves } from './plan-moves.ts';
+import { planServiceUpdates } from './plan-moves.ts';
 import { type RecordData, StackRecord } from './record.ts';
-import { type StackSoFar, type StackStart, settleStack } from './settle.ts';
+import { recoverStack, type StackRunState, type StackStart } from './settle.ts';
 import { StackRun } from './stack-run.ts';
-import { isWellNow } from './unchanged.ts';
+import { isUpToDate } from './unchanged.ts';
 import { versionsSentence } from './updated.ts';
 import { hashesOf } from './write.ts';
 
@@ -27,11 +27,14 @@ export { showStackPlan } from './show-plan.ts';
 /** Updates a stack and returns the exit code. The last log line and the record report the same outcome. */
 export async function updateStack(given: FirstContext): Promise<number> {
   const { options, engine, log } = given;
-  const facts = { ...nothingKnown, product: options.product };
-  const soFar: StackSoFar = { found: null, facts, record: null, run: null };
+  const facts = { ...unknownEndingFacts, product: options.product };
+  const soFar: StackRunState = { found: null, facts, record: null, run: null };
   return runToEnd(given, {
     work: () =>
-      update({ settle: () => settleStack(given, soFar), begin: (start) => beginStack(start, soFar) }, log),
+      runUpdate(
+        { settle: () => recoverStack(given, soFar), begin: (start) => beginStack(start, soFar) },
+        log,
+      ),
     facts: () => ({ ...soFar.facts, touched: soFar.run?.isReplacing ?? false }),
     close: (ending) => close(engine, soFar, ending),
     recordCrash: () => (soFar.found?.own.restartPolicy ?? 'no') !== 'no',
@@ -42,19 +45,19 @@ export async function updateStack(given: FirstContext): Promise<number> {
 /** Plans an update and creates its record. Returns the final result if there is nothing to do. */
 async function beginStack(
   { found, ended, inherits }: StackStart,
-  soFar: StackSoFar,
+  soFar: StackRunState,
 ): Promise<StackRun | Ending> {
   const { context, chosen, who } = found;
   const { engine, log, options } = context;
   checkServices(chosen, found, { isOurs: inherits === 'halfway' });
   log.enter('plan');
-  const plan = planMoves(chosen, found.tasks, options);
+  const plan = planServiceUpdates(chosen, found.tasks, options);
   const { from, to } = plan;
   soFar.facts = { ...soFar.facts, version: from };
   const planned = await planStack(found, ended, { plan, inherits });
   const { stopFirst, moves, files } = planned;
   for (const warning of planned.warnings) log.warn(warning);
-  if (await isWellNow(found, planned)) {
+  if (await isUpToDate(found, planned)) {
     // Removes the record of a run that was killed before it changed anything.
     if (ended !== null && ended.labels.state.at !== 'ended') await removeConfig(engine, ended.config);
     return logUnchanged(context, versionsSentence({ stack: chosen.name, to, moves }), to);
@@ -78,7 +81,7 @@ async function beginStack(
   return soFar.run;
 }
 
-async function close(engine: Engine, { found, record }: StackSoFar, ending: Ending): Promise<void> {
+async function close(engine: Engine, { found, record }: StackRunState, ending: Ending): Promise<void> {
   if (found === null) return;
   // If the outcome cannot be written, the next run resumes from the record. The last log line is already written.
   await record?.end(ending).catch(() => {});
@@ -98,7 +101,7 @@ export async function isStackInstead({ engine, options }: RunContext, error: unk
   const isNone = error instanceof UpdateError && ['not-compose', 'not-mounted'].includes(error.code);
   if (!isNone || options.project !== null || options.container !== null) return false;
   try {
-    if ((await swarmPlace(engine)) === null) return false;
+    if ((await readSwarmMembership(engine)) === null) return false;
     return stacksWithApp(await listServices(engine, { label: [swarmLabels.stack] }), options.app).length > 0;
   } catch {
     return false;

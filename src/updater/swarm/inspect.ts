@@ -1,16 +1,22 @@
 import { HostPaths } from '../../core/files/host-paths.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { listNodes, listServices, listTasks, type SwarmPlace, swarmPlace } from '../../engine/api/swarm.ts';
+import {
+  listNodes,
+  listServices,
+  listTasks,
+  readSwarmMembership,
+  type SwarmMembership,
+} from '../../engine/api/swarm.ts';
 import type { Container } from '../../engine/container.ts';
 import { swarmLabels } from '../../engine/labels.ts';
 import type { SwarmNode } from '../../engine/swarm.ts';
 import { requireOwnContainer } from '../compose/inspect/find-instance.ts';
-import { and } from '../run/log/wording.ts';
+import { joinWithAnd } from '../run/log/wording.ts';
 import { updateOptionsOf } from '../run/options.ts';
 import { requireEngine } from '../run/require-engine.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
 import { withSettings } from '../run/settings-file.ts';
-import { programsOf, version } from '../run/versions.ts';
+import { readProgramVersions, version } from '../run/versions.ts';
 import { type ChosenStack, chooseStack, type SwarmFacts, shortName } from './choose-stack.ts';
 import { stackDirectory } from './files.ts';
 import { maskRulesOfServices } from './reading.ts';
@@ -21,7 +27,7 @@ export interface FoundStack extends SwarmFacts {
   /** Context with the options from the settings file of the directory. */
   context: RunContext;
   chosen: ChosenStack;
-  place: SwarmPlace;
+  place: SwarmMembership;
   own: Container;
   paths: HostPaths;
   /** Directory of the stack's files; null if none is mounted. */
@@ -34,9 +40,9 @@ export async function inspectStack(given: FirstContext): Promise<FoundStack> {
   const { line, ...first } = given;
   const { engine, log, options } = first;
   const facts = requireEngine(engine);
-  const programs = await programsOf(engine, facts);
+  const programs = await readProgramVersions(engine, facts);
   const { version: engineVersion } = await facts;
-  const place = await swarmPlace(engine);
+  const place = await readSwarmMembership(engine);
   if (place === null) {
     const message = 'this engine is not a Swarm manager, or access to the Swarm API is denied';
     throw new UpdateError('not-manager', message);
@@ -49,8 +55,8 @@ export async function inspectStack(given: FirstContext): Promise<FoundStack> {
       ? first
       : { ...first, options: updateOptionsOf(await withSettings(line, directory, log)) };
   context.notifier.addresses = context.options.notify;
-  refuseUnfit(context);
-  const { chosen, tasks, nodes } = await lookAtStack(context);
+  requireStackOptions(context);
+  const { chosen, tasks, nodes } = await observeStack(context);
   const moved = [chosen.app, ...chosen.workers];
   const { cli, compose } = programs;
   log.info(
@@ -59,7 +65,7 @@ export async function inspectStack(given: FirstContext): Promise<FoundStack> {
   );
   const here = nodes.find(({ id }) => id === place.node)?.name ?? place.node;
   log.info(
-    `services to update: ${and(moved.map((each) => shortName(chosen.name, each)))} (of ${chosen.services.length}); nodes: ${nodes.map(nodeWord).join(', ')}; running on ${here}`,
+    `services to update: ${joinWithAnd(moved.map((each) => shortName(chosen.name, each)))} (of ${chosen.services.length}); nodes: ${nodes.map(nodeWord).join(', ')}; running on ${here}`,
   );
   const holder = own.labels[swarmLabels.serviceId] ?? own.id;
   const who = { holder, container: own.id, node: place.node };
@@ -67,7 +73,7 @@ export async function inspectStack(given: FirstContext): Promise<FoundStack> {
 }
 
 /** Rejects options that are not supported for stacks. */
-export function refuseUnfit({ options, log }: RunContext): void {
+export function requireStackOptions({ options, log }: RunContext): void {
   const { expect, expectFiles, release, archive } = options.proof;
   // Without a release, the trust file applies only to the channel file.
   if (release !== null || archive !== null || expect.length + expectFiles.length > 0) {
@@ -94,7 +100,7 @@ export function refuseUnfit({ options, log }: RunContext): void {
  * Fetches the current services, tasks and nodes. Called again after the previous run has ended or was taken over,
  * because the first result may be from the middle of that run.
  */
-export async function lookAtStack(context: RunContext): Promise<SwarmFacts & Pick<FoundStack, 'chosen'>> {
+export async function observeStack(context: RunContext): Promise<SwarmFacts & Pick<FoundStack, 'chosen'>> {
   const { engine, log, options } = context;
   const services = await listServices(engine, { label: [swarmLabels.stack] });
   const chosen = chooseStack(services, options);

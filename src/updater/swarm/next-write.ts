@@ -1,9 +1,9 @@
 import { imageOf } from '../../engine/swarm.ts';
-import { keepsImage, type ServiceMove, type SpecForm } from './specs.ts';
+import { hadNewImage, type SpecForm, type StackServiceUpdate } from './specs.ts';
 import type { TaskSummary } from './tasks.ts';
 
 /** All writes of a run to the services of a Swarm. */
-export const writes = {
+export const swarmWrites = {
   /** The old worker must not run on data that the new app has migrated. */
   'stop-worker': { form: 'stopped', from: ['old', 'new'] },
   /** Stops all old app tasks before the first new task starts, as with `--stop-first`. */
@@ -23,11 +23,11 @@ export const writes = {
   settle: { form: 'after', from: ['new'] },
 } as const satisfies Record<string, { form: SpecForm; from: readonly ('old' | 'new')[] }>;
 
-export type Write = keyof typeof writes;
+export type SwarmWrite = keyof typeof swarmWrites;
 
 /** State of a service in one poll. */
 export interface ServiceView {
-  move: ServiceMove;
+  move: StackServiceUpdate;
   /** Null if another user or process changed the spec. */
   side: 'old' | 'new' | null;
   /** Image of the current spec. */
@@ -54,7 +54,7 @@ export interface StackView {
 }
 
 export type StackStep =
-  | { kind: 'write'; write: Write; service: ServiceView }
+  | { kind: 'write'; write: SwarmWrite; service: ServiceView }
   /** @param progress increases as the wait approaches its end */
   | { kind: 'wait'; service: ServiceView; what: 'ends' | 'starts' | 'returns'; progress: number }
   | { kind: 'foreign'; service: ServiceView }
@@ -64,7 +64,11 @@ export type StackStep =
 
 export type WaitStep = Extract<StackStep, { kind: 'wait' }>;
 
-const write = (name: Write, service: ServiceView): StackStep => ({ kind: 'write', write: name, service });
+const write = (name: SwarmWrite, service: ServiceView): StackStep => ({
+  kind: 'write',
+  write: name,
+  service,
+});
 const ends = (service: ServiceView): StackStep => ({
   kind: 'wait',
   service,
@@ -73,7 +77,7 @@ const ends = (service: ServiceView): StackStep => ({
 });
 
 /** Returns the first step of an update that is not done yet, in the order of docs/contract.md 11.3. */
-export function nextForward({ app, workers, stopFirst, hasBeenWell }: StackView): StackStep {
+export function nextUpdateWrite({ app, workers, stopFirst, hasBeenWell }: StackView): StackStep {
   const foreign = [app, ...workers].find(({ side }) => side === null);
   if (foreign) return { kind: 'foreign', service: foreign };
   const once = workers.filter(isOnce);
@@ -126,7 +130,7 @@ function comes(service: ServiceView, move: 'move-app' | 'move-worker'): StackSte
 const nudgeMs = 5_000;
 
 /** Returns the next step of a rollback (docs/contract.md 11.5). */
-export function nextBack({ app, workers }: StackView): StackStep {
+export function nextRollbackWrite({ app, workers }: StackView): StackStep {
   const all = [app, ...workers];
   if (all.some(({ tasks }) => tasks.started)) return { kind: 'started' };
   // Changes by other users are not undone. If the app runs another version, no old worker is restored.
@@ -135,10 +139,10 @@ export function nextBack({ app, workers }: StackView): StackStep {
     [app, ...app.tasks.oldAlive].some(({ image }) => image !== before) || app.tasks.newAlive.length > 0;
   const own = app.side === null && isOther ? [] : all.filter(({ side }) => side !== null);
   const moved = own.find(
-    (each) => each.side === 'new' && !each.forms.has('before') && !keepsImage(each.move),
+    (each) => each.side === 'new' && !each.forms.has('before') && !hadNewImage(each.move),
   );
   if (moved) return write('hold', moved);
-  const coming = own.find(({ move, tasks }) => tasks.newAlive.length > 0 && !keepsImage(move));
+  const coming = own.find(({ move, tasks }) => tasks.newAlive.length > 0 && !hadNewImage(move));
   if (coming) return { kind: 'wait', service: coming, what: 'ends', progress: -coming.tasks.newAlive.length };
   const unlike = own.find(({ forms }) => !forms.has('before'));
   if (unlike) return write('restore', unlike);

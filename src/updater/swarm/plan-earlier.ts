@@ -1,9 +1,9 @@
 import type { SwarmService } from '../../engine/swarm.ts';
 import type { Ending } from '../run/log/ending.ts';
 import { isSameRequest, type UpdateOptions } from '../run/options.ts';
-import { endingOfState, type OpenState, openOf, wayBackOf } from '../run/state/run-state.ts';
-import { type FoundRecord, type RecordData, rollingBack } from './record.ts';
-import { imageSideOf, isSame, type ServiceMove } from './specs.ts';
+import { endingOfState, type OpenState, openOf, rollbackOf } from '../run/state/run-state.ts';
+import { type FoundRecord, type RecordData, rollingBackState } from './record.ts';
+import { imageSideOf, isDeepEqual, type StackServiceUpdate } from './specs.ts';
 
 /** Step that deals with the previous run (docs/contract.md 11.4). */
 type EarlierStackStep =
@@ -36,7 +36,7 @@ export type Inheritance = 'nothing' | 'wanted' | 'halfway';
  * @param holder id of this updater
  * @param services current services of the stack
  */
-export function planEarlierStack(
+export function planStackRecovery(
   earlier: FoundRecord | null,
   { holder, services }: { holder: string; services: readonly SwarmService[] },
   options: UpdateOptions,
@@ -55,9 +55,9 @@ export function planEarlierStack(
   if (!data.moves.every((move) => isAsLeft(move, services))) return { kind: 'set-aside', inherits: 'wanted' };
   const succeed = { kind: 'succeed', inherits: 'halfway' } as const;
   if (open === null) return succeed;
-  if (wayBackOf(open) !== null && !started) return { kind: 'back', state: open };
+  if (rollbackOf(open) !== null && !started) return { kind: 'back', state: open };
   if (isSameRequest(data, options)) return { kind: 'go-on', state: { at: 'replacing' } };
-  return started ? succeed : { kind: 'back', state: rollingBack };
+  return started ? succeed : { kind: 'back', state: rollingBackState };
 }
 
 /**
@@ -65,9 +65,9 @@ export function planEarlierStack(
  * record has the specs that the owner wants.
  */
 export const inheritanceOf = ({ moves }: RecordData): Inheritance =>
-  moves.some(({ before, wanted }) => !isSame(before, wanted)) ? 'halfway' : 'nothing';
+  moves.some(({ before, wanted }) => !isDeepEqual(before, wanted)) ? 'halfway' : 'nothing';
 
-function isAsLeft(move: ServiceMove, services: readonly SwarmService[]): boolean {
+function isAsLeft(move: StackServiceUpdate, services: readonly SwarmService[]): boolean {
   const service = services.find(({ id }) => id === move.id);
   return service !== undefined && imageSideOf(move, service.spec) !== null;
 }

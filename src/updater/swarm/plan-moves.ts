@@ -1,10 +1,10 @@
 import type { Pin } from '../../core/compose/pin.ts';
 import { parseReference } from '../../core/compose/reference.ts';
-import { trace } from '../../core/compose/traced.ts';
+import { createSourceMap } from '../../core/compose/traced.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { compareVersions } from '../../core/release/order.ts';
 import { isNumbered, type PinTag, parsePinTag } from '../../core/release/pin-tag.ts';
-import { retag } from '../../core/release/retag.ts';
+import { nextTagFor } from '../../core/release/retag.ts';
 import type { PlannedTarget } from '../../core/release/target.ts';
 import { imageOf, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
 import { isOfProduct, planRelease, type ReleasePlan } from '../plan/release-plan.ts';
@@ -17,7 +17,7 @@ import { isAlive } from './tasks.ts';
  * @param tasks tasks of the updated services: old tasks may be running although the spec is new
  * @throws UpdateError pin-digest, pin-unsupported
  */
-export function planMoves(
+export function planServiceUpdates(
   { app, workers }: Pick<ChosenStack, 'app' | 'workers'>,
   tasks: readonly SwarmTask[],
   request: ReleaseRequest & Pick<UpdateOptions, 'product'>,
@@ -40,7 +40,7 @@ export function planMoves(
     trustsLabel: each.tag.kind !== 'release' || request.target?.kind === 'canary',
   }));
   const nextTag = ({ tag }: Pin, to: PlannedTarget | null) =>
-    to === null ? ({ kind: 'stays' } as const) : retag(tag, to);
+    to === null ? ({ kind: 'stays' } as const) : nextTagFor(tag, to);
   const own = tagOf(imageOf(app.spec));
   const from = isNumbered(own) ? `${prefix ?? ''}${own.version}` : own.text;
   const pinned = { services, from, defaultTarget: null, nextTag };
@@ -60,7 +60,7 @@ function pinOf(service: SwarmService): Pin {
     return {
       ...{ service: name, reference, referenceText, tag: parsePinTag(reference.tag) },
       place: { kind: 'stack', file: '', description },
-      resolved: trace(referenceText, '', -1, { via: 'text' }),
+      resolved: createSourceMap(referenceText, '', -1, { via: 'text' }),
     };
   }
   if (reference?.digest)

@@ -1,6 +1,14 @@
-import { type Json, object } from '../../engine/json.ts';
+import { type Json, toObject } from '../../engine/json.ts';
 import type { SwarmNode, SwarmTask } from '../../engine/swarm.ts';
-import { amountsOf, isActive, isDown, isEligible, isSame, type ServiceMove, specOf } from './specs.ts';
+import {
+  amountsOf,
+  isActive,
+  isDeepEqual,
+  isEligibleNode,
+  isUnreachable,
+  type StackServiceUpdate,
+  specOf,
+} from './specs.ts';
 
 /** Service that makes nodes pull an image without running its programs. */
 export interface PullService {
@@ -22,10 +30,10 @@ const probe = ['/sbin/docker-init', '--version'];
  * Plans one service for each combination of image and placement (docs/contract.md 11.3).
  * @param moves services that get new images
  */
-export function pullServices(
+export function createPullServices(
   run: string,
   stack: string,
-  moves: readonly ServiceMove[],
+  moves: readonly StackServiceUpdate[],
   nodes: readonly SwarmNode[],
 ): PullService[] {
   const specs = moves.map((move) => {
@@ -34,7 +42,7 @@ export function pullServices(
   });
   const unlike = specs.filter(
     ({ image, placement }, at) =>
-      specs.findIndex((each) => each.image === image && isSame(each.placement, placement)) === at,
+      specs.findIndex((each) => each.image === image && isDeepEqual(each.placement, placement)) === at,
   );
   return unlike.map(({ image, placement, after }, at) => {
     // Two stacks may be updated in the same second.
@@ -49,12 +57,17 @@ export function pullServices(
       },
       Mode: { Global: {} },
     };
-    return { name, image, spec, nodes: nodes.filter((node) => isActive(node) && isEligible(after, node)) };
+    return {
+      name,
+      image,
+      spec,
+      nodes: nodes.filter((node) => isActive(node) && isEligibleNode(after, node)),
+    };
   });
 }
 
 function placementOf(spec: Json): Json {
-  const { Constraints, Platforms } = object(object(spec.TaskTemplate).Placement);
+  const { Constraints, Platforms } = toObject(toObject(spec.TaskTemplate).Placement);
   return { ...(Constraints !== undefined && { Constraints }), ...(Platforms !== undefined && { Platforms }) };
 }
 
@@ -80,7 +93,8 @@ export function pullState(
     else if (now?.state === 'ready' && !isActive(now)) continue;
     else if (task && ['failed', 'rejected', 'orphaned'].includes(task.state))
       failed.push({ node: name, error: task.error || task.state });
-    else if (now === undefined || isDown(now)) failed.push({ node: name, error: 'the node went down' });
+    else if (now === undefined || isUnreachable(now))
+      failed.push({ node: name, error: 'the node went down' });
     else waiting.push({ node: name, state: task?.state ?? 'new' });
   }
   return { done, failed, waiting };

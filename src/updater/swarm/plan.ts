@@ -1,13 +1,13 @@
 import type { ProjectDraft } from '../../core/compose/draft.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { compareTold } from '../../core/release/order.ts';
+import { compareSharedNumbers } from '../../core/release/order.ts';
 import { isNumbered } from '../../core/release/pin-tag.ts';
 import { replicasOf, type SwarmNode } from '../../engine/swarm.ts';
-import { askPublished, type PublishedImage } from '../compose/pull/ask-published.ts';
+import { fetchPublishedImages, type PublishedImage } from '../compose/pull/ask-published.ts';
 import { checkPublished } from '../plan/check-published.ts';
 import type { ReleasePlan } from '../plan/release-plan.ts';
 import { tagLookup } from '../plan/tag-lookup.ts';
-import { and } from '../run/log/wording.ts';
+import { joinWithAnd } from '../run/log/wording.ts';
 import { type Recalls, recallsOf } from '../run/recalls.ts';
 import { endingOfState } from '../run/state/run-state.ts';
 
@@ -17,14 +17,14 @@ import type { FoundStack } from './inspect.ts';
 import type { Inheritance } from './plan-earlier.ts';
 import { tagOf } from './plan-moves.ts';
 import type { FoundRecord } from './record.ts';
-import { imageSideOf, isActive, type ServiceMove } from './specs.ts';
-import { endsWhenDone, isAlive } from './tasks.ts';
+import { imageSideOf, isActive, type StackServiceUpdate } from './specs.ts';
+import { isAlive, isRunOnceService } from './tasks.ts';
 
 /** All decisions made before the first change. */
 export interface PlannedStack extends ReleasePlan {
   /** Whether all old app tasks are stopped before new tasks start: as requested, or because the old app crashes. */
   stopFirst: boolean;
-  moves: readonly ServiceMove[];
+  moves: readonly StackServiceUpdate[];
   published: readonly PublishedImage[];
   /** Null if no directory is mounted. */
   files: (StackFiles & { draft: ProjectDraft }) | null;
@@ -49,15 +49,16 @@ export async function planStack(
   const published = new Map<string, PublishedImage>();
   await checkPublished(plan, tagLookup(context.engine));
   for (const { to, pin } of plan.updates) {
-    if (!published.has(to)) published.set(to, await askPublished(context, pin.reference.repository, to));
+    if (!published.has(to))
+      published.set(to, await fetchPublishedImages(context, pin.reference.repository, to));
   }
-  const moves = [chosen.app, ...chosen.workers].map((service, at): ServiceMove => {
+  const moves = [chosen.app, ...chosen.workers].map((service, at): StackServiceUpdate => {
     const { pin, to } = plan.updates[at] ?? plan.app;
     const { digest = '', platforms = [] } = published.get(to) ?? {};
     const move = before.find(({ id }) => id === service.id);
     const base = move && imageSideOf(move, service.spec) !== null ? move : undefined;
     const isOnce =
-      base?.role === 'once' || endsWhenDone(service, tasks, context.options.limits.waitTimeoutMs);
+      base?.role === 'once' || isRunOnceService(service, tasks, context.options.limits.waitTimeoutMs);
     return {
       id: service.id,
       name: service.name,
@@ -86,7 +87,9 @@ export async function planStack(
           `not all tasks of ${chosen.app.name} are running, so all old tasks will be stopped before new tasks start`,
         ]
       : []),
-    ...(away.length > 0 ? [`the images will not be pulled in advance on ${and(away.map(awayWord))}`] : []),
+    ...(away.length > 0
+      ? [`the images will not be pulled in advance on ${joinWithAnd(away.map(awayWord))}`]
+      : []),
     ...(directory === null
       ? [
           changed === ''
@@ -109,14 +112,17 @@ function refuseOlder(
   const { labels, data } = earlier;
   if (!running || (endingOfState(labels.state)?.outcome !== 'updated' && !labels.started)) return;
   const tag = tagOf(data.moves[0]?.image ?? '');
-  if (!isNumbered(tag) || compareTold(running, tag.version) >= 0) return;
+  if (!isNumbered(tag) || compareSharedNumbers(running, tag.version) >= 0) return;
   const message = `${data.to} was installed, but ${from} is running again: an old stack file was deployed`;
   const advice = `Deploy ${data.to} or a newer release manually. If you have restored the data of ${from}, remove the config svc-updater.${stack} instead and run {command} again.`;
   throw new UpdateError('downgrade', message, { advice });
 }
 
 /** Returns the output line of `plan` for a service. */
-export const describeMove = (stack: string, { name, role, wanted, label, image }: ServiceMove): string => {
+export const describeServiceUpdate = (
+  stack: string,
+  { name, role, wanted, label, image }: StackServiceUpdate,
+): string => {
   const replicas = replicasOf(wanted);
   const many =
     replicas === null ? 'one task per node' : replicas === 1 ? 'one replica' : `${replicas} replicas`;

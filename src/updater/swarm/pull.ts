@@ -1,29 +1,29 @@
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { waitUntil } from '../../core/progress/wait.ts';
 import { parsePinTag } from '../../core/release/pin-tag.ts';
-import { retag } from '../../core/release/retag.ts';
+import { nextTagFor } from '../../core/release/retag.ts';
 import { createService, listNodes, listServices, listTasks, removeService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { EngineError } from '../../engine/http/engine-error.ts';
-import { loginHeaders } from '../../engine/registry-login.ts';
+import { credentialHeaders } from '../../engine/registry-login.ts';
 import { type PublishedImage, pauseAfter } from '../compose/pull/ask-published.ts';
-import { pullTeller, tooSlow } from '../compose/pull/pull-images.ts';
+import { createPullReporter, pullTimeoutError } from '../compose/pull/pull-images.ts';
 import { checkPulled } from '../plan/check-pulled.ts';
 import type { RunningApp } from '../plan/check-required-release.ts';
 import {
   hasInheritedVersion,
   labelledVersion,
   type ReleasePlan,
-  refuseOlder,
+  requireNoDowngrade,
   type ServiceUpdate,
 } from '../plan/release-plan.ts';
 import { tagLookup } from '../plan/tag-lookup.ts';
-import { breakSilence } from '../run/log/heartbeat.ts';
-import { and, seconds } from '../run/log/wording.ts';
+import { logWaitIfQuiet } from '../run/log/heartbeat.ts';
+import { formatSeconds, joinWithAnd } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
 import type { PlannedStack } from './plan.ts';
-import { type PullService, pullLabel, pullServices, pullState } from './plan-pull.ts';
+import { createPullServices, type PullService, pullLabel, pullState } from './plan-pull.ts';
 import type { RecordData } from './record.ts';
 
 const lookMs = 500;
@@ -57,10 +57,10 @@ export async function checkImages(
   ) as [ServiceUpdate, ...ServiceUpdate[]];
   const updates = [app, ...workers];
   const versionOf = (update: ServiceUpdate) => labelledVersion(update, images.get(update.to));
-  for (const update of updates) refuseOlder(planned, update, versionOf(update), runningVersion);
+  for (const update of updates) requireNoDowngrade(planned, update, versionOf(update), runningVersion);
   const running: RunningApp = {
     ...{ oldestVersion: runningVersion, isInstalled: false },
-    nextTag: (required) => retag(app.pin.tag, required),
+    nextTag: (required) => nextTagFor(app.pin.tag, required),
   };
   return checkPulled({ ...planned, app, updates }, images, {
     version: versionOf(app),
@@ -85,7 +85,7 @@ async function pullHere(
     log.progress(100, `${name} is already on this node`);
     return there;
   }
-  const onProgress = pullTeller(reference, log);
+  const onProgress = createPullReporter(reference, log);
   const late = AbortSignal.timeout(Math.max(1, Math.ceil(deadline - performance.now())));
   const signal = AbortSignal.any([engine.aborted, late]);
   for (let attempt = 0; ; attempt++) {
@@ -94,7 +94,7 @@ async function pullHere(
       break;
     } catch (error) {
       if (cancellation.signal.aborted || engine.aborted.aborted) throw engine.abortion;
-      if (late.aborted) throw tooSlow(name);
+      if (late.aborted) throw pullTimeoutError(name);
       if (!(error instanceof EngineError)) throw error;
       await pauseAfter({ said: error.message, status: error.status }, { reference, attempt, engine, log });
     }
@@ -106,8 +106,11 @@ async function pullHere(
 }
 
 /** Returns headers for Swarm requests, with the credentials that the registry of an image has just accepted. */
-export const swarmLoginFor = (published: readonly PublishedImage[], image: string): Record<string, string> =>
-  loginHeaders(published.find(({ digest }) => image.endsWith(digest))?.login ?? null);
+export const swarmCredentialsFor = (
+  published: readonly PublishedImage[],
+  image: string,
+): Record<string, string> =>
+  credentialHeaders(published.find(({ digest }) => image.endsWith(digest))?.login ?? null);
 
 /**
  * Makes every node that may need the images pull them before any change (docs/contract.md 11.3).
@@ -120,20 +123,20 @@ async function pullEverywhere(
   deadline: number,
 ): Promise<void> {
   const { engine, log } = context;
-  await removePulls(engine, stack);
-  const services = pullServices(run, stack, moves, await listNodes(engine));
+  await removePullServices(engine, stack);
+  const services = createPullServices(run, stack, moves, await listNodes(engine));
   const begun = performance.now();
   try {
     for (const service of services) {
-      await createService(engine, service.spec, swarmLoginFor(published, service.image));
+      await createService(engine, service.spec, swarmCredentialsFor(published, service.image));
     }
     await Promise.all(services.map((service) => awaitPulls(context, service, deadline)));
     const names = [...new Set(services.flatMap(({ nodes }) => nodes.map(({ name }) => name)))].sort();
     log.info(
-      `${and(names)} ${names.length > 1 ? 'have' : 'has'} pulled all images (${seconds(performance.now() - begun)})`,
+      `${joinWithAnd(names)} ${names.length > 1 ? 'have' : 'has'} pulled all images (${formatSeconds(performance.now() - begun)})`,
     );
   } finally {
-    await removePulls(engine.uncancellable(), stack).catch(() => {});
+    await removePullServices(engine.uncancellable(), stack).catch(() => {});
   }
 }
 
@@ -161,14 +164,14 @@ async function awaitPulls(
       const names = missing.map(({ node }) => node);
       throw new UpdateError(
         isLate && failed.length === 0 ? 'pull-timeout' : 'pull-failed',
-        `${and(names)} did not pull ${service.image}`,
+        `${joinWithAnd(names)} did not pull ${service.image}`,
         {
           detail: missing.map(({ node, error }) => `${node}: ${error}`),
-          advice: `Find out why docker pull ${service.image} fails on ${and(names)} (see the engine log on ${names.length > 1 ? 'these nodes' : 'this node'}), or drain ${names.length > 1 ? 'them' : 'it'}. Then run {command} again.`,
+          advice: `Find out why docker pull ${service.image} fails on ${joinWithAnd(names)} (see the engine log on ${names.length > 1 ? 'these nodes' : 'this node'}), or drain ${names.length > 1 ? 'them' : 'it'}. Then run {command} again.`,
         },
       );
     }
-    breakSilence(
+    logWaitIfQuiet(
       log,
       `waiting for the images to be pulled on ${waiting.map(({ node, state }) => `${node} (${state})`).join(', ')}`,
     );
@@ -177,7 +180,7 @@ async function awaitPulls(
 }
 
 /** Removes the pull services of a stack, including those of a killed run. */
-export async function removePulls(engine: Engine, stack: string): Promise<void> {
+export async function removePullServices(engine: Engine, stack: string): Promise<void> {
   const left = await listServices(engine, { label: [`${pullLabel}=${stack}`] });
   for (const { id } of left) await removeService(engine, id);
 }

@@ -2,7 +2,7 @@ import type { Json } from '../../engine/json.ts';
 import { containerOf, imageOf, type SwarmService } from '../../engine/swarm.ts';
 import type { MaskRules } from '../run/log/mask.ts';
 import { imageNames, secretsOfBody } from '../run/log/mask-rules.ts';
-import type { ServiceMove } from './specs.ts';
+import type { StackServiceUpdate } from './specs.ts';
 
 const secretsOfSpec = (spec: Json) => secretsOfBody(containerOf(spec));
 
@@ -15,7 +15,7 @@ export const maskRulesOfServices = (services: readonly SwarmService[]): MaskRule
 });
 
 /** Returns the mask rules for a record, which contains the specs before the update. */
-export const maskRulesOfMoves = (moves: readonly ServiceMove[]): MaskRules => ({
+export const maskRulesOfUpdates = (moves: readonly StackServiceUpdate[]): MaskRules => ({
   secrets: moves.flatMap(({ before, wanted }) => [before, wanted]).flatMap(secretsOfSpec),
   shown: moves.flatMap(({ id, name, image, label }) => [id, name, image, ...imageNames(label)]),
 });

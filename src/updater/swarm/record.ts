@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import * as z from 'zod/mini';
-import { jsonText, mistakeIn, otherFormat } from '../../core/progress/json-text.ts';
+import { compareJsonFormat, createJsonTextSchema, mistakeIn } from '../../core/progress/json-text.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { waitUntil } from '../../core/progress/wait.ts';
 import { createConfig, findConfig, relabelConfig, removeConfig } from '../../engine/api/swarm.ts';
@@ -11,13 +11,13 @@ import {
   checkTransition,
   endedState,
   type JournalState,
+  loggedPhaseOf,
   type OpenState,
   openOf,
-  phaseWord,
   runStateSchema,
 } from '../run/state/run-state.ts';
-import { stored } from '../run/state/stored-fields.ts';
-import { storedMove, swarmId } from './specs.ts';
+import { storedFieldSchemas } from '../run/state/stored-fields.ts';
+import { stackServiceUpdateSchema, swarmId } from './specs.ts';
 
 /**
  * Constant data of a stack update, from which a later run can resume on any manager. Contains environment values of the
@@ -25,26 +25,32 @@ import { storedMove, swarmId } from './specs.ts';
  */
 const recordDataSchema = z.strictObject({
   format: z.literal(2),
-  run: stored.run,
-  stack: stored.name,
+  run: storedFieldSchemas.run,
+  stack: storedFieldSchemas.name,
   /** Requested target; null if floating tags were pulled again. */
   target: z.nullable(z.string()),
   /** Installed version, such as `v1.4.2`; `to` is the target version, such as `v1.5.0`. */
   from: z.string(),
   to: z.string(),
   stopFirst: z.boolean(),
-  moves: stored.list(storedMove),
+  moves: storedFieldSchemas.list(stackServiceUpdateSchema),
   /** Ids of the tasks that existed before the update. */
-  tasks: stored.list(swarmId),
-  files: stored.list(z.strictObject({ path: stored.path, before: stored.hash, after: stored.hash })),
+  tasks: storedFieldSchemas.list(swarmId),
+  files: storedFieldSchemas.list(
+    z.strictObject({
+      path: storedFieldSchemas.path,
+      before: storedFieldSchemas.hash,
+      after: storedFieldSchemas.hash,
+    }),
+  ),
 });
 export interface RecordData extends z.infer<typeof recordDataSchema> {}
 
-const labelNumber = z.pipe(stored.like(/^\d+$/), z.transform(Number));
+const labelNumber = z.pipe(storedFieldSchemas.like(/^\d+$/), z.transform(Number));
 
 /** Data of a record that changes during the run. */
 const recordLabelsSchema = z.strictObject({
-  run: stored.run,
+  run: storedFieldSchemas.run,
   /** Id of the updater's service, or of its container. */
   holder: swarmId,
   /** Container of the updater, and its node: an updater on the same node can check whether the container is running. */
@@ -56,7 +62,7 @@ const recordLabelsSchema = z.strictObject({
     z.transform((word) => word === '1'),
   ),
   beat: labelNumber,
-  state: jsonText(runStateSchema),
+  state: createJsonTextSchema(runStateSchema),
 });
 interface RecordLabels extends z.infer<typeof recordLabelsSchema> {}
 
@@ -105,7 +111,7 @@ async function lookForRecord(engine: Engine, stack: string): Promise<Look> {
   if (config === null) return null;
   const { data: labels, error } = readLabels(config.labels);
   if (error) return { config, mistake: `label ${prefix}${mistakeIn(error)}` };
-  const found = jsonText(recordDataSchema).safeParse(config.data);
+  const found = createJsonTextSchema(recordDataSchema).safeParse(config.data);
   if (found.error) return { config, mistake: mistakeIn(found.error) };
   const { data } = found;
   return data.stack === stack ? { config, labels, data } : { config, mistake: `stack is not ${stack}` };
@@ -117,16 +123,16 @@ export async function readRecord(engine: Engine, stack: string): Promise<FoundRe
   if (found === null || 'labels' in found) return found;
   const { config, mistake } = found;
   const message = `the config ${config.name} is the record of another update, which this updater version cannot read (${mistake})`;
-  const advice = `${otherFormat(config.data, 2) ? 'Finish that update with the version of the updater that started it' : 'Make sure that no updater is running'}, remove the config (docker config rm ${config.name}), then run {command} again.`;
+  const advice = `${compareJsonFormat(config.data, 2) ? 'Finish that update with the version of the updater that started it' : 'Make sure that no updater is running'}, remove the config (docker config rm ${config.name}), then run {command} again.`;
   throw new UpdateError('stack-busy', message, { advice });
 }
 
 /** State of a rollback, which a later run completes before it starts again. */
-export const rollingBack: OpenState = { at: 'rolling-back', from: 'replacing', ending: null };
+export const rollingBackState: OpenState = { at: 'rolling-back', from: 'replacing', ending: null };
 
 /** Returns the phase of a run for the log: `pull`, `recreate`, `back`. */
 export const phaseOf = ({ state }: Pick<RecordLabels, 'state'>): string =>
-  openOf(state)?.at === 'rolling-back' ? 'back' : phaseWord(state);
+  openOf(state)?.at === 'rolling-back' ? 'back' : loggedPhaseOf(state);
 
 /** Identity of the updater of a run. */
 export type RecordHolder = Pick<RecordLabels, 'holder' | 'container' | 'node'>;
@@ -299,7 +305,7 @@ const stepsAside = 'this run will make no further changes';
  * record; null if it was removed. @throws UpdateError update-running if the holder is active; stack-busy if the record
  * cannot be read
  */
-export async function awaitDeath(engine: Engine, found: FoundRecord): Promise<FoundRecord | null> {
+export async function awaitLeaseEnd(engine: Engine, found: FoundRecord): Promise<FoundRecord | null> {
   const { stack } = found.data;
   const { version } = found.config;
   const evaluate = (now: FoundRecord | null, isLate: boolean) => {

@@ -1,20 +1,20 @@
 import { isUp } from '../../engine/container.ts';
-import { drive } from '../run/drive.ts';
-import { logEnd } from '../run/log/ending.ts';
+import { runSteps } from '../run/drive.ts';
+import { logLastLine } from '../run/log/ending.ts';
 import type { EndingFacts } from '../run/log/ending-facts.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
 import { endingOfState, openOf } from '../run/state/run-state.ts';
-import type { Earlier } from '../run/update.ts';
-import { type FoundStack, inspectStack, lookAtStack } from './inspect.ts';
-import { type Inheritance, inheritanceOf, planEarlierStack } from './plan-earlier.ts';
-import { removePulls } from './pull.ts';
-import { maskRulesOfMoves } from './reading.ts';
-import { awaitDeath, type FoundRecord, phaseOf, readRecord, StackRecord } from './record.ts';
+import type { PreviousRun } from '../run/update.ts';
+import { type FoundStack, inspectStack, observeStack } from './inspect.ts';
+import { type Inheritance, inheritanceOf, planStackRecovery } from './plan-earlier.ts';
+import { removePullServices } from './pull.ts';
+import { maskRulesOfUpdates } from './reading.ts';
+import { awaitLeaseEnd, type FoundRecord, phaseOf, readRecord, StackRecord } from './record.ts';
 import { StackRun } from './stack-run.ts';
 import { restoreStackFiles } from './write.ts';
 
 /** State of a run so far, for its last log line and its cleanup. */
-export interface StackSoFar {
+export interface StackRunState {
   found: FoundStack | null;
   facts: EndingFacts;
   /** Record of this run; before it is created, the record taken over from the previous run. */
@@ -32,28 +32,28 @@ export interface StackStart {
 }
 
 /** Finds the stack, and resumes or undoes the previous run. */
-export async function settleStack(
+export async function recoverStack(
   given: FirstContext,
-  soFar: StackSoFar,
-): Promise<Earlier<StackStart, StackRun>> {
+  soFar: StackRunState,
+): Promise<PreviousRun<StackStart, StackRun>> {
   const first = await inspectStack(given);
   soFar.found = first;
   const { context, who, directory } = first;
   const { engine, log, cancellation, options } = context;
   const ended = await endedOrDead(context, first, await readRecord(engine, first.chosen.name));
-  const found = { ...first, ...(await lookAtStack(context)) };
+  const found = { ...first, ...(await observeStack(context)) };
   const { chosen } = found;
   soFar.facts = { ...soFar.facts, services: [chosen.app, ...chosen.workers].map(({ name }) => name) };
   const settled = (left: Partial<StackStart> = {}) =>
     ({ kind: 'settled', left: { found, ended, inherits: 'nothing', ...left } }) as const;
-  const step = planEarlierStack(ended, { holder: who.holder, services: chosen.services }, options);
+  const step = planStackRecovery(ended, { holder: who.holder, services: chosen.services }, options);
   if (ended === null || step.kind === 'none') return settled();
   const { data, labels } = ended;
-  log.addMaskRules(() => maskRulesOfMoves(data.moves));
+  log.addMaskRules(() => maskRulesOfUpdates(data.moves));
   const story = storyOf(ended);
   switch (step.kind) {
     case 'repeat':
-      return { kind: 'ended', ending: logEnd({ ...step.ending, exitCode: 0 }, log) };
+      return { kind: 'ended', ending: logLastLine({ ...step.ending, exitCode: 0 }, log) };
     case 'set-aside':
       log.warn(
         `${story}; the stack was changed after that, so nothing is undone, and the record of that run is discarded`,
@@ -78,16 +78,16 @@ export async function settleStack(
       soFar.record = record;
       soFar.run = run;
       soFar.facts = { ...soFar.facts, version: data.from };
-      await removePulls(engine, data.stack);
+      await removePullServices(engine, data.stack);
       cancellation.tooLate();
       log.enter('recreate');
       if (step.kind === 'go-on') return { kind: 'resume', run };
-      await drive(run, 'rollback', log);
+      await runSteps(run, 'rollback', log);
       soFar.run = null;
       // The record stays until this run replaces it. If this run is killed before that, the next run sees that the
       // rollback is complete.
       return settled({
-        found: { ...found, ...(await lookAtStack(context)) },
+        found: { ...found, ...(await observeStack(context)) },
         ended: await readRecord(engine, data.stack),
         inherits: inheritanceOf(data),
       });
@@ -122,5 +122,5 @@ async function endedOrDead(
     if (!other || !isUp(other)) return found;
   }
   log.info(`the run ${run} has locked the stack; waiting up to 45 s to see whether it is still active`);
-  return awaitDeath(engine, found);
+  return awaitLeaseEnd(engine, found);
 }

@@ -1,15 +1,15 @@
 import { relative } from 'node:path';
 import { logPlannedUpdate } from '../run/last-lines.ts';
-import { difference } from '../run/log/difference.ts';
-import { and } from '../run/log/wording.ts';
+import { formatFileDifference } from '../run/log/difference.ts';
+import { joinWithAnd } from '../run/log/wording.ts';
 import type { FirstContext } from '../run/run-context.ts';
 import { checkServices, nodesFor } from './choose-stack.ts';
 import { inspectStack } from './inspect.ts';
-import { describeMove, planStack } from './plan.ts';
-import { planEarlierStack } from './plan-earlier.ts';
-import { planMoves } from './plan-moves.ts';
+import { describeServiceUpdate, planStack } from './plan.ts';
+import { planStackRecovery } from './plan-earlier.ts';
+import { planServiceUpdates } from './plan-moves.ts';
 import { phaseOf, readRecord } from './record.ts';
-import { isActive, isSideBySide, putAside } from './specs.ts';
+import { isActive, isSideBySide, overriddenSettings } from './specs.ts';
 
 /**
  * Shows the changes that `update` would make to a stack; changes nothing, pulls nothing, takes no lock. Returns the
@@ -28,18 +28,18 @@ export async function showStackPlan(given: FirstContext): Promise<number> {
   checkServices(chosen, found, { isOurs: isOpen });
   log.enter('plan');
   const own = { holder: found.who.holder, services: chosen.services };
-  const step = planEarlierStack(earlier, own, context.options);
+  const step = planStackRecovery(earlier, own, context.options);
   const inherits = 'inherits' in step ? step.inherits : 'nothing';
-  const plan = planMoves(chosen, found.tasks, context.options);
+  const plan = planServiceUpdates(chosen, found.tasks, context.options);
   const { from, to } = plan;
   const { stopFirst, moves, files, warnings } = await planStack(found, earlier, { plan, inherits });
   log.info(`${from} → ${to}`);
   for (const move of moves) {
-    log.info(describeMove(chosen.name, move));
-    const aside = putAside(move.wanted);
+    log.info(describeServiceUpdate(chosen.name, move));
+    const aside = overriddenSettings(move.wanted);
     if (aside.length > 0)
       log.info(
-        `while ${move.name} is being updated, ${and(aside)}; the original settings will be restored afterwards`,
+        `while ${move.name} is being updated, ${joinWithAnd(aside)}; the original settings will be restored afterwards`,
       );
     const together = move.role === 'app' && isSideBySide(move.wanted) && !stopFirst;
     if (together)
@@ -49,12 +49,13 @@ export async function showStackPlan(given: FirstContext): Promise<number> {
   }
   const may = nodesFor(chosen, nodes);
   log.info(
-    `images are pulled on ${and(may.filter(isActive).map(({ name }) => name))} before services are changed`,
+    `images are pulled on ${joinWithAnd(may.filter(isActive).map(({ name }) => name))} before services are changed`,
   );
   if (files !== null) {
     const { directory, draft } = files;
     for (const change of draft.changes)
-      for (const line of difference(relative(directory, change.path), change, draft.files)) log.info(line);
+      for (const line of formatFileDifference(relative(directory, change.path), change, draft.files))
+        log.info(line);
     if (draft.changes.length === 0) log.info('no file changes');
   }
   for (const warning of warnings) log.warn(warning);

@@ -1,38 +1,38 @@
 import * as z from 'zod/mini';
-import { type Json, list, object, strings } from '../../engine/json.ts';
+import { type Json, toList, toObject, toStrings } from '../../engine/json.ts';
 import { swarmLabels } from '../../engine/labels.ts';
-import { readPlatform } from '../../engine/platform.ts';
+import { parsePlatform } from '../../engine/platform.ts';
 import { constraintsOf, imageOf, labelsOf, replicasOf, type SwarmNode } from '../../engine/swarm.ts';
-import { stored } from '../run/state/stored-fields.ts';
+import { storedFieldSchemas } from '../run/state/stored-fields.ts';
 
 /** Variants of a service spec that a run may write; `before` is the original spec. */
 export type SpecForm = 'before' | 'after' | 'moving' | 'nudged' | 'stopped' | 'held';
 
 /** Id assigned by the engine; used in request paths. */
-export const swarmId = stored.like(/^\w[\w-]*$/);
+export const swarmId = storedFieldSchemas.like(/^\w[\w-]*$/);
 
 /** Updated service in the record of a run. */
-export const storedMove = z.strictObject({
+export const stackServiceUpdateSchema = z.strictObject({
   id: swarmId,
   /** Full name, such as `svc_app`. */
-  name: stored.name,
+  name: storedFieldSchemas.name,
   /** `once`: a service that exits when it is done, such as a migration. */
   role: z.enum(['app', 'worker', 'once']),
   /** Spec before this run. */
-  before: stored.object,
+  before: storedFieldSchemas.object,
   /**
    * Spec that the owner wants, except for the image: the spec before this run, or before an earlier run that did not
    * succeed.
    */
-  wanted: stored.object,
+  wanted: storedFieldSchemas.object,
   /** Image as `repository:tag@digest`. */
-  image: stored.reference,
+  image: storedFieldSchemas.reference,
   /** Image as written in a stack file. */
-  label: stored.reference,
+  label: storedFieldSchemas.reference,
   /** Platforms of the image that the registry reports; empty if it reports none. */
-  platforms: stored.list(stored.object),
+  platforms: storedFieldSchemas.list(storedFieldSchemas.object),
 });
-export interface ServiceMove extends z.infer<typeof storedMove> {}
+export interface StackServiceUpdate extends z.infer<typeof stackServiceUpdateSchema> {}
 
 /** Constraint that keeps a global service off all nodes. */
 const nobody = 'node.id==nobody';
@@ -53,7 +53,7 @@ export interface Amounts {
 
 export const amountsOf = (spec: Json): Amounts => ({
   replicas: replicasOf(spec),
-  forced: Number(object(spec.TaskTemplate).ForceUpdate ?? 0),
+  forced: Number(toObject(spec.TaskTemplate).ForceUpdate ?? 0),
   held: 0,
   nodesWithout: [],
 });
@@ -62,7 +62,7 @@ export const amountsOf = (spec: Json): Amounts => ({
  * Returns the complete spec of a service in a form (docs/contract.md 11.2). Changes only the fields that the form
  * requires.
  */
-export function specOf(move: ServiceMove, form: SpecForm, amounts: Amounts): Json {
+export function specOf(move: StackServiceUpdate, form: SpecForm, amounts: Amounts): Json {
   const { before } = move;
   switch (form) {
     case 'before': {
@@ -96,14 +96,14 @@ export function specOf(move: ServiceMove, form: SpecForm, amounts: Amounts): Jso
  * Returns whether a spec has the old or the new image. Null if another process has changed more of the spec: this run
  * must not overwrite that.
  */
-export function imageSideOf(move: ServiceMove, spec: Json): 'old' | 'new' | null {
+export function imageSideOf(move: StackServiceUpdate, spec: Json): 'old' | 'new' | null {
   const image = imageOf(spec);
   const side = image === move.image ? 'new' : image === imageOf(move.before) ? 'old' : null;
-  return [move.wanted, move.before].some((each) => isSame(common(each), common(spec))) ? side : null;
+  return [move.wanted, move.before].some((each) => isDeepEqual(common(each), common(spec))) ? side : null;
 }
 
 /** Checks whether the service already had the new image, from a manual change or an interrupted run. */
-export const keepsImage = ({ before, image }: ServiceMove): boolean => imageOf(before) === image;
+export const hadNewImage = ({ before, image }: StackServiceUpdate): boolean => imageOf(before) === image;
 
 /** Checks whether the spec allows no tasks, whatever its owner wants. */
 export const isStopped = (spec: Json): boolean =>
@@ -111,14 +111,14 @@ export const isStopped = (spec: Json): boolean =>
 
 /** Checks whether a node can run only one task of the service, because of a host port or a limit per node. */
 export function takesOneTask(spec: Json): boolean {
-  const ports = list<Json>(object(spec.EndpointSpec).Ports);
-  const { MaxReplicas } = object(object(object(spec.TaskTemplate).Placement));
+  const ports = toList<Json>(toObject(spec.EndpointSpec).Ports);
+  const { MaxReplicas } = toObject(toObject(toObject(spec.TaskTemplate).Placement));
   return ports.some(({ PublishMode }) => PublishMode === 'host') || Number(MaxReplicas ?? 0) > 0;
 }
 
 /** Returns messages about the `update_config` settings that are overridden during the update. */
-export function putAside(spec: Json): string[] {
-  const { FailureAction, Order } = object(spec.UpdateConfig);
+export function overriddenSettings(spec: Json): string[] {
+  const { FailureAction, Order } = toObject(spec.UpdateConfig);
   return [
     ...(FailureAction === 'rollback' ? ['failure_action will be "pause" instead of "rollback"'] : []),
     ...(Order === 'start-first' && takesOneTask(spec)
@@ -133,22 +133,22 @@ export function putAside(spec: Json): string[] {
  */
 export const isSideBySide = (spec: Json): boolean =>
   (replicasOf(spec) ?? 2) > 1 ||
-  (object(spec.UpdateConfig).Order === 'start-first' && replicasOf(spec) === 1 && !takesOneTask(spec));
+  (toObject(spec.UpdateConfig).Order === 'start-first' && replicasOf(spec) === 1 && !takesOneTask(spec));
 
 /** Compares two values deeply, ignoring the order of keys. */
-export const isSame = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);
+export const isDeepEqual = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);
 
-function withImage({ wanted, image, label, platforms }: ServiceMove): Json {
-  const template = object(wanted.TaskTemplate);
+function withImage({ wanted, image, label, platforms }: StackServiceUpdate): Json {
+  const template = toObject(wanted.TaskTemplate);
   const labels = labelsOf(wanted);
-  const placement = object(template.Placement);
-  const hasPlatforms = list(placement.Platforms).length > 0 && platforms.length > 0;
+  const placement = toObject(template.Placement);
+  const hasPlatforms = toList(placement.Platforms).length > 0 && platforms.length > 0;
   return {
     ...wanted,
     ...(swarmLabels.image in labels && { Labels: { ...labels, [swarmLabels.image]: label } }),
     TaskTemplate: {
       ...template,
-      ContainerSpec: { ...object(template.ContainerSpec), Image: image },
+      ContainerSpec: { ...toObject(template.ContainerSpec), Image: image },
       ...(hasPlatforms && { Placement: { ...placement, Platforms: platforms } }),
     },
   };
@@ -156,7 +156,7 @@ function withImage({ wanted, image, label, platforms }: ServiceMove): Json {
 
 /** Replaces the failure action `rollback`, which would automatically start the old version on migrated data. */
 function paused(spec: Json, { stopFirst = false }: { stopFirst?: boolean } = {}): Json {
-  const config = object(spec.UpdateConfig);
+  const config = toObject(spec.UpdateConfig);
   const changed = {
     ...(config.FailureAction === 'rollback' && { FailureAction: 'pause' }),
     ...(stopFirst && config.Order === 'start-first' && { Order: 'stop-first' }),
@@ -165,23 +165,23 @@ function paused(spec: Json, { stopFirst = false }: { stopFirst?: boolean } = {})
 }
 
 function withAmounts(spec: Json, { replicas, forced }: Pick<Amounts, 'replicas' | 'forced'>): Json {
-  const template = object(spec.TaskTemplate);
+  const template = toObject(spec.TaskTemplate);
   return {
     ...spec,
     TaskTemplate: { ...template, ForceUpdate: forced },
     ...(replicas !== null && {
       Mode: {
-        ...object(spec.Mode),
-        Replicated: { ...object(object(spec.Mode).Replicated), Replicas: replicas },
+        ...toObject(spec.Mode),
+        Replicated: { ...toObject(toObject(spec.Mode).Replicated), Replicas: replicas },
       },
     }),
   };
 }
 
 function withConstraints(spec: Json, more: readonly string[]): Json {
-  const template = object(spec.TaskTemplate);
-  const placement = object(template.Placement);
-  const Constraints = [...strings(placement.Constraints), ...more];
+  const template = toObject(spec.TaskTemplate);
+  const placement = toObject(template.Placement);
+  const Constraints = [...toStrings(placement.Constraints), ...more];
   return { ...spec, TaskTemplate: { ...template, Placement: { ...placement, Constraints } } };
 }
 
@@ -190,13 +190,13 @@ function withConstraints(spec: Json, more: readonly string[]): Json {
  * forced updates.
  */
 function common(spec: Json): Json {
-  const template = object(spec.TaskTemplate);
-  const { Platforms, Constraints, ...placement } = object(template.Placement);
+  const template = toObject(spec.TaskTemplate);
+  const { Platforms, Constraints, ...placement } = toObject(template.Placement);
   const labels = labelsOf(spec);
   delete labels[swarmLabels.image];
   delete labels[nudge];
   const ours = /^node\.id(?:==nobody$|!=)/;
-  const { FailureAction, Order, ...config } = object(spec.UpdateConfig);
+  const { FailureAction, Order, ...config } = toObject(spec.UpdateConfig);
   return {
     ...spec,
     Labels: labels,
@@ -205,8 +205,8 @@ function common(spec: Json): Json {
     TaskTemplate: {
       ...template,
       ForceUpdate: null,
-      ContainerSpec: { ...object(template.ContainerSpec), Image: null },
-      Placement: { ...placement, Constraints: strings(Constraints).filter((each) => !ours.test(each)) },
+      ContainerSpec: { ...toObject(template.ContainerSpec), Image: null },
+      Placement: { ...placement, Constraints: toStrings(Constraints).filter((each) => !ours.test(each)) },
     },
   };
 }
@@ -224,12 +224,12 @@ const isEmptyObject = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 
 /** Checks whether the constraints and platforms of a service allow a node. */
-export function isEligible(spec: Json, node: SwarmNode): boolean {
-  const placement = object(object(spec.TaskTemplate).Placement);
-  const platforms = list<Json>(placement.Platforms);
+export function isEligibleNode(spec: Json, node: SwarmNode): boolean {
+  const placement = toObject(toObject(spec.TaskTemplate).Placement);
+  const platforms = toList<Json>(placement.Platforms);
   const fits = ({ OS, Architecture }: Json) =>
     (!OS || OS === node.os) &&
-    (!Architecture || readPlatform(String(Architecture)) === readPlatform(node.arch));
+    (!Architecture || parsePlatform(String(Architecture)) === parsePlatform(node.arch));
   return (
     // Ignore the constraint with which a run stops a service.
     constraintsOf(spec).every((each) => each === nobody || fulfils(each, node)) &&
@@ -242,7 +242,7 @@ export const isActive = ({ state, availability }: SwarmNode): boolean =>
   state === 'ready' && availability === 'active';
 
 /** Checks whether the node is unreachable; its tasks may still be running. */
-export const isDown = ({ state }: SwarmNode): boolean => state === 'down' || state === 'disconnected';
+export const isUnreachable = ({ state }: SwarmNode): boolean => state === 'down' || state === 'disconnected';
 
 /** Checks a placement constraint such as `node.labels.disk == ssd`. An unsupported constraint counts as fulfilled. */
 function fulfils(constraint: string, node: SwarmNode): boolean {

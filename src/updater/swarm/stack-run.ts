@@ -1,29 +1,37 @@
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { pause, waitUntil } from '../../core/progress/wait.ts';
+import { sleepFor, waitUntil } from '../../core/progress/wait.ts';
 import { updateService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { DrivenRun, Goal, NextStep } from '../run/drive.ts';
 import type { Ending } from '../run/log/ending.ts';
-import { breakSilence } from '../run/log/heartbeat.ts';
+import { logWaitIfQuiet } from '../run/log/heartbeat.ts';
 import type { Log } from '../run/log/log.ts';
 import type { JournalState } from '../run/state/run-state.ts';
-import { changed, endOfWait, failed, lastWords, stayedNew, swarmLost, undone } from './failures.ts';
+import {
+  changedError,
+  endOfWait,
+  failureError,
+  lastTaskLogLines,
+  notRolledBackError,
+  rolledBackError,
+  swarmLostError,
+} from './failures.ts';
 import type { FoundStack } from './inspect.ts';
 import {
-  nextBack,
-  nextForward,
+  nextRollbackWrite,
+  nextUpdateWrite,
   type ServiceView,
   type StackStep,
   type StackView,
+  type SwarmWrite,
+  swarmWrites,
   type WaitStep,
-  type Write,
-  writes,
 } from './next-write.ts';
 import type { PlannedStack } from './plan.ts';
-import { pullStack, swarmLoginFor } from './pull.ts';
-import { rollingBack, type StackRecord } from './record.ts';
-import { tellOpen, tellWaiting, writeSentences } from './tell.ts';
-import { endUpdatedStack } from './updated.ts';
+import { pullStack, swarmCredentialsFor } from './pull.ts';
+import { rollingBackState, type StackRecord } from './record.ts';
+import { logOpenTasks, logWaiting, writeSentences } from './tell.ts';
+import { finishUpdatedStack } from './updated.ts';
 import { StackWatch } from './watch.ts';
 import { restoreStackFiles, writeFiles } from './write.ts';
 
@@ -57,7 +65,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   readonly #log: Log;
   readonly #planned: PlannedStack | null;
   readonly #watch: StackWatch;
-  readonly #writes = new Map<Write, number>();
+  readonly #writes = new Map<SwarmWrite, number>();
   #lookedAt = Number.NEGATIVE_INFINITY;
   /** Current wait condition, and the time at which the wait began (ms). */
   #wait = { key: '', since: 0 };
@@ -91,9 +99,9 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
 
   next(view: StackRunView, goal: Goal): NextStep<StackRunStep> {
     if ('at' in view) return { kind: view.at === 'pulling' ? 'pull' : 'write-files', planned: view.planned };
-    if (goal === 'update') return nextForward(view);
+    if (goal === 'update') return nextUpdateWrite(view);
     if (view.areFilesBack) return { kind: 'done' };
-    const step = nextBack(view);
+    const step = nextRollbackWrite(view);
     return step.kind === 'done' ? { kind: 'restore-files' } : step;
   }
 
@@ -108,7 +116,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     write: (step) => this.#write(step),
     wait: async (step) => this.#goOnWaiting(step),
     foreign: async ({ service }) => {
-      throw changed(this.#watch, service);
+      throw changedError(this.#watch, service);
     },
     started: () => this.#stayNew(),
     'restore-files': () => this.#restoreFiles(),
@@ -123,24 +131,24 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     if (!this.isReplacing) throw error;
     const log = this.#log;
     const { data } = this.record;
-    tellOpen(log, this.#watch);
+    logOpenTasks(log, this.#watch);
     if (!(error instanceof UpdateError) || error.code === 'update-running') throw error;
-    if (error.code === 'engine-unavailable') throw swarmLost(error);
-    const detail = [...error.detail, ...(await lastWords(this.#engine, this.#watch))];
-    if (this.#watch.hasStarted) throw stayedNew(data, error, detail);
+    if (error.code === 'engine-unavailable') throw swarmLostError(error);
+    const detail = [...error.detail, ...(await lastTaskLogLines(this.#engine, this.#watch))];
+    if (this.#watch.hasStarted) throw notRolledBackError(data, error, detail);
     log.error(error.message);
     for (const line of detail) log.error(line);
     log.warn(`no task of ${data.to} has started; undoing all changes`);
-    await this.record.note({ state: rollingBack });
+    await this.record.note({ state: rollingBackState });
     this.#wait.since = performance.now();
-    return () => undone(data, error);
+    return () => rolledBackError(data, error);
   }
 
   async end(): Promise<Ending> {
     const { context } = this.#stack;
     context.log.enter('done');
-    tellOpen(context.log, this.#watch);
-    return endUpdatedStack(context, this.record.data, this.#planned);
+    logOpenTasks(context.log, this.#watch);
+    return finishUpdatedStack(context, this.record.data, this.#planned);
   }
 
   close(): void {
@@ -151,14 +159,14 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     const { record } = this;
     const signal = this.#engine.aborted;
     const observe = async () => {
-      await pause(Math.max(1, lookMs - (performance.now() - this.#lookedAt)), signal);
+      await sleepFor(Math.max(1, lookMs - (performance.now() - this.#lookedAt)), signal);
       this.#lookedAt = performance.now();
       record.check();
       return this.#watch.look();
     };
     const evaluate = (seen: StackView) => {
       if (!this.#watch.isOutdated) return seen;
-      breakSilence(this.#log, 'waiting for the new Swarm leader to receive the state of all nodes');
+      logWaitIfQuiet(this.#log, 'waiting for the new Swarm leader to receive the state of all nodes');
       this.#wait.since = performance.now();
     };
     const view = await waitUntil(observe, evaluate, { pause: 0, signal });
@@ -184,8 +192,8 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
       if (!hasStarted) await this.#restoreFiles();
       if (!(cause instanceof UpdateError)) throw cause;
       // The record retains the remaining work for the next run.
-      if (cause.code === 'engine-unavailable') throw swarmLost(cause);
-      throw hasStarted ? stayedNew(this.record.data, cause, []) : cause;
+      if (cause.code === 'engine-unavailable') throw swarmLostError(cause);
+      throw hasStarted ? notRolledBackError(this.record.data, cause, []) : cause;
     }
   }
 
@@ -221,12 +229,12 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     const { record } = this;
     const watch = this.#watch;
     const each = watch.followed.find(({ move }) => move === service.move);
-    const { form, from } = writes[write];
+    const { form, from } = swarmWrites[write];
     if (!each || each.version === null || service.side === null) return;
-    if (!(from as readonly string[]).includes(service.side)) throw changed(watch, service);
+    if (!(from as readonly string[]).includes(service.side)) throw changedError(watch, service);
     const count = (this.#writes.get(write) ?? 0) + 1;
     this.#writes.set(write, count);
-    if (count > maxRewrites * watch.followed.length) throw changed(watch, service);
+    if (count > maxRewrites * watch.followed.length) throw changedError(watch, service);
     if (write === 'restore' && record.state.at !== 'restoring')
       await record.note({ state: { at: 'restoring', ending: null } });
     await record.confirm();
@@ -234,7 +242,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     each.tried = spec;
     const { id, name, image } = service.move;
     const isMoved = form === 'moving' || form === 'after';
-    const headers = isMoved ? swarmLoginFor(this.#planned?.published ?? [], image) : {};
+    const headers = isMoved ? swarmCredentialsFor(this.#planned?.published ?? [], image) : {};
     const done = await updateService(this.#engine, { id, name, version: each.version }, spec, headers);
     this.#wait.since = performance.now();
     // Another write came first, or a leader election lost the response. The next poll shows which.
@@ -249,7 +257,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     const key = `${step.service.move.name} ${step.what} ${step.progress}`;
     if (key !== this.#wait.key) this.#wait = { key, since: now };
     const waitedMs = now - this.#wait.since;
-    tellWaiting(this.#log, this.#watch, step, waitedMs);
+    logWaiting(this.#log, this.#watch, step, waitedMs);
     const { waitTimeoutMs } = this.#stack.context.options.limits;
     const failure = endOfWait(this.#watch, step, { waitedMs, timeoutMs: waitTimeoutMs });
     if (failure) throw failure;
@@ -259,7 +267,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   async #stayNew(): Promise<void> {
     const [app] = this.#watch.views;
     if (app?.side === 'old') await this.#write({ kind: 'write', write: 'move-app', service: app });
-    throw failed(this.#watch, `a task of the new version of ${app?.move.name} has started`);
+    throw failureError(this.#watch, `a task of the new version of ${app?.move.name} has started`);
   }
 
   async #restoreFiles(): Promise<void> {

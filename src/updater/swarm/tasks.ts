@@ -1,12 +1,12 @@
-import { type Json, object } from '../../engine/json.ts';
+import { type Json, toObject } from '../../engine/json.ts';
 import { replicasOf, type SwarmNode, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
-import { isActive, isDown, isEligible, keepsImage, type ServiceMove } from './specs.ts';
+import { hadNewImage, isActive, isEligibleNode, isUnreachable, type StackServiceUpdate } from './specs.ts';
 
 /**
  * Observations of a service's new tasks, collected over all polls: Swarm deletes old tasks, and a single poll shows
  * only the current state.
  */
-export interface Seen {
+export interface ObservedTasks {
   /** Tasks that existed before the app was updated: none of them was created by this run. */
   readonly earlier: ReadonlySet<string>;
   /** Last state of each new task. */
@@ -31,7 +31,7 @@ export interface Seen {
   steady: { ids: string; since: number } | null;
 }
 
-export const nothingSeen = (earlier: Iterable<string>, started = false): Seen => ({
+export const noObservedTasks = (earlier: Iterable<string>, started = false): ObservedTasks => ({
   earlier: new Set(earlier),
   states: new Map(),
   failed: new Map(),
@@ -102,14 +102,14 @@ const couldNotStart = ({ state, error }: SwarmTask): boolean =>
  * Records the observations of one poll.
  * @param at time of the poll in ms, from a monotonic clock
  */
-export function note(
-  seen: Seen,
-  move: ServiceMove,
+export function recordObservation(
+  seen: ObservedTasks,
+  move: StackServiceUpdate,
   { tasks, nodes }: { tasks: readonly SwarmTask[]; nodes: readonly SwarmNode[] },
   at: number,
   askedAt = at,
 ): void {
-  const down = new Set(nodes.filter(isDown).map(({ id }) => id));
+  const down = new Set(nodes.filter(isUnreachable).map(({ id }) => id));
   const own = tasks.filter(({ id, image }) => image === move.image && !seen.earlier.has(id));
   for (const task of own) {
     const { id, state, node } = task;
@@ -157,23 +157,23 @@ const idleOf =
   ({ state, node }: SwarmTask): boolean =>
     replicasOf(spec) === null &&
     state === 'pending' &&
-    nodes.some((each) => each.id === node && !isEligible(spec, each));
+    nodes.some((each) => each.id === node && !isEligibleNode(spec, each));
 
 /**
  * Summarizes a poll after its observations are recorded.
  * @param spec spec that the service must have when the run is complete
  */
-export function summarise(
-  seen: Seen,
-  move: ServiceMove,
+export function summariseTasks(
+  seen: ObservedTasks,
+  move: StackServiceUpdate,
   { spec, tasks, nodes }: { spec: Json; tasks: readonly SwarmTask[]; nodes: readonly SwarmNode[] },
   at: number,
 ): TaskSummary {
   const isNew = ({ image }: SwarmTask) => image === move.image;
-  const down = new Set(nodes.filter(isDown).map(({ id }) => id));
+  const down = new Set(nodes.filter(isUnreachable).map(({ id }) => id));
   const isLost = ({ node, wanted }: SwarmTask) => down.has(node) && wanted !== 'running';
   const replicas = replicasOf(spec);
-  const eligible = nodes.filter((node) => isEligible(spec, node));
+  const eligible = nodes.filter((node) => isEligibleNode(spec, node));
   const isIdle = idleOf(spec, nodes);
   const alive = tasks.filter((task) => isAlive(task) && !isIdle(task));
   const old = alive.filter((task) => !isNew(task));
@@ -217,7 +217,7 @@ export function summarise(
     isBack: isOnce
       ? fresh.length === 0
       : isSteady &&
-        (fresh.length === 0 || keepsImage(move)) &&
+        (fresh.length === 0 || hadNewImage(move)) &&
         [...old, ...fresh].every((task) => runs(task) || isLost(task)),
     lost,
     lostNew,
@@ -255,9 +255,9 @@ function heldOf(alive: readonly SwarmTask[], isNew: (task: SwarmTask) => boolean
  * Checks whether tasks may have come and gone unseen, because Swarm has as many ended tasks of a slot as it retains.
  * @param history number of ended tasks that Swarm retains per slot
  */
-export function mayHaveForgotten(
-  seen: Seen,
-  move: ServiceMove,
+export function mayHaveMissedTasks(
+  seen: ObservedTasks,
+  move: StackServiceUpdate,
   tasks: readonly SwarmTask[],
   history: number,
 ): boolean {
@@ -272,25 +272,30 @@ export function mayHaveForgotten(
  * Checks whether a service exits when it is done, as a migration does: Swarm does not restart it, and a task has
  * succeeded within the time limit.
  */
-export function endsWhenDone(
+export function isRunOnceService(
   { id, spec }: SwarmService,
   tasks: readonly SwarmTask[],
   withinMs: number,
 ): boolean {
-  const { Condition } = object(object(spec.TaskTemplate).RestartPolicy);
+  const { Condition } = toObject(toObject(spec.TaskTemplate).RestartPolicy);
   const own = tasks.filter(({ service }) => service === id);
   const isDone = own.some(({ state, tookMs }) => state === 'complete' && tookMs <= withinMs);
   return ['none', 'on-failure'].includes(String(Condition)) && isDone && !own.some(isAlive);
 }
 
 /** Checks whether all tasks of a service with the new image are running or have succeeded, in a single poll. */
-export function isWell(move: ServiceMove, tasks: readonly SwarmTask[], nodes: readonly SwarmNode[]): boolean {
+export function isHealthyService(
+  move: StackServiceUpdate,
+  tasks: readonly SwarmTask[],
+  nodes: readonly SwarmNode[],
+): boolean {
   const isIdle = idleOf(move.before, nodes);
   const own = tasks.filter((task) => task.service === move.id && isAlive(task) && !isIdle(task));
   const hasSucceeded = ({ service, image, state }: SwarmTask) =>
     service === move.id && image === move.image && state === 'complete';
   if (move.role === 'once') return own.length === 0 && tasks.some(hasSucceeded);
   const needs =
-    replicasOf(move.before) ?? nodes.filter((node) => isActive(node) && isEligible(move.before, node)).length;
+    replicasOf(move.before) ??
+    nodes.filter((node) => isActive(node) && isEligibleNode(move.before, node)).length;
   return own.length === needs && own.every((task) => runs(task) && task.image === move.image);
 }

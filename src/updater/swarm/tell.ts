@@ -1,13 +1,13 @@
-import { breakSilence } from '../run/log/heartbeat.ts';
+import { logWaitIfQuiet } from '../run/log/heartbeat.ts';
 import type { Log } from '../run/log/log.ts';
-import { and, counted, seconds } from '../run/log/wording.ts';
-import type { ServiceView, WaitStep, Write } from './next-write.ts';
+import { formatCount, formatSeconds, joinWithAnd } from '../run/log/wording.ts';
+import type { ServiceView, SwarmWrite, WaitStep } from './next-write.ts';
 import { isActive } from './specs.ts';
 import type { StackWatch } from './watch.ts';
 
 // Log messages for the writes to services.
 
-export const writeSentences: Record<Write, (service: ServiceView) => string> = {
+export const writeSentences: Record<SwarmWrite, (service: ServiceView) => string> = {
   'stop-worker': ({ move }) => `stopping ${move.name}`,
   'stop-first': ({ move }) => `stopping ${move.name}`,
   'move-app': ({ move }) => `updating ${move.name} to ${move.label}`,
@@ -22,12 +22,7 @@ export const writeSentences: Record<Write, (service: ServiceView) => string> = {
   settle: ({ move }) => `${move.name} is healthy; restoring its original settings and keeping the new image`,
 };
 
-export function tellWaiting(
-  log: Log,
-  watch: StackWatch,
-  { service, what }: WaitStep,
-  waitedMs: number,
-): void {
+export function logWaiting(log: Log, watch: StackWatch, { service, what }: WaitStep, waitedMs: number): void {
   const { move, tasks } = service;
   const { newRunning, needs, newAlive, oldAlive, oldRunning, lost } = tasks;
   const active = watch.nodes.filter(isActive).length;
@@ -36,16 +31,16 @@ export function tellWaiting(
     starts: `waiting for ${move.name}: ${newRunning.length} of ${needs} new tasks running, ${active} active nodes`,
     returns: `waiting for ${move.name}: ${oldRunning.length} of ${needs} tasks running`,
   };
-  breakSilence(log, `${sentences[what]} (${seconds(waitedMs)})`);
+  logWaitIfQuiet(log, `${sentences[what]} (${formatSeconds(waitedMs)})`);
   if (what !== 'starts' || lost.length === 0 || !watch.isNews('lost', String(lost.length))) return;
-  const where = and([...new Set(lost.map(({ node }) => watch.nodeName(node)))]);
+  const where = joinWithAnd([...new Set(lost.map(({ node }) => watch.nodeName(node)))]);
   log.warn(
     `${where} went down with an old task of ${move.name} (${lost.map(({ id }) => id).join(', ')}); the task may keep running until the node reconnects`,
   );
 }
 
 /** Logs tasks whose state is unknown at the end of the run, and tasks that will start later. */
-export function tellOpen(log: Log, watch: StackWatch): void {
+export function logOpenTasks(log: Log, watch: StackWatch): void {
   for (const { move, tasks } of watch.views) {
     for (const task of [...tasks.lost, ...tasks.lostNew])
       log.warn(
@@ -53,7 +48,7 @@ export function tellOpen(log: Log, watch: StackWatch): void {
       );
     if (tasks.waiting > 0)
       log.warn(
-        `no node is available for ${counted(tasks.waiting, 'task')} of ${move.name}; Swarm starts missing tasks when a node returns`,
+        `no node is available for ${formatCount(tasks.waiting, 'task')} of ${move.name}; Swarm starts missing tasks when a node returns`,
       );
   }
 }

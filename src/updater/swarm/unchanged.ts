@@ -5,8 +5,8 @@ import { imageOf, type SwarmTask } from '../../engine/swarm.ts';
 import type { SwarmFacts } from './choose-stack.ts';
 import type { FoundStack } from './inspect.ts';
 import type { PlannedStack } from './plan.ts';
-import { amountsOf, isSame, specOf } from './specs.ts';
-import { isAlive, isWell } from './tasks.ts';
+import { amountsOf, isDeepEqual, specOf } from './specs.ts';
+import { isAlive, isHealthyService } from './tasks.ts';
 
 const lookMs = 250;
 
@@ -14,14 +14,14 @@ const lookMs = 250;
  * Checks whether there is nothing to do. @throws UpdateError unhealthy if the services are up to date but not all
  * running
  */
-export async function isWellNow(
+export async function isUpToDate(
   found: SwarmFacts & Pick<FoundStack, 'context'>,
   { moves, files }: Pick<PlannedStack, 'moves' | 'files'>,
 ): Promise<boolean> {
   const isDone = moves.every(
     (move) =>
       imageOf(move.before) === move.image &&
-      isSame(specOf(move, 'after', amountsOf(move.before)), move.before),
+      isDeepEqual(specOf(move, 'after', amountsOf(move.before)), move.before),
   );
   if (!isDone || (files !== null && files.draft.changes.length > 0)) return false;
   const { engine } = found.context;
@@ -38,7 +38,7 @@ export async function isWellNow(
   const evaluate = ({ tasks, nodes }: SwarmFacts, isLate: boolean) => {
     const crashed = tasks.filter((task) => running.has(task.id) && hasEnded(task));
     const ill = moves.find(
-      (move) => !isWell(move, tasks, nodes) || crashed.some(({ service }) => service === move.id),
+      (move) => !isHealthyService(move, tasks, nodes) || crashed.some(({ service }) => service === move.id),
     );
     if (ill) {
       const message = `${ill.name} already has the new image, but not all of its tasks are running`;

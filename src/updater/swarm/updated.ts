@@ -1,7 +1,7 @@
 import { replicasOf } from '../../engine/swarm.ts';
 import { logUpdated } from '../run/last-lines.ts';
 import type { Ending } from '../run/log/ending.ts';
-import { and } from '../run/log/wording.ts';
+import { joinWithAnd } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { shortName } from './choose-stack.ts';
 import { deployCommand, textToChange } from './files.ts';
@@ -9,7 +9,7 @@ import type { PlannedStack } from './plan.ts';
 import type { RecordData } from './record.ts';
 
 /** Logs the last line of an update. @param planned null if the run has resumed a previous run */
-export function endUpdatedStack(
+export function finishUpdatedStack(
   context: RunContext,
   data: Pick<RecordData, 'stack' | 'from' | 'to' | 'moves' | 'files'>,
   planned: PlannedStack | null,
@@ -31,6 +31,6 @@ export function endUpdatedStack(
 export function versionsSentence({ stack, to, moves }: Pick<RecordData, 'stack' | 'to' | 'moves'>): string {
   const lasting = moves.filter(({ role }) => role !== 'once');
   const on = lasting.filter(({ wanted }) => replicasOf(wanted) !== 0);
-  const names = and((on.length > 0 ? on : lasting).map((move) => shortName(stack, move)));
+  const names = joinWithAnd((on.length > 0 ? on : lasting).map((move) => shortName(stack, move)));
   return on.length > 0 ? `${names} run${on.length > 1 ? '' : 's'} ${to}` : `${to} for ${names} (0 replicas)`;
 }

@@ -1,33 +1,40 @@
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { listNodes, listServices, listTasks, type SwarmPlace } from '../../engine/api/swarm.ts';
+import { listNodes, listServices, listTasks, type SwarmMembership } from '../../engine/api/swarm.ts';
 import type { Json } from '../../engine/json.ts';
 import { imageOf, type SwarmNode, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
 import type { Log } from '../run/log/log.ts';
 import type { EngineContext } from '../run/run-context.ts';
-import { type JournalState, openOf, wayBackOf } from '../run/state/run-state.ts';
+import { type JournalState, openOf, rollbackOf } from '../run/state/run-state.ts';
 import type { ServiceView, StackView } from './next-write.ts';
 import type { StackRecord } from './record.ts';
 import {
   type Amounts,
   amountsOf,
+  hadNewImage,
   imageSideOf,
-  isEligible,
-  isSame,
+  isDeepEqual,
+  isEligibleNode,
   isStopped,
-  keepsImage,
-  type ServiceMove,
   type SpecForm,
+  type StackServiceUpdate,
   specOf,
 } from './specs.ts';
-import { isAlive, mayHaveForgotten, note, nothingSeen, type Seen, summarise } from './tasks.ts';
+import {
+  isAlive,
+  mayHaveMissedTasks,
+  noObservedTasks,
+  type ObservedTasks,
+  recordObservation,
+  summariseTasks,
+} from './tasks.ts';
 
 const nodesEveryMs = 1_000;
 const forms: readonly SpecForm[] = ['before', 'after', 'moving', 'nudged', 'stopped', 'held'];
 
 /** Updated service, with the observations so far. */
 interface Followed {
-  move: ServiceMove;
-  seen: Seen;
+  move: StackServiceUpdate;
+  seen: ObservedTasks;
   amounts: Amounts;
   /** Counter of forced updates in the old spec: another number would make Swarm replace the old tasks again. */
   forcedOld: number;
@@ -42,7 +49,7 @@ interface Followed {
 interface WatchedStack {
   context: EngineContext;
   /** Number of ended tasks that Swarm retains per slot. */
-  place: Pick<SwarmPlace, 'history'>;
+  place: Pick<SwarmMembership, 'history'>;
 }
 
 /** Polls the updated services, their tasks and the nodes. */
@@ -69,7 +76,7 @@ export class StackWatch {
     const { moves, tasks } = record.data;
     this.followed = moves.map((move) => ({
       move,
-      seen: nothingSeen(tasks, move.role === 'app' && record.hasStarted),
+      seen: noObservedTasks(tasks, move.role === 'app' && record.hasStarted),
       amounts: amountsOf(move.wanted),
       version: null,
       known: null,
@@ -92,7 +99,7 @@ export class StackWatch {
   }
 
   get isBack(): boolean {
-    return wayBackOf(this.#record.state) !== null;
+    return rollbackOf(this.#record.state) !== null;
   }
 
   /** Whether the reported state of nodes and tasks is outdated, which is the case right after a leader election. */
@@ -178,11 +185,11 @@ export class StackWatch {
     const { spec } = service;
     const { nodes } = this;
     const tasks = all.filter((task) => task.service === move.id);
-    note(seen, move, { tasks, nodes }, at, askedAt);
+    recordObservation(seen, move, { tasks, nodes }, at, askedAt);
     const side = imageSideOf(move, spec);
     const isSettled = service.previous !== null && imageSideOf(move, service.previous) === 'new';
     if (this.#isFirstLook && this.#earlier !== null) {
-      if (mayHaveForgotten(seen, move, tasks, this.#stack.place.history)) seen.started.add('forgotten');
+      if (mayHaveMissedTasks(seen, move, tasks, this.#stack.place.history)) seen.started.add('forgotten');
       // The run was killed during its rollback: a task that was about to start may have started, and Swarm deletes the
       // tasks that it removes.
       const wasHolding = openOf(this.#earlier)?.at === 'rolling-back';
@@ -191,13 +198,13 @@ export class StackWatch {
     if (side !== null && service.version !== each.version) this.#adopt(each, service, side);
     // Spec that the service must have when the run is complete.
     const wanted = this.specOf(each, this.isBack ? 'before' : 'after');
-    const summary = summarise(seen, move, { spec: wanted, tasks, nodes }, at);
+    const summary = summariseTasks(seen, move, { spec: wanted, tasks, nodes }, at);
     const withOld = new Set(summary.oldRunning.map(({ node }) => node));
     each.amounts = {
       ...each.amounts,
       held: summary.held,
       nodesWithout: nodes
-        .filter((node) => isEligible(move.before, node) && !withOld.has(node.id))
+        .filter((node) => isEligibleNode(move.before, node) && !withOld.has(node.id))
         .map(({ id }) => id),
     };
     return {
@@ -205,7 +212,7 @@ export class StackWatch {
       side,
       image: imageOf(spec),
       isStopped: isStopped(spec),
-      forms: new Set(forms.filter((form) => isSame(this.specOf(each, form), spec))),
+      forms: new Set(forms.filter((form) => isDeepEqual(this.specOf(each, form), spec))),
       isSettled,
       isPaused: service.updateState === 'paused',
       isOff: each.amounts.replicas === 0,
@@ -217,18 +224,18 @@ export class StackWatch {
   #adopt(each: Followed, { spec, version }: SwarmService, side: 'old' | 'new'): void {
     const isFirst = each.version === null;
     each.version = version;
-    if ([each.known, each.tried].some((own) => own !== null && isSame(own, spec))) return;
+    if ([each.known, each.tried].some((own) => own !== null && isDeepEqual(own, spec))) return;
     each.known = spec;
     const { log } = this.#stack.context;
     const { replicas, forced } = amountsOf(spec);
     if (!isFirst) log.warn(`${each.move.name} was changed by another user or process during the update`);
     // The number of replicas of a service that a killed run stopped or held was set by that run.
-    const wasBack = this.#earlier !== null && wayBackOf(this.#earlier) !== null;
+    const wasBack = this.#earlier !== null && rollbackOf(this.#earlier) !== null;
     const isOurs = isFirst && (isStopped(spec) || this.isBack || wasBack);
     const isScaled = replicas !== null && replicas !== each.amounts.replicas && !isOurs;
     // A service with 0 replicas was stopped by this updater, not by its owner, if its spec has the old image or already
     // had the new one.
-    if (isScaled && (replicas > 0 || (side === 'new' && !keepsImage(each.move)))) {
+    if (isScaled && (replicas > 0 || (side === 'new' && !hadNewImage(each.move)))) {
       log.warn(`${each.move.name} was scaled to ${replicas} replicas; keeping this number`);
       each.amounts = { ...each.amounts, replicas };
     }
@@ -240,7 +247,7 @@ export class StackWatch {
 const endedInOrder = ['shutdown', 'complete', 'orphaned', 'remove'];
 
 /** Logs a line about the state of a task: its node, its state, and the error message of Swarm if it failed. */
-function tellTask(log: Log, task: SwarmTask, { name, image }: ServiceMove, where: string): void {
+function tellTask(log: Log, task: SwarmTask, { name, image }: StackServiceUpdate, where: string): void {
   const isNew = task.image === image;
   const slot = task.slot > 0 ? `.${task.slot}` : '';
   const what = `${isNew ? 'new' : 'old'} task ${name}${slot}${where}: ${task.state}`;

@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import type { ProjectDraft } from '../../core/compose/draft.ts';
-import { checkTargets } from '../../core/files/check-targets.ts';
+import { checkReplaceableFiles } from '../../core/files/check-targets.ts';
 import { exists } from '../../core/files/file-system.ts';
 import type { HostPaths } from '../../core/files/host-paths.ts';
 import { type FileRecord, replaceFiles, restoreFiles, temporaryOf } from '../../core/files/replace-files.ts';
-import { stateName } from '../../core/progress/state-name.ts';
-import { and } from '../run/log/wording.ts';
+import { stateDirectoryName } from '../../core/progress/state-name.ts';
+import { joinWithAnd } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { pruneBackups } from '../run/state/kept-runs.ts';
-import { backupsOf, openStateDirectory, refuseForeignState } from '../run/state/state-directory.ts';
+import { backupsOf, openStateDirectory, requireOwnState } from '../run/state/state-directory.ts';
 import type { PlannedStack } from './plan.ts';
 import type { RecordData } from './record.ts';
 
@@ -26,7 +26,7 @@ export async function writeFiles(
   { project, directory, draft: { changes } }: NonNullable<PlannedStack['files']>,
   { paths, run }: { paths: HostPaths; run: string },
 ): Promise<void> {
-  for (const warning of await checkTargets(
+  for (const warning of await checkReplaceableFiles(
     changes.map(({ path }) => path),
     paths,
   ))
@@ -41,7 +41,9 @@ export async function writeFiles(
   });
   for (const { path, description } of changes) {
     const backup = records.find((record) => record.path === path)?.backup ?? '';
-    log.info(`${description} (backup: ${stateName}/backup/${run}/${basename(backup)})`, { file: path });
+    log.info(`${description} (backup: ${stateDirectoryName}/backup/${run}/${basename(backup)})`, {
+      file: path,
+    });
   }
   await pruneBackups(backups, run);
 }
@@ -56,14 +58,14 @@ export async function restoreStackFiles(
   directory: string | null,
 ): Promise<void> {
   if (files.length === 0) return;
-  const names = and(files.map(({ path }) => path));
+  const names = joinWithAnd(files.map(({ path }) => path));
   if (directory === null || !(await exists(files[0]?.path ?? ''))) {
     log.warn(
-      `cannot restore ${names} because the stack directory is not mounted; the backup is in ${stateName}/backup/${run} in that directory`,
+      `cannot restore ${names} because the stack directory is not mounted; the backup is in ${stateDirectoryName}/backup/${run} in that directory`,
     );
     return;
   }
-  await refuseForeignState(directory);
+  await requireOwnState(directory);
   const kept = join(backupsOf(directory), run);
   const changed = await restoreFiles(
     files.map(({ path, before, after }): FileRecord => {

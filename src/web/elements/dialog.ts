@@ -1,21 +1,21 @@
-import type { Presentation, Request } from '../../presentation/presentation.ts';
+import type { ButtonRequest, Presentation } from '../../presentation/presentation.ts';
 import { missingSettings } from '../../wire/missing-settings.ts';
-import type { Order } from '../../wire/reader.ts';
+import type { UpdateOrderBody } from '../../wire/reader.ts';
 import type { Run } from '../../wire/status.ts';
-import { dialogView } from '../model/dialog-view.ts';
+import { selectDialogPresentation } from '../model/dialog-view.ts';
 import type { PageState } from '../model/page-state.ts';
 import { reportText } from '../model/report.ts';
-import { betweenOf, isRollback, openRun, reloadFor } from '../model/selectors.ts';
+import { findReloadRunId, findRunInProgress, isRollback, pendingStepOf } from '../model/selectors.ts';
 import { leaveHandover } from '../model/storage.ts';
 import { texts } from '../texts.ts';
 import type { DialogContext, LocalState } from '../views/components.ts';
 import { dialogNodes, shownPresentation } from '../views/content.ts';
-import { pastNode } from '../views/past.ts';
+import { historyNode } from '../views/past.ts';
 import { Announcer } from './announcer.ts';
 import { copyText } from './copy.ts';
-import { patch } from './dom.ts';
+import { patchChildren } from './dom.ts';
 import { dialogSheet } from './styles.ts';
-import { addressOf, UpdateElement } from './update-element.ts';
+import { endpointsPathOf, UpdateElement } from './update-element.ts';
 
 /** Time in ms for reading the result before the page reloads. */
 const reading = 2_000;
@@ -101,7 +101,7 @@ export class SvcUpdateDialog extends UpdateElement {
       isReloadPrevented,
       backupPage: this.getAttribute('dump-url'),
     };
-    const shown = dialogView(state, page, this.wording);
+    const shown = selectDialogPresentation(state, page, this.wording);
     this.#prepare(shown);
     this.#show(shown);
     clearTimeout(this.#timer);
@@ -119,9 +119,9 @@ export class SvcUpdateDialog extends UpdateElement {
     const context = this.#context();
     const shown = shownPresentation(presentation, context);
     const { heading, announcement = heading, isUrgent = false } = shown;
-    patch(this.#content, [
+    patchChildren(this.#content, [
       dialogNodes(shown, { closing: closingLabel(state), close: () => this.close() }, context),
-      pastNode(state, context),
+      historyNode(state, context),
     ]);
     this.#key = key;
     const body = this.#content.querySelector('.body');
@@ -150,7 +150,7 @@ export class SvcUpdateDialog extends UpdateElement {
     const { store } = this;
     if (store.state.isUpdating) this.#local = { ...this.#local, values: undefined };
     if (reportedRun && this.#isFirst(`lines ${reportedRun.id}`)) void store.lines.of(reportedRun.id);
-    const run = reloadFor(store.state);
+    const run = findReloadRunId(store.state);
     if (run !== null && this.#isFirst(`reload ${run}`))
       this.#reloadTimer = setTimeout(() => this.#reload(run), reading);
   }
@@ -188,7 +188,7 @@ export class SvcUpdateDialog extends UpdateElement {
     };
   }
 
-  async #press(request: Request): Promise<void> {
+  async #press(request: ButtonRequest): Promise<void> {
     const { store } = this;
     switch (request.kind) {
       case 'start':
@@ -229,7 +229,7 @@ export class SvcUpdateDialog extends UpdateElement {
   }
 
   /** Starts an update if all required new settings have a value. */
-  #start(order: Order): void {
+  #start(order: UpdateOrderBody): void {
     const { values } = this.#local;
     const listed = this.store.state.status?.next?.settings ?? [];
     const [lacking] = missingSettings(listed, values);
@@ -262,14 +262,14 @@ export class SvcUpdateDialog extends UpdateElement {
 
 function closingLabel(state: PageState): string {
   const t = texts();
-  if (!state.isUpdating && !betweenOf(state)) return t.close;
-  return isRollback(openRun(state)) ? t.closeDuringRollback : t.closeDuringUpdate;
+  if (!state.isUpdating && !pendingStepOf(state)) return t.close;
+  return isRollback(findRunInProgress(state)) ? t.closeDuringRollback : t.closeDuringUpdate;
 }
 
 /** Opens the existing dialog of an address, or a new dialog with the attributes of its opener. */
 export function openUpdateDialog(base: string | null, opener: HTMLElement | null = null): SvcUpdateDialog {
   const found = [...document.querySelectorAll<SvcUpdateDialog>('svc-update-dialog')].find(
-    (dialog) => dialog.address === addressOf(base),
+    (dialog) => dialog.address === endpointsPathOf(base),
   );
   const dialog = found ?? (document.createElement('svc-update-dialog') as SvcUpdateDialog);
   if (!found) {

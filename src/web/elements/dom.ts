@@ -1,4 +1,4 @@
-import { type Child, flat, type VNode } from './vnode.ts';
+import { type Child, flattenChildren, type VNode } from './vnode.ts';
 
 const svgTags = new Set(['svg', 'path', 'circle']);
 
@@ -9,8 +9,8 @@ const made = new WeakMap<Node, VNode>();
  * Updates the children of a node. Nodes that match the new description are reused with their focus, selection and
  * position, so that nothing flickers and nothing is announced twice. Text is only ever inserted as text.
  */
-export function patch(parent: Node, children: readonly Child[]): void {
-  const wanted = flat(children);
+export function patchChildren(parent: Node, children: readonly Child[]): void {
+  const wanted = flattenChildren(children);
   const old = new Set<Node>(parent.childNodes);
   const nodes = wanted.map((child) => {
     const kept = [...old].find((node) => fits(node, child));
@@ -53,5 +53,5 @@ function dress(element: Element, wanted: VNode): void {
     else if (value === false) element.removeAttribute(name);
     else if (element.getAttribute(name) !== text) element.setAttribute(name, text);
   }
-  patch(element, wanted.children);
+  patchChildren(element, wanted.children);
 }

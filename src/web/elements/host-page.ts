@@ -1,10 +1,10 @@
-import { openRun } from '../model/selectors.ts';
+import { findRunInProgress } from '../model/selectors.ts';
 import type { PageStore } from '../store/store.ts';
 import { wordingAt } from '../texts.ts';
 import { tabTitle } from '../views/tab-title.ts';
 
 /** Reports an update to the page around the elements: events for the page's scripts, and the title of the tab. */
-export class HostPage {
+export class EmbeddingPage {
   readonly store: PageStore;
   readonly #elements = new Set<HTMLElement>();
   #stop = () => {};
@@ -52,7 +52,7 @@ export class HostPage {
 
   update(): void {
     const { state } = this.store;
-    const run = openRun(state);
+    const run = findRunInProgress(state);
     const { watched } = state;
     if (run && this.#openRun !== run.id) {
       this.#openRun = run.id;

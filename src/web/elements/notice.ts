@@ -1,9 +1,9 @@
 import type { Run } from '../../wire/status.ts';
-import { type NoticeView, noticeView, type Pill } from '../model/notice-view.ts';
+import { buildNoticeView, type NoticeView, type Pill } from '../model/notice-view.ts';
 import { type Handover, takeHandover } from '../model/storage.ts';
 import { texts } from '../texts.ts';
 import { openUpdateDialog } from './dialog.ts';
-import { patch } from './dom.ts';
+import { patchChildren } from './dom.ts';
 import { noticeSheet } from './styles.ts';
 import { Toast } from './toast.ts';
 import { UpdateElement } from './update-element.ts';
@@ -44,8 +44,8 @@ export class SvcUpdateNotice extends UpdateElement {
     const pageVersion = this.getAttribute('version') || this.#firstVersion;
     const { isDialogOpen } = store;
     const page = { isAdmin, pageVersion, dismissed: store.dismissed.all(), isDialogOpen };
-    const view = noticeView(state, page, texts());
-    patch(this.#bar, [
+    const view = buildNoticeView(state, page, texts());
+    patchChildren(this.#bar, [
       versionNode(view, () => this.openDialog()),
       view.pill && this.#pill(view.pill, view.isButton),
     ]);

@@ -1,11 +1,11 @@
 import { automaticText } from '../../presentation/present-status.ts';
-import { sentences } from '../../presentation/wording.ts';
-import type { Answer } from '../../wire/reader-answer.ts';
+import { joinSentences } from '../../presentation/wording.ts';
+import type { RequestResult } from '../../wire/reader-answer.ts';
 import type { UserStatus } from '../../wire/reader-shapes.ts';
 import type { Automatic, Status } from '../../wire/status.ts';
-import { choiceOf, type Draft, savedSettings } from '../model/settings.ts';
+import { automaticChoiceOf, type SettingsDraft, savedSettings } from '../model/settings.ts';
 import { automaticFieldset, channelFields } from '../views/settings.ts';
-import { patch } from './dom.ts';
+import { patchChildren } from './dom.ts';
 import { formSheet } from './styles.ts';
 import { UpdateElement } from './update-element.ts';
 import { h } from './vnode.ts';
@@ -16,7 +16,7 @@ import { h } from './vnode.ts';
  */
 export class SvcUpdateSettings extends UpdateElement {
   readonly #form = document.createElement('form');
-  #draft: Draft = {};
+  #draft: SettingsDraft = {};
   #isSaving = false;
   #result: { text: string; look: 'ok' | 'bad' } | null = null;
 
@@ -40,11 +40,11 @@ export class SvcUpdateSettings extends UpdateElement {
   protected draw(): void {
     const t = this.wording;
     const { status } = this.store.state;
-    const chosen: Draft = { ...(status && savedSettings(status)), ...this.#draft };
+    const chosen: SettingsDraft = { ...(status && savedSettings(status)), ...this.#draft };
     const automatic = status && this.automaticOf(status);
     const { channel: _, ...automaticDraft } = this.#draft;
     const isBusy = this.#isSaving || status === null;
-    patch(this.#form, [
+    patchChildren(this.#form, [
       channelFields(t),
       automatic &&
         automaticFieldset(
@@ -62,7 +62,8 @@ export class SvcUpdateSettings extends UpdateElement {
         h('span', { role: 'status', class: this.#result?.look ?? '' }, this.#result?.text ?? ''),
       ),
     ]);
-    for (const input of this.#form.querySelectorAll('input')) fill(input, chosen[input.name as keyof Draft]);
+    for (const input of this.#form.querySelectorAll('input'))
+      fill(input, chosen[input.name as keyof SettingsDraft]);
   }
 
   #change({ name, type, value, checked }: HTMLInputElement): void {
@@ -105,9 +106,9 @@ export class SvcUpdateSettings extends UpdateElement {
   }
 
   /** Sends the settings that may be refused first, so that nothing is saved after a refusal. */
-  async #ask(status: Status, draft: Draft): Promise<Answer<Status | UserStatus>> {
+  async #ask(status: Status, draft: SettingsDraft): Promise<RequestResult<Status | UserStatus>> {
     const { channel = status.channel } = draft;
-    const answer = this.automaticOf(status) && (await this.store.setAutomatic(choiceOf(draft)));
+    const answer = this.automaticOf(status) && (await this.store.setAutomatic(automaticChoiceOf(draft)));
     if (answer && (answer.kind !== 'ok' || channel === status.channel)) return answer;
     return this.store.setChannel(channel);
   }
@@ -116,7 +117,7 @@ export class SvcUpdateSettings extends UpdateElement {
   #told(status: Status): string {
     const automatic = this.automaticOf(status);
     const t = this.wording;
-    return sentences(t.saved(t.channelName(status.channel)), automatic && automaticText(automatic, t));
+    return joinSentences(t.saved(t.channelName(status.channel)), automatic && automaticText(automatic, t));
   }
 }
 
@@ -127,7 +128,7 @@ export class SvcUpdateChannel extends SvcUpdateSettings {
   }
 }
 
-function fill(input: HTMLInputElement, chosen: Draft[keyof Draft]): void {
+function fill(input: HTMLInputElement, chosen: SettingsDraft[keyof SettingsDraft]): void {
   const { type, value } = input;
   if (type === 'radio') input.checked = value === chosen;
   else if (type === 'checkbox')

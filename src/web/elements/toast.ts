@@ -1,11 +1,11 @@
-import { newsUrl, outdatedServers, warningBox } from '../../presentation/present-result.ts';
-import { linkTo } from '../../presentation/presentation.ts';
-import { joined, type Wording } from '../../presentation/wording.ts';
-import { withoutLeftBehind } from '../../wire/left-behind.ts';
+import { findReleasePageUrl, outdatedServers, warningBox } from '../../presentation/present-result.ts';
+import { createPageLink } from '../../presentation/presentation.ts';
+import { joinFacts, type Wording } from '../../presentation/wording.ts';
+import { withoutBuildServerWarnings } from '../../wire/left-behind.ts';
 import type { Run, Status } from '../../wire/status.ts';
 import { isRollback } from '../model/selectors.ts';
 import { boxNode, linkNode } from '../views/components.ts';
-import { patch } from './dom.ts';
+import { patchChildren } from './dom.ts';
 import { h } from './vnode.ts';
 
 /** Message about a successful update, shown above all other content of the page, wherever the notice is placed. */
@@ -20,18 +20,18 @@ export class Toast {
 
   /** Shows the message. @param news the run, if it was started automatically */
   show(status: Status, { queued, news }: { queued: number; news: Run | null }, t: Wording): void {
-    const link = linkTo(newsUrl(status, status.version), t.releaseNotes);
+    const link = createPageLink(findReleasePageUrl(status, status.version), t.releaseNotes);
     const { run, version, reason } = status;
     const outdated = outdatedServers(status);
     const queuedJobs =
       (reason?.jobs ?? []).length > 0 ? t.queuedJobsRunning(queued) : t.queuedJobsFinished(queued);
-    const warnings = warningBox(withoutLeftBehind(run?.warnings ?? [], outdated), t);
-    const about = joined(
+    const warnings = warningBox(withoutBuildServerWarnings(run?.warnings ?? [], outdated), t);
+    const about = joinFacts(
       news && version,
       run && run.downtimeSeconds !== null && t.downtime(t.seconds(run.downtimeSeconds)),
       queued > 0 && queuedJobs,
     );
-    patch(this.element, [
+    patchChildren(this.element, [
       h(
         'div.inner',
         h('div.top', h('b', headingOf(status, news, t))),

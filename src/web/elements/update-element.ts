@@ -1,20 +1,20 @@
 import type { Wording } from '../../presentation/wording.ts';
-import { serverTime } from '../model/ages.ts';
+import { computeServerTime } from '../model/ages.ts';
 import { PageStore } from '../store/store.ts';
 import { attributes } from '../tags.ts';
 import { onTexts, wordingAt } from '../texts.ts';
-import { HostPage } from './host-page.ts';
+import { EmbeddingPage } from './host-page.ts';
 import { baseSheet } from './styles.ts';
 
 const usualBase = '/api/v1/instance/update';
 
-export const addressOf = (base: string | null): string => (base || usualBase).replace(/\/+$/, '');
+export const endpointsPathOf = (base: string | null): string => (base || usualBase).replace(/\/+$/, '');
 
-const hostPages = new Map<string, HostPage>();
+const hostPages = new Map<string, EmbeddingPage>();
 
 /** Returns the page object of an address. Elements with the same address share a store. */
-function hostPageFor(address: string): HostPage {
-  const hostPage = hostPages.get(address) ?? new HostPage(new PageStore(address));
+function hostPageFor(address: string): EmbeddingPage {
+  const hostPage = hostPages.get(address) ?? new EmbeddingPage(new PageStore(address));
   hostPages.set(address, hostPage);
   return hostPage;
 }
@@ -29,7 +29,7 @@ const Base = globalThis.HTMLElement ?? class {};
 export abstract class UpdateElement extends Base {
   static readonly observedAttributes = Object.keys(attributes);
   readonly shadow: ShadowRoot;
-  #hostPage: HostPage | null = null;
+  #hostPage: EmbeddingPage | null = null;
   #stops: (() => void)[] = [];
 
   constructor(sheet: CSSStyleSheet) {
@@ -42,10 +42,10 @@ export abstract class UpdateElement extends Base {
 
   /** Returns the normalized address of the endpoints. */
   get address(): string {
-    return addressOf(this.getAttribute('base'));
+    return endpointsPathOf(this.getAttribute('base'));
   }
 
-  protected get hostPage(): HostPage {
+  protected get hostPage(): EmbeddingPage {
     this.#hostPage ??= hostPageFor(this.address);
     return this.#hostPage;
   }
@@ -56,7 +56,7 @@ export abstract class UpdateElement extends Base {
 
   /** Returns the texts, with ages relative to the current time. */
   protected get wording(): Wording {
-    return wordingAt(serverTime(this.store.state.clock, performance.now()));
+    return wordingAt(computeServerTime(this.store.state.clock, performance.now()));
   }
 
   connectedCallback(): void {

@@ -21,14 +21,14 @@ export function h(name: string, first: Attributes | Child = null, ...rest: Child
   const [tag = '', ...classes] = name.split('.');
   const { key, ...given }: Attributes = isAttributes(first) ? first : {};
   const attributes = classes.length > 0 ? { class: classes.join(' '), ...given } : given;
-  return { tag, key, attributes, children: flat(isAttributes(first) ? rest : [first, ...rest]) };
+  return { tag, key, attributes, children: flattenChildren(isAttributes(first) ? rest : [first, ...rest]) };
 }
 
 const isAttributes = (given: Attributes | Child): given is Attributes =>
   typeof given === 'object' && given !== null && !Array.isArray(given) && !('tag' in given);
 
-export const flat = (children: readonly Child[]): (VNode | string)[] =>
+export const flattenChildren = (children: readonly Child[]): (VNode | string)[] =>
   children.flatMap((child) => {
     if (child === null || child === undefined || child === false || child === '') return [];
-    return Array.isArray(child) ? flat(child) : [child as VNode | string];
+    return Array.isArray(child) ? flattenChildren(child) : [child as VNode | string];
   });

@@ -10,11 +10,15 @@ export interface ServerClock {
 }
 
 /** Reads the clock from a response; returns the known clock if `now` is invalid. */
-export function readClock(now: string, counter: number, known: ServerClock | null): ServerClock | null {
+export function advanceServerClock(
+  now: string,
+  counter: number,
+  known: ServerClock | null,
+): ServerClock | null {
   const server = Date.parse(now);
   return Number.isFinite(server) ? { server, counter } : known;
 }
 
 /** Returns the server's time in milliseconds at a value of the page's counter; null before the first response. */
-export const serverTime = (clock: ServerClock | null, counter: number): number | null =>
+export const computeServerTime = (clock: ServerClock | null, counter: number): number | null =>
   clock === null ? null : clock.server + (counter - clock.counter);

@@ -2,13 +2,18 @@ import { presentResult, presentUnknownRun } from '../../presentation/present-res
 import { presentRefusedRollback, presentRollback } from '../../presentation/present-rollback.ts';
 import { presentPendingStep, presentRestart, presentRun } from '../../presentation/present-run.ts';
 import { presentStatus, type StatusContext } from '../../presentation/present-status.ts';
-import { box, button, muted, type Presentation } from '../../presentation/presentation.ts';
-import { clockText, joined, type Wording } from '../../presentation/wording.ts';
-import { mayBeAway } from '../../wire/phase-rows.ts';
+import {
+  createButton,
+  createMessageBox,
+  mutedText,
+  type Presentation,
+} from '../../presentation/presentation.ts';
+import { clockText, joinFacts, type Wording } from '../../presentation/wording.ts';
+import { canBeUnavailable } from '../../wire/phase-rows.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { Run } from '../../wire/status.ts';
-import { isOpen, type PageState, type Rollback } from './page-state.ts';
-import { betweenOf, isQuiet, openRun, placeBetween } from './selectors.ts';
+import { isRunInProgress, type PageState, type RollbackRequestState } from './page-state.ts';
+import { findRunInProgress, isUneventfulRun, pendingStepOf, pendingStepPosition } from './selectors.ts';
 
 /** Context of a dialog in addition to the page state. */
 interface PageContext extends Omit<StatusContext, 'history'> {
@@ -27,10 +32,10 @@ const blip = 2_000;
 const pageGrace = 10_000;
 
 /** Selects the presentation of a dialog: the first case that applies (docs/contract.md 10.2). */
-export function dialogView(state: PageState, context: PageContext, t: Wording): Presentation {
+export function selectDialogPresentation(state: PageState, context: PageContext, t: Wording): Presentation {
   const { status, start, version, watched, history } = state;
   const { now, dismissed } = context;
-  const open = openRun(state);
+  const open = findRunInProgress(state);
 
   if (state.loggedOut)
     return reloadView('logged-out', t.loggedOut, open ? t.loggedOutDuringUpdate : t.loggedOutAbout, t);
@@ -56,16 +61,16 @@ export function dialogView(state: PageState, context: PageContext, t: Wording): 
     return version === null
       ? plainView('asking', t.connecting(t.product), t.connectingAbout)
       : plainView('users-only', t.adminsOnly(t.product), t.youAreRunning(version));
-  const step = betweenOf(state);
+  const step = pendingStepOf(state);
   if (step) {
-    const place = placeBetween(state, step);
+    const place = pendingStepPosition(state, step);
     return presentPendingStep(step, { ...runContext, version: version ?? '', place }, t);
   }
   const ended = undismissedEnd(state, dismissed);
   if (!ended) return presentStatus(status, { ...context, history }, t);
   const result = presentResult(ended, { status, version }, t);
   const isReloading = result.kind === 'updated' && !context.isReloadPrevented;
-  return isReloading ? { ...result, parts: [...result.parts, muted(t.reloading)] } : result;
+  return isReloading ? { ...result, parts: [...result.parts, mutedText(t.reloading)] } : result;
 }
 
 const plainView = (kind: string, heading: string, about: string | null): Presentation => ({
@@ -80,17 +85,17 @@ const reloadView = (kind: string, heading: string, about: string, t: Wording): P
   ...plainView(kind, heading, about),
   announcement: `${heading}. ${about}`,
   isUrgent: true,
-  actions: [button('reload', t.reload, { kind: 'reload' }, 'primary')],
+  actions: [createButton('reload', t.reload, { kind: 'reload' }, 'primary')],
 });
 
 function outageView(state: PageState, open: Run | null, now: number, t: Wording): Presentation | null {
   const { outage } = state;
   if (outage === null) return null;
   const outageMs = Math.max(0, now - outage.since);
-  const isOn = open !== null || state.isUpdating || betweenOf(state) !== null;
+  const isOn = open !== null || state.isUpdating || pendingStepOf(state) !== null;
   if (outage.pageSince !== null && now - outage.pageSince >= pageGrace)
     return reloadView('other-page', t.otherPage, isOn ? t.otherPageDuringUpdate : t.otherPageAbout, t);
-  if (open && mayBeAway(open)) return presentRestart(open, outageMs, t);
+  if (open && canBeUnavailable(open)) return presentRestart(open, outageMs, t);
   if (outageMs < blip && state.answeredAt !== null) return null;
   const about = (isOn ? t.noAnswerDuringUpdate : t.noAnswerFor)(t.duration(outageMs));
   return {
@@ -103,27 +108,32 @@ function outageView(state: PageState, open: Run | null, now: number, t: Wording)
 
 function notStartedView(problem: Problem | null, context: PageContext, t: Wording): Presentation {
   const why = problem === null ? t.connectionLost : t.sentence(problem.detail);
-  const code = problem && joined(problem.title, t.httpStatus(problem.status));
+  const code = problem && joinFacts(problem.title, t.httpStatus(problem.status));
   const label = context.isChecking ? t.checking : t.checkAgain;
   return {
     ...plainView('not-started', t.notStarted, null),
     announcement: `${t.notStarted}. ${why}`,
     isUrgent: true,
-    parts: [box('bad', why, [], { code })],
-    actions: [button('check', label, context.isChecking ? null : { kind: 'check' }, 'primary')],
+    parts: [createMessageBox('bad', why, [], { code })],
+    actions: [createButton('check', label, context.isChecking ? null : { kind: 'check' }, 'primary')],
   };
 }
 
-function rollbackView(rollback: Rollback, state: PageState, now: number, t: Wording): Presentation {
+function rollbackView(
+  rollback: RollbackRequestState,
+  state: PageState,
+  now: number,
+  t: Wording,
+): Presentation {
   const { status, version } = state;
   switch (rollback.kind) {
     case 'asking': {
-      const about = joined(t.checkingRestorePointAbout(rollback.to), clockText(now - rollback.since));
+      const about = joinFacts(t.checkingRestorePointAbout(rollback.to), clockText(now - rollback.since));
       return {
         ...plainView('rollback-asking', t.checkingRestorePoint, about),
         title: t.headingRollback(t.product),
         ticks: true,
-        actions: [button('close', t.close, { kind: 'close' })],
+        actions: [createButton('close', t.close, { kind: 'close' })],
       };
     }
     case 'refused':
@@ -141,8 +151,8 @@ const undismissedEnd = ({ watched, status }: PageState, dismissed: ReadonlySet<s
   [watched, status?.run].find(
     (run): run is Run =>
       !!run &&
-      !isOpen(run) &&
+      !isRunInProgress(run) &&
       !dismissed.has(run.id) &&
-      !isQuiet(run) &&
+      !isUneventfulRun(run) &&
       (run.outcome !== 'updated' || run.id === watched?.id),
   );

@@ -1,13 +1,13 @@
 /** A part of a line. Links always use https. */
-export type Inline =
+export type NotesInline =
   | { kind: 'text' | 'code'; text: string }
-  | { kind: 'strong' | 'em'; inside: Inline[] }
-  | { kind: 'link'; href: string; inside: Inline[] };
+  | { kind: 'strong' | 'em'; inside: NotesInline[] }
+  | { kind: 'link'; href: string; inside: NotesInline[] };
 
-export type Block =
-  | { kind: 'heading'; isVersion?: boolean; inside: Inline[] }
-  | { kind: 'paragraph'; inside: Inline[] }
-  | { kind: 'list'; ordered: boolean; start: number; items: Inline[][] }
+export type NotesBlock =
+  | { kind: 'heading'; isVersion?: boolean; inside: NotesInline[] }
+  | { kind: 'paragraph'; inside: NotesInline[] }
+  | { kind: 'list'; ordered: boolean; start: number; items: NotesInline[][] }
   | { kind: 'code'; lines: string[] };
 
 /** Maximum nesting of emphasis; deeper marks are text. */
@@ -19,8 +19,8 @@ const farthest = 1000;
  * Parses release notes: headings, lists, paragraphs and code, with emphasis, inline code and https links. Notes are
  * untrusted, so everything else (HTML, images, other links) is shown as plain text.
  */
-export function readNotes(markdown: string): Block[] {
-  const blocks: Block[] = [];
+export function parseReleaseNotes(markdown: string): NotesBlock[] {
+  const blocks: NotesBlock[] = [];
   /** Fence of the open code block; empty outside a code block. */
   let fence = '';
   let isApart = true;
@@ -40,7 +40,7 @@ export function readNotes(markdown: string): Block[] {
 }
 
 /** Adds a line to the blocks. Returns whether the next line starts a new block. */
-function addLine(blocks: Block[], line: string, isApart: boolean): boolean {
+function addLine(blocks: NotesBlock[], line: string, isApart: boolean): boolean {
   const text = line.trim();
   if (text === '') return true;
   // No group in this pattern repeats, because matching a long line of marks would be slow.
@@ -61,7 +61,7 @@ function addLine(blocks: Block[], line: string, isApart: boolean): boolean {
     }
     return false;
   }
-  const more = (before: Inline[]) => before.push({ kind: 'text', text: ' ' }, ...readInline(text));
+  const more = (before: NotesInline[]) => before.push({ kind: 'text', text: ' ' }, ...readInline(text));
   if (!isApart && last?.kind === 'paragraph') more(last.inside);
   else if (last?.kind === 'list' && (!isApart || /^(?: {2}|\t)/.test(line))) more(last.items.at(-1) ?? []);
   else blocks.push({ kind: 'paragraph', inside: readInline(text) });
@@ -73,8 +73,8 @@ const marks =
   /\\([!-/:-@[-`{-~])|(`+)|(!?\[[^[\]\n]{0,500}\])\(([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500})?)\)|(\*\*|__|\*|_)|(https:\/\/[^\s<>"'`]{1,2000})/g;
 
 /** Parses the parts of a line. A link within a link is text. */
-function readInline(line: string, depth = 0, isInLink = false): Inline[] {
-  const found: Inline[] = [];
+function readInline(line: string, depth = 0, isInLink = false): NotesInline[] {
+  const found: NotesInline[] = [];
   const pattern = new RegExp(marks);
   let text = '';
   let at = 0;
@@ -86,7 +86,7 @@ function readInline(line: string, depth = 0, isInLink = false): Inline[] {
     const [whole, escaped, ticks, label, target = '', emphasis, address = ''] = match;
     text += line.slice(at, match.index);
     at = match.index + whole.length;
-    let piece: Inline | null = null;
+    let piece: NotesInline | null = null;
     if (ticks !== undefined) {
       const end = line.indexOf(ticks, at);
       if (end >= 0) {
@@ -108,7 +108,7 @@ function readInline(line: string, depth = 0, isInLink = false): Inline[] {
       const [shown = ''] = /^.*[^.,:;!?)*_]/.exec(address) ?? [];
       const href = httpsUrl(shown);
       if (href !== null) {
-        const inside: Inline = { kind: 'text', text: shown };
+        const inside: NotesInline = { kind: 'text', text: shown };
         piece = isInLink ? inside : { kind: 'link', href, inside: [inside] };
         at = match.index + shown.length;
       }
@@ -151,8 +151,8 @@ function httpsUrl(text: string): string | null {
 const lineLength = 56;
 
 /** Returns the blocks that fit on the given number of lines, and may shorten the last block; null if all blocks fit. */
-export function folded(blocks: readonly Block[], lines: number): Block[] | null {
-  const kept: Block[] = [];
+export function truncateBlocks(blocks: readonly NotesBlock[], lines: number): NotesBlock[] | null {
+  const kept: NotesBlock[] = [];
   let left = lines;
   for (const block of blocks) {
     if (left <= 0) return kept;
@@ -173,8 +173,8 @@ export function folded(blocks: readonly Block[], lines: number): Block[] | null 
   return null;
 }
 
-const linesOf = (inside: readonly Inline[]): number =>
+const linesOf = (inside: readonly NotesInline[]): number =>
   Math.max(1, Math.ceil(textOf(inside).length / lineLength));
 
-const textOf = (inside: readonly Inline[]): string =>
+const textOf = (inside: readonly NotesInline[]): string =>
   inside.map((piece) => ('inside' in piece ? textOf(piece.inside) : piece.text)).join('');

@@ -1,12 +1,18 @@
 import type { Texts } from '../../presentation/english.ts';
 import { isSameVersion, resultKind } from '../../presentation/present-result.ts';
 import { orderOf } from '../../presentation/present-status.ts';
-import { joined } from '../../presentation/wording.ts';
-import { byItself } from '../../wire/codes.ts';
-import { type PathPlace, runPlace } from '../../wire/path.ts';
+import { joinFacts } from '../../presentation/wording.ts';
+import { automaticCaller } from '../../wire/codes.ts';
+import { type PathPosition, runPosition } from '../../wire/path.ts';
 import type { Run } from '../../wire/status.ts';
 import type { PageState } from './page-state.ts';
-import { betweenOf, isQuiet, isRollback, openRun, placeBetween } from './selectors.ts';
+import {
+  findRunInProgress,
+  isRollback,
+  isUneventfulRun,
+  pendingStepOf,
+  pendingStepPosition,
+} from './selectors.ts';
 
 export interface NoticeView {
   /** Running version; null before the first response. */
@@ -26,7 +32,7 @@ export interface Pill {
   title?: string;
 }
 
-export interface NoticeSurroundings {
+export interface NoticeContext {
   /** Whether the element has the attribute `admin`. */
   isAdmin: boolean;
   /** Version that rendered the page; null if unknown. */
@@ -35,7 +41,7 @@ export interface NoticeSurroundings {
   isDialogOpen: boolean;
 }
 
-export function noticeView(state: PageState, surroundings: NoticeSurroundings, t: Texts): NoticeView {
+export function buildNoticeView(state: PageState, surroundings: NoticeContext, t: Texts): NoticeView {
   const { status, version } = state;
   // A user who receives the user view is not an admin, even if the page has the attribute (docs/contract.md 10.9).
   const isButton = surroundings.isAdmin && (status !== null || version === null);
@@ -49,15 +55,15 @@ export function noticeView(state: PageState, surroundings: NoticeSurroundings, t
 
 function pillOf(
   state: PageState,
-  { pageVersion, dismissed, isDialogOpen }: NoticeSurroundings,
+  { pageVersion, dismissed, isDialogOpen }: NoticeContext,
   isAdmin: boolean,
   t: Texts,
 ): Pill | null {
   const { status, version, versionBefore } = state;
-  const run = openRun(state);
-  const pendingStep = betweenOf(state);
+  const run = findRunInProgress(state);
+  const pendingStep = pendingStepOf(state);
   if (run !== null || state.isUpdating || pendingStep) {
-    const place = pendingStep ? placeBetween(state, pendingStep) : runPlace(run);
+    const place = pendingStep ? pendingStepPosition(state, pendingStep) : runPosition(run);
     return { kind: 'updating', label: updatingText(run, isAdmin ? place : null, isAdmin, t) };
   }
   const isOld =
@@ -71,11 +77,16 @@ function pillOf(
   if (!isAdmin || status === null) return null;
   const { run: last, next, recalled, urgent, skipped } = status;
   // An unknown outcome from a newer server is only shown in the dialog, with the text from the server.
-  if (last && ['failed', 'broken'].includes(resultKind(last)) && !dismissed.has(last.id) && !isQuiet(last))
+  if (
+    last &&
+    ['failed', 'broken'].includes(resultKind(last)) &&
+    !dismissed.has(last.id) &&
+    !isUneventfulRun(last)
+  )
     return { kind: 'failed', label: isRollback(last) ? t.rollbackFailed : t.updateFailed, isBad: true };
   const to = next && skipped === null ? orderOf(status).target : null;
   if (recalled) {
-    const label = joined(t.recalled(status.version), to && t.updateTo(to));
+    const label = joinFacts(t.recalled(status.version), to && t.updateTo(to));
     return { kind: 'recalled', label, isBad: true, title: recalled.why };
   }
   if (urgent && skipped === null)
@@ -83,7 +94,7 @@ function pillOf(
   return to === null ? null : { kind: 'available', label: t.updateTo(to) };
 }
 
-function updatingText(run: Run | null, place: PathPlace | null, isAdmin: boolean, t: Texts): string {
+function updatingText(run: Run | null, place: PathPosition | null, isAdmin: boolean, t: Texts): string {
   if (place) return t.updatingStep(place.at + 1, place.versions.length);
   const percent = isAdmin ? (run?.percent ?? null) : null;
   if (isRollback(run)) return percent === null ? t.rollingBack : t.rollingBackPercent(percent);
@@ -93,8 +104,8 @@ function updatingText(run: Run | null, place: PathPlace | null, isAdmin: boolean
 /**
  * Returns the automatic update to announce, but only on a page of the new version. An older page offers a reload first.
  */
-function newsOf({ status, version }: PageState, { pageVersion, dismissed }: NoticeSurroundings): Run | null {
+function newsOf({ status, version }: PageState, { pageVersion, dismissed }: NoticeContext): Run | null {
   const run = status?.run;
-  const isNew = run?.by === byItself && run.outcome === 'updated' && !dismissed.has(run.id);
+  const isNew = run?.by === automaticCaller && run.outcome === 'updated' && !dismissed.has(run.id);
   return isNew && version !== null && isSameVersion(pageVersion ?? version, version) ? run : null;
 }

@@ -1,9 +1,9 @@
-import { mapTexts, writtenOut } from '../../core/progress/plain-text.ts';
-import type { Refused } from '../../wire/reader-answer.ts';
-import type { News } from '../../wire/reader-follow.ts';
+import { escapeUnprintable, mapTexts } from '../../core/progress/plain-text.ts';
+import type { FailedResult } from '../../wire/reader-answer.ts';
+import type { RunNews } from '../../wire/reader-follow.ts';
 import { isForAdmins, type Problem, type UserStatus } from '../../wire/reader-shapes.ts';
 import type { BlockingJob, Reason, RollbackOffer, Run, Status, ToldRun } from '../../wire/status.ts';
-import { readClock, type ServerClock } from './ages.ts';
+import { advanceServerClock, type ServerClock } from './ages.ts';
 
 /** Milliseconds of the page's counter, `performance.now()`. */
 type Moment = number;
@@ -16,14 +16,14 @@ interface Outage {
 }
 
 /** A start requested on this page. */
-export type Start =
+export type StartRequestState =
   /** The response is pending. */
   | { kind: 'pressed'; to: string | null; isRollback?: boolean }
   /** The start was not accepted; `problem` is null if the connection was lost. */
   | { kind: 'not-started'; problem: Problem | null };
 
 /** A rollback requested on this page. */
-export type Rollback =
+export type RollbackRequestState =
   | { kind: 'asking'; to: string; since: Moment }
   | { kind: 'offer'; offer: RollbackOffer }
   /** svc refused the offer or the rollback; `problem` is null if the connection was lost. */
@@ -48,8 +48,8 @@ export interface PageState {
   watchedEndedAt: Moment | null;
   /** Whether svc has no record of the watched run. */
   isWatchedUnknown: boolean;
-  start: Start | null;
-  rollback: Rollback | null;
+  start: StartRequestState | null;
+  rollback: RollbackRequestState | null;
   /** Problem document of a refused cancellation. */
   cancelProblem: Problem | null;
   history: readonly Run[] | null;
@@ -57,7 +57,7 @@ export interface PageState {
   queued: number;
 }
 
-export const initialState: PageState = {
+export const initialPageState: PageState = {
   status: null,
   version: null,
   isUpdating: false,
@@ -76,9 +76,9 @@ export const initialState: PageState = {
   queued: 0,
 };
 
-export type Action =
+export type PageAction =
   /** Events of a run and responses to other requests. Log lines are not part of the state. */
-  | Exclude<News, { kind: 'line' }>
+  | Exclude<RunNews, { kind: 'line' }>
   | { kind: 'status'; status: Status | UserStatus }
   | { kind: 'history'; runs: readonly Run[] }
   | { kind: 'pressed'; to: string | null; isRollback?: boolean }
@@ -86,12 +86,12 @@ export type Action =
   | { kind: 'in-the-way'; reason: Reason }
   | { kind: 'not-started'; problem: Problem | null }
   | { kind: 'cancel-refused'; problem: Problem }
-  | { kind: 'rollback'; rollback: Rollback }
+  | { kind: 'rollback'; rollback: RollbackRequestState }
   /** The user has read the response to a request. */
   | { kind: 'acknowledged' }
   | { kind: 'closed' };
 
-export function reduce(state: PageState, action: Action, at: Moment): PageState {
+export function reducePageState(state: PageState, action: PageAction, at: Moment): PageState {
   const answered = { ...state, loggedOut: false, outage: null };
   switch (action.kind) {
     case 'status':
@@ -125,7 +125,12 @@ export function reduce(state: PageState, action: Action, at: Moment): PageState 
       return { ...state, start: null, rollback: null, cancelProblem: null };
     case 'closed':
       // A pending start is still pending when the dialog opens again.
-      return { ...state, start: isPressed(state) ? state.start : null, rollback: null, cancelProblem: null };
+      return {
+        ...state,
+        start: isStartPending(state) ? state.start : null,
+        rollback: null,
+        cancelProblem: null,
+      };
   }
 }
 
@@ -134,7 +139,7 @@ export function reduce(state: PageState, action: Action, at: Moment): PageState 
  * escaped, because release notes need them.
  */
 const clean = <T>(value: T): T =>
-  mapTexts(value, (text) => text.replace(/(?:(?!\r\n)[^\n\t])+/g, (piece) => writtenOut(piece)));
+  mapTexts(value, (text) => text.replace(/(?:(?!\r\n)[^\n\t])+/g, (piece) => escapeUnprintable(piece)));
 
 function withStatus(state: PageState, status: Status | UserStatus, at: Moment): PageState {
   const { version } = status;
@@ -143,12 +148,12 @@ function withStatus(state: PageState, status: Status | UserStatus, at: Moment): 
   const kept = state.status?.releases?.[0]?.version === status.next?.version ? state.status?.releases : [];
   const next: PageState = {
     ...common,
-    clock: readClock(status.now, at, state.clock),
+    clock: advanceServerClock(status.now, at, state.clock),
     status: { ...status, releases: status.releases ?? kept },
-    isUpdating: isOpen(status.run),
+    isUpdating: isRunInProgress(status.run),
     // The page shows this number after the reload.
     queued:
-      isOpen(status.run) || state.watched?.outcome === 'updated'
+      isRunInProgress(status.run) || state.watched?.outcome === 'updated'
         ? state.queued
         : queuedIn(status.reason?.jobs),
   };
@@ -158,15 +163,16 @@ function withStatus(state: PageState, status: Status | UserStatus, at: Moment): 
 }
 
 /** Checks whether the response to a start or a rollback is pending. Until then, no button may send another request. */
-export const isPressed = ({ start }: PageState): boolean => start?.kind === 'pressed';
+export const isStartPending = ({ start }: PageState): boolean => start?.kind === 'pressed';
 /** Checks whether a run is in progress. */
-export const isOpen = (run: Run | null | undefined): run is Run & { outcome: null } => run?.outcome === null;
+export const isRunInProgress = (run: Run | null | undefined): run is Run & { outcome: null } =>
+  run?.outcome === null;
 const queuedIn = (jobs: readonly BlockingJob[] = []): number =>
   jobs.filter(({ state }) => state === 'queued').length;
 
 function withToldRun(state: PageState, run: ToldRun, at: Moment): PageState {
-  const next = withRun({ ...state, clock: readClock(run.now, at, state.clock) }, run, at);
-  const hasBeenUpdated = isOpen(state.watched) && next.watched?.outcome === 'updated';
+  const next = withRun({ ...state, clock: advanceServerClock(run.now, at, state.clock) }, run, at);
+  const hasBeenUpdated = isRunInProgress(state.watched) && next.watched?.outcome === 'updated';
   // The old version is outdated, although the server has not reported the new version yet.
   return hasBeenUpdated ? { ...next, version: run.to ?? next.version } : next;
 }
@@ -177,7 +183,7 @@ function withToldRun(state: PageState, run: ToldRun, at: Moment): PageState {
  */
 function withRun(state: PageState, run: Run, at: Moment, isAwaited = false): PageState {
   const { watched, status, start } = state;
-  const isOn = isOpen(run);
+  const isOn = isRunInProgress(run);
   const seen = { ...state, watched: run, isWatchedUnknown: false, isUpdating: isOn };
   if (watched?.id !== run.id) {
     if (!isOn && !isAwaited) return state;
@@ -199,10 +205,10 @@ function withRun(state: PageState, run: Run, at: Moment, isAwaited = false): Pag
 function withHistory(state: PageState, at: Moment): PageState {
   const { watched, history } = state;
   const found = history?.find(({ id }) => id === watched?.id);
-  return found && !isOpen(found) && isOpen(watched) ? withRun(state, found, at) : state;
+  return found && !isRunInProgress(found) && isRunInProgress(watched) ? withRun(state, found, at) : state;
 }
 
-function withRefusal(state: PageState, refused: Refused, at: Moment): PageState {
+function withRefusal(state: PageState, refused: FailedResult, at: Moment): PageState {
   if (refused.kind === 'logged-out') return { ...state, loggedOut: true, outage: null };
   // An error response from svc shows that svc is available.
   if (refused.kind === 'problem') return { ...state, loggedOut: false, outage: null };

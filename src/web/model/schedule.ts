@@ -3,7 +3,7 @@ const calmPause = 60_000;
 /** Time in ms between two status requests during a run, while a dialog is open, and until the first response. */
 export const closePause = 5_000;
 
-export interface Situation {
+export interface PollingConditions {
   /** Whether the tab is visible and contains an element. */
   isLookedAt: boolean;
   isDialogOpen: boolean;
@@ -31,7 +31,7 @@ interface RequestSchedule {
  * plain-HTTP host. Therefore, only a visible tab with an open dialog opens a stream, and the tab then sends no other
  * requests.
  */
-export function schedule(situation: Situation): RequestSchedule {
+export function scheduleRequests(situation: PollingConditions): RequestSchedule {
   const { isLookedAt, isDialogOpen, hasAnswer, openRun, isAsking, askedAt, isDue } = situation;
   if (!isLookedAt) return { askAt: null, follow: null };
   const follow = isDialogOpen && openRun ? openRun : null;

@@ -1,21 +1,21 @@
-import { byItself } from '../../wire/codes.ts';
-import { expectedStep, type PathPlace, runPlace } from '../../wire/path.ts';
+import { automaticCaller } from '../../wire/codes.ts';
+import { expectedStep, type PathPosition, runPosition } from '../../wire/path.ts';
 import type { PendingStep, Run } from '../../wire/status.ts';
-import { isOpen, type PageState } from './page-state.ts';
+import { isRunInProgress, type PageState } from './page-state.ts';
 
 /** Returns the run in progress, as far as the page has been informed. */
-export function openRun({ watched, status, isWatchedUnknown }: PageState): Run | null {
-  if (isOpen(watched) && !isWatchedUnknown) return watched;
+export function findRunInProgress({ watched, status, isWatchedUnknown }: PageState): Run | null {
+  if (isRunInProgress(watched) && !isWatchedUnknown) return watched;
   const last = status?.run;
-  return isOpen(last) && last.id !== watched?.id ? last : null;
+  return isRunInProgress(last) && last.id !== watched?.id ? last : null;
 }
 
 /**
  * Returns the id of the run after which the page must reload (docs/contract.md 10.4); null for no reload, or not yet.
  */
-export function reloadFor(state: PageState): string | null {
+export function findReloadRunId(state: PageState): string | null {
   const { watched, watchedEndedAt, answeredAt } = state;
-  if (watched?.outcome !== 'updated' || watchedEndedAt === null || betweenOf(state)) return null;
+  if (watched?.outcome !== 'updated' || watchedEndedAt === null || pendingStepOf(state)) return null;
   const isAnswered = answeredAt !== null && answeredAt > watchedEndedAt;
   return isAnswered && isEndKnown(state, watched) ? watched.id : null;
 }
@@ -30,9 +30,9 @@ const isEndKnown = ({ status }: PageState, { id }: Run): boolean =>
  * Returns the pending step between two updates of an upgrade path. A stream reports the end of a step before the status
  * reports the next step.
  */
-export function betweenOf(state: PageState): PendingStep | null {
+export function pendingStepOf(state: PageState): PendingStep | null {
   const { status, watched, watchedEndedAt, answeredAt } = state;
-  if (openRun(state)) return null;
+  if (findRunInProgress(state)) return null;
   const isTold =
     watched === null ||
     watchedEndedAt === null ||
@@ -41,12 +41,15 @@ export function betweenOf(state: PageState): PendingStep | null {
 }
 
 /** Returns the position on an upgrade path between two updates. */
-export const placeBetween = ({ status, watched }: PageState, { to }: PendingStep): PathPlace | null =>
-  [status?.run, watched].map(runPlace).find((place) => place?.versions[place.at + 1] === to) ?? null;
+export const pendingStepPosition = (
+  { status, watched }: PageState,
+  { to }: PendingStep,
+): PathPosition | null =>
+  [status?.run, watched].map(runPosition).find((place) => place?.versions[place.at + 1] === to) ?? null;
 
 /** Checks whether an automatic run changed nothing, so that its result need not be shown. */
-export const isQuiet = ({ by, outcome }: Run): boolean =>
-  by === byItself && (outcome === 'cancelled' || outcome === 'refused');
+export const isUneventfulRun = ({ by, outcome }: Run): boolean =>
+  by === automaticCaller && (outcome === 'cancelled' || outcome === 'refused');
 
 /** Checks whether the run restores an older version and its data. */
 export const isRollback = (run: Run | null): boolean => run?.kind === 'rollback';

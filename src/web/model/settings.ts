@@ -9,17 +9,17 @@ interface FormSettings extends Omit<Automatic, 'nextAt' | 'blockedBy' | 'minAgeH
 }
 
 /** Unsaved changes in a settings form. */
-export type Draft = Partial<FormSettings>;
+export type SettingsDraft = Partial<FormSettings>;
 
 /** Returns the saved settings, without automatic updates if the server does not support them. */
-export function savedSettings({ channel, automatic }: Status): Draft {
+export function savedSettings({ channel, automatic }: Status): SettingsDraft {
   if (automatic === null) return { channel };
   const { nextAt: _, blockedBy: __, minAgeHours, ...rest } = automatic;
   return { channel, ...rest, age: String(minAgeHours / 24) };
 }
 
 /** Creates the request for the server, with only the changed settings. The server validates the values. */
-export function choiceOf({ channel: _, age, ...rest }: Draft): AutomaticChoice {
+export function automaticChoiceOf({ channel: _, age, ...rest }: SettingsDraft): AutomaticChoice {
   const hours = age === undefined ? {} : { minAgeHours: Math.round(Number(age) * 24) };
   return { ...rest, ...hours };
 }

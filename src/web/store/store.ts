@@ -1,11 +1,17 @@
-import { type AutomaticChoice, type Order, Reader, type RollbackOrder } from '../../wire/reader.ts';
-import type { Answer } from '../../wire/reader-answer.ts';
+import { type AutomaticChoice, Reader, type RollbackOrder, type UpdateOrderBody } from '../../wire/reader.ts';
+import type { RequestResult } from '../../wire/reader-answer.ts';
 import { followRun } from '../../wire/reader-follow.ts';
 import type { Problem, UserStatus } from '../../wire/reader-shapes.ts';
 import type { Status, ToldRun } from '../../wire/status.ts';
-import { type Action, initialState, type PageState, type Rollback, reduce } from '../model/page-state.ts';
-import { closePause, schedule } from '../model/schedule.ts';
-import { betweenOf, openRun } from '../model/selectors.ts';
+import {
+  initialPageState,
+  type PageAction,
+  type PageState,
+  type RollbackRequestState,
+  reducePageState,
+} from '../model/page-state.ts';
+import { closePause, scheduleRequests } from '../model/schedule.ts';
+import { findRunInProgress, pendingStepOf } from '../model/selectors.ts';
 import { DismissedRuns } from '../model/storage.ts';
 import { LogLines } from './log-lines.ts';
 
@@ -14,7 +20,7 @@ const unknownAfter = 5_000;
 
 const rollbackRefused =
   (to: string) =>
-  (problem: Problem | null): Action => ({ kind: 'rollback', rollback: { kind: 'refused', to, problem } });
+  (problem: Problem | null): PageAction => ({ kind: 'rollback', rollback: { kind: 'refused', to, problem } });
 
 /** The shared state and requests of all elements with the same address. */
 export class PageStore {
@@ -22,7 +28,7 @@ export class PageStore {
   readonly dismissed = new DismissedRuns(() => localStorage);
   readonly #reader: Reader;
   readonly #listeners = new Set<() => void>();
-  #state: PageState = initialState;
+  #state: PageState = initialPageState;
   #openDialogs = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isAsking = false;
@@ -99,7 +105,7 @@ export class PageStore {
    * Requests a start. Until the response arrives, the dialog has no start button (docs/contract.md 10.3).
    * @param end the id of the run that is retried; its result is dismissed once svc has responded
    */
-  async start(order: Order, end: string | null = null): Promise<void> {
+  async start(order: UpdateOrderBody, end: string | null = null): Promise<void> {
     this.#dispatch({ kind: 'pressed', to: order.target });
     const answer = await this.#reader.start(order);
     const refusal =
@@ -114,7 +120,7 @@ export class PageStore {
 
   /** Requests the rollback offer. The response is ignored if the user has left the view. */
   async askRollback(to: string): Promise<void> {
-    const asking: Rollback = { kind: 'asking', to, since: performance.now() };
+    const asking: RollbackRequestState = { kind: 'asking', to, since: performance.now() };
     this.#dispatch({ kind: 'rollback', rollback: asking });
     const answer = await this.#reader.rollbackOffer();
     const { rollback } = this.#state;
@@ -133,7 +139,10 @@ export class PageStore {
   }
 
   /** Handles the response to a start or rollback; `refused` creates the action for a problem or a lost connection. */
-  async #begun(answer: Answer<ToldRun>, refused: (problem: Problem | null) => Action): Promise<void> {
+  async #begun(
+    answer: RequestResult<ToldRun>,
+    refused: (problem: Problem | null) => PageAction,
+  ): Promise<void> {
     if (answer.kind === 'ok') {
       this.#dispatch({ kind: 'run', run: answer.value });
       this.#dispatch({ kind: 'acknowledged' });
@@ -157,15 +166,15 @@ export class PageStore {
     else this.askNow();
   }
 
-  async setChannel(channel: string): Promise<Answer<Status | UserStatus>> {
+  async setChannel(channel: string): Promise<RequestResult<Status | UserStatus>> {
     return this.#told(await this.#reader.setChannel(channel));
   }
 
-  async setAutomatic(choice: AutomaticChoice): Promise<Answer<Status | UserStatus>> {
+  async setAutomatic(choice: AutomaticChoice): Promise<RequestResult<Status | UserStatus>> {
     return this.#told(await this.#reader.setAutomatic(choice));
   }
 
-  #told(answer: Answer<Status | UserStatus>): Answer<Status | UserStatus> {
+  #told(answer: RequestResult<Status | UserStatus>): RequestResult<Status | UserStatus> {
     if (answer.kind === 'ok') this.#dispatch({ kind: 'status', status: answer.value });
     return answer;
   }
@@ -191,8 +200,8 @@ export class PageStore {
     return answer.kind === 'ok' && (watched === null || watched.id === before);
   }
 
-  #dispatch(action: Action): void {
-    this.#state = reduce(this.#state, action, performance.now());
+  #dispatch(action: PageAction): void {
+    this.#state = reducePageState(this.#state, action, performance.now());
     this.#changed();
   }
 
@@ -203,12 +212,12 @@ export class PageStore {
 
   #schedule(): void {
     clearTimeout(this.#timer);
-    const run = openRun(this.#state);
-    const { askAt, follow } = schedule({
+    const run = findRunInProgress(this.#state);
+    const { askAt, follow } = scheduleRequests({
       isLookedAt: this.#listeners.size > 0 && document.visibilityState !== 'hidden',
       isDialogOpen: this.isDialogOpen,
       hasAnswer: this.#state.answeredAt !== null || this.#state.loggedOut,
-      openRun: run?.id ?? (this.#state.isUpdating || betweenOf(this.#state) ? '' : null),
+      openRun: run?.id ?? (this.#state.isUpdating || pendingStepOf(this.#state) ? '' : null),
       isAsking: this.#isAsking,
       askedAt: this.#askedAt,
       isDue: this.#isDue,
@@ -224,7 +233,7 @@ export class PageStore {
     else this.#timer = setTimeout(() => this.#schedule(), pause);
   }
 
-  async #readStatus(refresh: boolean): Promise<Answer<Status | UserStatus>> {
+  async #readStatus(refresh: boolean): Promise<RequestResult<Status | UserStatus>> {
     this.#isAsking = true;
     this.#isDue = false;
     this.#askedAt = performance.now();
@@ -275,6 +284,6 @@ export class PageStore {
     this.#following = null;
     // The next status contains the running version and the downtime.
     this.askNow();
-    if (openRun(this.#state) === null) void this.#readHistory();
+    if (findRunInProgress(this.#state) === null) void this.#readHistory();
   }
 }

@@ -1,4 +1,4 @@
-import type { Box, PageLink, Request, UserAction } from '../../presentation/presentation.ts';
+import type { ButtonRequest, MessageBox, PageLink, UserAction } from '../../presentation/presentation.ts';
 import type { Wording } from '../../presentation/wording.ts';
 import type { RowOfRun } from '../../wire/phase-rows.ts';
 import { type Child, h, type VNode } from '../elements/vnode.ts';
@@ -7,7 +7,7 @@ import { type Child, h, type VNode } from '../elements/vnode.ts';
 export interface DialogContext {
   readonly t: Wording;
   readonly local: LocalState;
-  readonly press: (request: Request) => void;
+  readonly press: (request: ButtonRequest) => void;
   /** Copies the text of the element next to the pressed button. */
   readonly copy: (event: Event, id: string) => void;
   readonly set: (change: LocalState) => void;
@@ -65,7 +65,7 @@ export function highlighted(text: string, piece = ''): Child {
   return [before && h('span', before), piece, after && h('span', after)];
 }
 
-export const boxNode = ({ look, heading, lines, code, link }: Box): VNode =>
+export const boxNode = ({ look, heading, lines, code, link }: MessageBox): VNode =>
   h(
     'div',
     { class: look ? `box ${look}` : 'box' },
@@ -106,7 +106,7 @@ export function linkNode({ url, label, isOwn }: PageLink, place = ''): Child {
 }
 
 /** Creates the symbol before a phase of a run or a version of an upgrade path. */
-export function dot(mark: RowOfRun['mark']): VNode {
+export function markNode(mark: RowOfRun['mark']): VNode {
   const inside: Record<RowOfRun['mark'], Child> = {
     done: h('path', { d: 'M6 9.3 8.2 11.5 12.2 7' }),
     now: h('circle', { cx: 9, cy: 9, r: 3.5, fill: 'currentColor', stroke: 'none' }),

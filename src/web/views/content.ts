@@ -1,8 +1,15 @@
 import { warningBox } from '../../presentation/present-result.ts';
-import type { JobText, Part, PhaseText, Presentation } from '../../presentation/presentation.ts';
-import { box } from '../../presentation/presentation.ts';
+import type { JobText, PhaseText, Presentation, PresentationPart } from '../../presentation/presentation.ts';
+import { createMessageBox } from '../../presentation/presentation.ts';
 import { type Child, h, type VNode } from '../elements/vnode.ts';
-import { actionNode, boxNode, commandNodes, type DialogContext, dot, highlighted } from './components.ts';
+import {
+  actionNode,
+  boxNode,
+  commandNodes,
+  type DialogContext,
+  highlighted,
+  markNode,
+} from './components.ts';
 import { notesNodes } from './notes.ts';
 import { settingFields } from './setting-fields.ts';
 
@@ -51,7 +58,7 @@ export function dialogNodes(
   ];
 }
 
-export function partNode(part: Part, context: DialogContext): Child {
+export function partNode(part: PresentationPart, context: DialogContext): Child {
   switch (part.kind) {
     case 'text':
       return h('p', part.text);
@@ -62,7 +69,7 @@ export function partNode(part: Part, context: DialogContext): Child {
     case 'box':
       return boxNode(part);
     case 'cause':
-      return boxNode(box('bad', part.text, [], { code: part.code }));
+      return boxNode(createMessageBox('bad', part.text, [], { code: part.code }));
     case 'warnings': {
       const warnings = warningBox(part.warnings, context.t);
       return warnings && boxNode(warnings);
@@ -81,7 +88,7 @@ export function partNode(part: Part, context: DialogContext): Child {
       const { heading, servers } = part;
       const lines = servers.map(({ name, version }) => context.t.serverVersion(name, version));
       const commands = new Set(servers.map(({ command }) => command).filter(Boolean));
-      return [boxNode(box('', heading, lines)), commandNodes([...commands], context)];
+      return [boxNode(createMessageBox('', heading, lines)), commandNodes([...commands], context)];
     }
     case 'notes':
       return notesNodes(part.releases, context);
@@ -90,11 +97,14 @@ export function partNode(part: Part, context: DialogContext): Child {
   }
 }
 
-function pathNode({ versions, done, isRunning }: Part & { kind: 'path' }, { t }: DialogContext): VNode {
+function pathNode(
+  { versions, done, isRunning }: PresentationPart & { kind: 'path' },
+  { t }: DialogContext,
+): VNode {
   const items = versions.map((version, at) => {
     const mark = at < done ? 'done' : at === done && isRunning ? 'now' : 'ahead';
     const current = mark === 'now' ? 'step' : null;
-    return h('li', { class: mark, 'aria-current': current }, dot(mark), h('span', version));
+    return h('li', { class: mark, 'aria-current': current }, markNode(mark), h('span', version));
   });
   return h('ol', { class: 'stations', 'aria-label': t.upgradePath }, ...items);
 }
@@ -103,7 +113,7 @@ function phaseNode({ mark, text, message, time, percent }: PhaseText): VNode {
   return h(
     'li',
     { class: mark, 'aria-current': mark === 'now' ? 'step' : null },
-    dot(mark),
+    markNode(mark),
     h('span', mark === 'now' ? h('b', text) : text, ' ', h('span.muted', message)),
     h('span.t', time),
     percent !== null && h('progress', { value: percent, max: 100, 'aria-label': text }),

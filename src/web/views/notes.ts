@@ -1,24 +1,24 @@
 import type { PublishedRelease } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/vnode.ts';
-import { type Block, folded, type Inline, readNotes } from '../model/notes.ts';
+import { type NotesBlock, type NotesInline, parseReleaseNotes, truncateBlocks } from '../model/notes.ts';
 import type { DialogContext } from './components.ts';
 
 /** Number of lines shown before *Show all* is pressed. */
 const shownLines = 12;
 
 // Parsed notes by release, because the notes are drawn after each change.
-const read = new WeakMap<PublishedRelease, Block[]>();
+const read = new WeakMap<PublishedRelease, NotesBlock[]>();
 
 /** Creates the notes of all releases in an update, newest first, each below its version. */
 export function notesNodes(releases: readonly PublishedRelease[], context: DialogContext): Child {
   if (releases.length === 0) return null;
-  const all = releases.flatMap((release): Block[] => {
-    const blocks = read.get(release) ?? readNotes(release.notes ?? '');
+  const all = releases.flatMap((release): NotesBlock[] => {
+    const blocks = read.get(release) ?? parseReleaseNotes(release.notes ?? '');
     read.set(release, blocks);
-    const version: Inline = { kind: 'text', text: release.version };
+    const version: NotesInline = { kind: 'text', text: release.version };
     return [{ kind: 'heading', isVersion: true, inside: [version] }, ...blocks];
   });
-  const first = context.local.isUnfolded ? null : folded(all, shownLines);
+  const first = context.local.isUnfolded ? null : truncateBlocks(all, shownLines);
   return h(
     'div',
     { key: 'notes', class: 'notes' },
@@ -32,7 +32,7 @@ export function notesNodes(releases: readonly PublishedRelease[], context: Dialo
   );
 }
 
-function blockNode(block: Block): VNode {
+function blockNode(block: NotesBlock): VNode {
   switch (block.kind) {
     case 'heading':
       return h(block.isVersion ? 'h4' : 'h5', ...block.inside.map(inlineNode));
@@ -49,7 +49,7 @@ function blockNode(block: Block): VNode {
   }
 }
 
-function inlineNode(piece: Inline): Child {
+function inlineNode(piece: NotesInline): Child {
   switch (piece.kind) {
     case 'text':
       return piece.text;

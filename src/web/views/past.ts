@@ -1,23 +1,23 @@
 import {
   downtimeText,
-  isSuccessfulEnd,
+  isSuccessfulRun,
   outcomeText,
   outdatedServers,
 } from '../../presentation/present-result.ts';
 import { presentBuildServers, rollbackButton } from '../../presentation/present-status.ts';
-import { joined, type Wording } from '../../presentation/wording.ts';
-import { byItself } from '../../wire/codes.ts';
-import { pointOf } from '../../wire/rollback-point.ts';
+import { joinFacts, type Wording } from '../../presentation/wording.ts';
+import { automaticCaller } from '../../wire/codes.ts';
+import { findRollbackableRun } from '../../wire/rollback-point.ts';
 import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/vnode.ts';
-import { isPressed, type PageState } from '../model/page-state.ts';
+import { isStartPending, type PageState } from '../model/page-state.ts';
 import { actionNode, type DialogContext, linkNode } from './components.ts';
 import { partNode } from './content.ts';
 
 const shownRuns = 5;
 
 /** Creates the section below every state: the channel, past updates and outdated build servers. */
-export function pastNode(state: PageState, context: DialogContext): Child {
+export function historyNode(state: PageState, context: DialogContext): Child {
   const { t, settingsUrl } = context;
   const { status, history, rollback, isUpdating } = state;
   if (status === null) return null;
@@ -25,10 +25,11 @@ export function pastNode(state: PageState, context: DialogContext): Child {
   const last = history?.find(({ outcome }) => outcome === 'updated');
   const outdated = outdatedServers(status);
   const servers = presentBuildServers(outdated, t);
-  const point = rollback || isUpdating || isPressed(state) ? null : pointOf(history ?? [])?.restorePoint;
+  const point =
+    rollback || isUpdating || isStartPending(state) ? null : findRollbackableRun(history ?? [])?.restorePoint;
   const downtime = last && downtimeText(last, t);
   const versions = last && t.versions(last.from, last.to) + (downtime && `, ${downtime}`);
-  const summary = joined(
+  const summary = joinFacts(
     t.currentChannel(t.channelName(status.channel)),
     last && t.lastUpdate(t.date(last.startedAt), versions ?? ''),
     outdated.length > 0 && t.serversOutdated(outdated.length),
@@ -64,8 +65,8 @@ function runRow(run: Run, t: Wording): VNode {
     { key: id },
     h('td', t.date(startedAt)),
     h('td', t.versions(from, to)),
-    h('td', { class: isSuccessfulEnd(run) ? 'ok' : 'bad' }, outcomeText(run, t)),
+    h('td', { class: isSuccessfulRun(run) ? 'ok' : 'bad' }, outcomeText(run, t)),
     h('td', downtimeText(run, t) || '–'),
-    h('td', by === byItself ? t.automatically : (by ?? t.startedManually)),
+    h('td', by === automaticCaller ? t.automatically : (by ?? t.startedManually)),
   );
 }

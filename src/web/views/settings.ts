@@ -1,7 +1,7 @@
 import type { Channel } from '../../core/release/channel.ts';
 import { automaticText } from '../../presentation/present-status.ts';
 import type { Wording } from '../../presentation/wording.ts';
-import { dayWords } from '../../wire/codes.ts';
+import { dayNames } from '../../wire/codes.ts';
 import type { Automatic } from '../../wire/status.ts';
 import { dateFormat } from '../../wire/times.ts';
 import { type Child, h, type VNode } from '../elements/vnode.ts';
@@ -63,7 +63,7 @@ function whenFields(t: Wording): Child {
       'fieldset',
       { 'aria-labelledby': 'days' },
       h('span', { id: 'days' }, t.days),
-      h('div.row', ...dayWords.map((day, at) => tick(weekday(at, t.locale), 'days', day))),
+      h('div.row', ...dayNames.map((day, at) => tick(weekday(at, t.locale), 'days', day))),
     ),
     h('label.plain', beforeAge, input('age', 'number', { min: 0 }), afterAge),
     tick(t.includeMajors, 'includeMajors', 'on'),

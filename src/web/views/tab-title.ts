@@ -1,8 +1,8 @@
-import { isSuccessfulEnd } from '../../presentation/present-result.ts';
+import { isSuccessfulRun } from '../../presentation/present-result.ts';
 import type { Wording } from '../../presentation/wording.ts';
-import { mayBeAway } from '../../wire/phase-rows.ts';
+import { canBeUnavailable } from '../../wire/phase-rows.ts';
 import type { PageState } from '../model/page-state.ts';
-import { betweenOf, isQuiet, isRollback, openRun } from '../model/selectors.ts';
+import { findRunInProgress, isRollback, isUneventfulRun, pendingStepOf } from '../model/selectors.ts';
 
 /**
  * Returns the title of the tab during and after an update; null to keep the title of the page.
@@ -14,17 +14,17 @@ export function tabTitle(
   { now, dismissed }: { now: number; dismissed: ReadonlySet<string> },
   t: Wording,
 ): string | null {
-  const run = openRun(state);
+  const run = findRunInProgress(state);
   const { outage, watched, version } = state;
   if (run) {
-    if (outage && mayBeAway(run)) return t.titleUnavailable(t.duration(now - outage.since), t.product);
+    if (outage && canBeUnavailable(run)) return t.titleUnavailable(t.duration(now - outage.since), t.product);
     if (run.percent !== null) return t.titlePercent(run.percent, t.product);
     return isRollback(run) ? t.titleRollback(t.product) : t.titleUpdating(t.product);
   }
-  if (betweenOf(state)) return t.titleUpdating(t.product);
-  if (watched === null || watched.outcome === null || dismissed.has(watched.id) || isQuiet(watched))
+  if (pendingStepOf(state)) return t.titleUpdating(t.product);
+  if (watched === null || watched.outcome === null || dismissed.has(watched.id) || isUneventfulRun(watched))
     return null;
   if (watched.outcome === 'updated') return version === null ? null : t.titleUpdated(version, t.product);
-  if (isSuccessfulEnd(watched)) return null;
+  if (isSuccessfulRun(watched)) return null;
   return isRollback(watched) ? t.titleRollbackFailed(t.product) : t.titleFailed(t.product);
 }

@@ -2,8 +2,8 @@ import { chmod, chown, copyFile, mkdir, readFile, rename, stat, symlink, writeFi
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { npmCommand } from '../../../src/client/self-update/client-file.ts';
-import { download, type Limits } from '../../../src/client/self-update/download.ts';
-import { sumsFor } from '../../../src/client/self-update/published.ts';
+import { type DownloadLimits, downloadAsset } from '../../../src/client/self-update/download.ts';
+import { checksumsFor } from '../../../src/client/self-update/published.ts';
 import { endless, json, type Reply, silence, startForge, text } from '../../feed/forge.ts';
 import { clientOf, type Rig, startRig } from './rig.ts';
 
@@ -226,7 +226,7 @@ describe('a bad release', () => {
     [`${'A'.repeat(64)}  ./svc.mjs\r\n${'b'.repeat(64)}  svc.mjs.sig\r\n`, ['a'.repeat(64)]],
     [`${'a'.repeat(64)}  old/svc.mjs\n${'a'.repeat(65)}  svc.mjs\n${'a'.repeat(64)} svc.mjs`, []],
   ])('has the checksums of svc.mjs in %j', (lines, expected) => {
-    expect(sumsFor('svc.mjs', lines)).toEqual(expected);
+    expect(checksumsFor('svc.mjs', lines)).toEqual(expected);
   });
 });
 
@@ -236,7 +236,7 @@ describe('a download', () => {
     response.on('close', () => clearInterval(timer));
   };
 
-  it.each<[string, Reply, Partial<Limits>, string]>([
+  it.each<[string, Reply, Partial<DownloadLimits>, string]>([
     ['sends nothing', silence, { silence: 200 }, 'no data for 0.2 s'],
     ['takes too long', drip, { whole: 200 }, 'not complete after 0.2 s'],
     ['is too large', endless(), {}, 'the file is larger than 1 KiB'],
@@ -248,7 +248,7 @@ describe('a download', () => {
       limits: { silence: 60_000, whole: 60_000, size: 1024, ...limits },
       signal: new AbortController().signal,
     };
-    await expect(download(transfer)).rejects.toThrow(sentence);
+    await expect(downloadAsset(transfer)).rejects.toThrow(sentence);
     // On a busy machine, a request may be aborted before it arrives.
     await expect.poll(() => rig.forge.seen.every(({ dropped }) => dropped)).toBe(true);
   });

@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { applyEdits } from '../../../src/core/compose/edit.ts';
 import { findAssignments, setVariableEdit } from '../../../src/core/compose/env-file.ts';
 import { lineAt } from '../../../src/core/compose/project-files.ts';
-import { segments, trace } from '../../../src/core/compose/traced.ts';
-import { variablesOf } from '../../../src/core/compose/variables.ts';
+import { createSourceMap, sourceSegments } from '../../../src/core/compose/traced.ts';
+import { createVariableLookup } from '../../../src/core/compose/variables.ts';
 
 const file = (text: string, path = '/srv/svc/.env') => ({ path, text });
 const project = (text: string) => ({ envFiles: [file(text)], newEnvFile: '/srv/svc/.env' });
-const value = (text: string, key: string) => variablesOf([file(text)])(key)?.text ?? null;
+const value = (text: string, key: string) => createVariableLookup([file(text)])(key)?.text ?? null;
 const set = (text: string, key = 'V', to = 'v2') => {
   const edit = setVariableEdit(project(text), key, to);
   return { after: applyEdits(text, [edit]), line: edit.line };
@@ -94,7 +94,7 @@ describe('the env file as compose reads it', () => {
   });
 
   it('among several files the last that sets a variable wins; a reference means what stands above it', () => {
-    const lookup = variablesOf([
+    const lookup = createVariableLookup([
       file('A=first\nX=$A', 'a.env'),
       file('W=$A\nA=second\nA\nY=$A\nZ=$X\nN=1', 'b.env'),
     ]);
@@ -122,19 +122,19 @@ describe('the env file as compose reads it', () => {
   });
 
   it('what compose has from elsewhere wins, and has no place', () => {
-    const given = trace('given', '', -1, { via: 'variable', variable: 'A' });
-    const found = variablesOf([file('A=1\nB=$A')], (name) => (name === 'A' ? given : null));
+    const given = createSourceMap('given', '', -1, { via: 'variable', variable: 'A' });
+    const found = createVariableLookup([file('A=1\nB=$A')], (name) => (name === 'A' ? given : null));
     expect(found('A')).toMatchObject({ text: 'given', origins: [{ offset: -1 }, {}, {}, {}, {}] });
     expect(found('B')?.text).toBe('given');
   });
 
   it('a value knows where its characters are written', () => {
     const text = 'A=v1\nB="x\\t${A}\\$\\"" # c';
-    const found = variablesOf([file(text)])('B');
+    const found = createVariableLookup([file(text)])('B');
     if (!found) throw new Error('not found');
     expect(found.text).toBe('x\tv1$"');
     expect(
-      segments(found, 0, found.text.length).map(({ start, end, variable }) => [
+      sourceSegments(found, 0, found.text.length).map(({ start, end, variable }) => [
         variable,
         text.slice(start, end),
       ]),

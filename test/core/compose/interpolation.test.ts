@@ -1,15 +1,21 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
-import { interpolate, type Lookup, requiredIn } from '../../../src/core/compose/interpolation.ts';
-import { segments, trace } from '../../../src/core/compose/traced.ts';
+import {
+  type ComposeVariableLookup,
+  interpolate,
+  requiredIn,
+} from '../../../src/core/compose/interpolation.ts';
+import { createSourceMap, sourceSegments } from '../../../src/core/compose/traced.ts';
 
 const values: Record<string, string> = { A: 'va', B: 'vb', EMPTY: '', _x9: 'vx' };
-const lookup: Lookup = (name) => {
+const lookup: ComposeVariableLookup = (name) => {
   const value = Object.hasOwn(values, name) ? values[name] : undefined;
-  return value === undefined ? null : trace(value, '.env', 100, { via: 'variable', variable: name });
+  return value === undefined
+    ? null
+    : createSourceMap(value, '.env', 100, { via: 'variable', variable: name });
 };
 const resolve = (text: string) =>
-  interpolate(trace(text, 'compose.yaml', 0, { via: 'text' }), lookup, 'here');
+  interpolate(createSourceMap(text, 'compose.yaml', 0, { via: 'text' }), lookup, 'here');
 
 describe('interpolate', () => {
   // What compose 2.26.1 and 2.40.3 make of the same: test/slow/env-file.test.ts asks them.
@@ -78,7 +84,7 @@ describe('interpolate', () => {
 
   const parts = (text: string) => {
     const resolved = resolve(text);
-    return segments(resolved, 0, resolved.text.length).map(
+    return sourceSegments(resolved, 0, resolved.text.length).map(
       ({ text: part, via, variable, source, start, end }) =>
         [part, via, variable, source, start, end].join(' '),
     );

@@ -1,6 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
-import { includedLayers, reachOf, rootLayers, servicesReading } from '../../../src/core/compose/layers.ts';
+import {
+  findServicesReading,
+  includedSources,
+  resolveIncludeTree,
+  rootSources,
+} from '../../../src/core/compose/layers.ts';
 import type { ProjectFiles } from '../../../src/core/compose/project-files.ts';
 import { UpdateError } from '../../../src/core/progress/update-error.ts';
 
@@ -25,7 +30,7 @@ describe('the files that are named', () => {
   it.each<[string, Record<string, string>, Partial<ProjectFiles>, [path: string, base: string][]]>([
     ['one', { 'p/c.yaml': services }, {}, [['p/c.yaml', '/srv/p']]],
   ])('%s', (_, texts, more, expected) => {
-    const found = rootLayers({ ...project(texts), ...more });
+    const found = rootSources({ ...project(texts), ...more });
     expect(found.map(({ file, base }) => [file.file.path, base])).toEqual(
       expected.map(([path, base]) => [`/srv/${path}`, base]),
     );
@@ -38,7 +43,7 @@ describe('the files that are named', () => {
     ['nowhere, though every object has it', 'constructor', undefined],
   ])('see a variable set %s', (_, name, value) => {
     const files = { ...project({ 'p/c.yaml': services, '.env': 'V=v1.4.2\nW=own' }), given: { W: 'given' } };
-    expect(rootLayers(files)[0]?.variables(name)?.text).toBe(value);
+    expect(rootSources(files)[0]?.variables(name)?.text).toBe(value);
   });
 });
 
@@ -99,10 +104,10 @@ describe('the files of an include', () => {
     ],
   ])('%s', (_, include, env, expected, own, V) => {
     const files = project({ 'p/c.yaml': `include: ${include}`, 'p/.env': env }, linked);
-    const [root] = rootLayers(files);
+    const [root] = rootSources(files);
     const [entry] = root?.file.includes ?? [];
     if (!root || !entry) throw new Error('no include');
-    const found = includedLayers(files, root, entry).map((layer) => {
+    const found = includedSources(files, root, entry).map((layer) => {
       if (layer instanceof UpdateError) throw layer;
       return layer;
     });
@@ -116,11 +121,11 @@ describe('the files of an include', () => {
 
   it('is an error that is told where it is not at hand', () => {
     const files = project({ 'p/c.yaml': 'include:\n  - sub/a.yaml' });
-    const [root] = rootLayers(files);
+    const [root] = rootSources(files);
     const [entry] = root?.file.includes ?? [];
     if (!root || !entry) throw new Error('no include');
     const message = 'c.yaml line 2: include /srv/p/sub/a.yaml does not exist';
-    expect(includedLayers(files, root, entry)).toMatchObject([{ code: 'compose-invalid', message }]);
+    expect(includedSources(files, root, entry)).toMatchObject([{ code: 'compose-invalid', message }]);
   });
 });
 
@@ -178,7 +183,7 @@ describe('all that is reached', () => {
       },
     ],
   ])('%s', (_, roots, linked, expected) => {
-    const { layers, composeFiles, envFiles } = reachOf(project(roots, linked));
+    const { layers, composeFiles, envFiles } = resolveIncludeTree(project(roots, linked));
     const short = (path: string) => path.replace('/srv/', '');
     const told = ({ path, as, where, optional }: (typeof envFiles)[number]) =>
       `${as} ${short(path)} (${where})${optional ? ', optional' : ''}`;
@@ -195,8 +200,8 @@ describe('all that is reached', () => {
       { 'p/sub/c.yaml': services },
     );
     const endless = project({ 'p/c.yaml': 'include: [{path: /srv/p/c.yaml, project_directory: deeper}]' });
-    expect(reachOf(files).layers).toHaveLength(3);
-    expect(() => reachOf(endless)).toThrow(
+    expect(resolveIncludeTree(files).layers).toHaveLength(3);
+    expect(() => resolveIncludeTree(endless)).toThrow(
       expect.objectContaining({
         code: 'compose-invalid',
         message: 'c.yaml line 1: include and extends refer to more than 1000 files',
@@ -234,6 +239,8 @@ describe('servicesReading', () => {
       ['x'],
     ],
   ])('finds the services by %s', (_, text, linked, expected) => {
-    expect(servicesReading(project({ 'p/c.yaml': text }, linked), ['/srv/p/.env']).sort()).toEqual(expected);
+    expect(findServicesReading(project({ 'p/c.yaml': text }, linked), ['/srv/p/.env']).sort()).toEqual(
+      expected,
+    );
   });
 });

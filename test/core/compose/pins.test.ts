@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
 import { applyEdits } from '../../../src/core/compose/edit.ts';
-import { findPin } from '../../../src/core/compose/find-pin.ts';
+import { requirePin } from '../../../src/core/compose/find-pin.ts';
 import { pinEdits } from '../../../src/core/compose/pin-edits.ts';
 import type { ProjectFiles } from '../../../src/core/compose/project-files.ts';
 import { movedTag, plannedTarget } from './moved-tag.ts';
@@ -24,7 +24,7 @@ function project(texts: Record<string, string>, linked: string[] = []): ProjectF
 /** What is left of the files after a move, only those that change. */
 function move(files: ProjectFiles, to: string, services = ['app'], digest?: string): Record<string, string> {
   const target = plannedTarget(to);
-  const pins = services.map((service) => findPin(files, service));
+  const pins = services.map((service) => requirePin(files, service));
   const edits = pinEdits(
     files,
     pins.map((pin) => ({ pin, tag: movedTag(pin.tag, target), ...(digest === undefined ? {} : { digest }) })),
@@ -108,7 +108,7 @@ describe('a pin', () => {
       'V in b.env line 1',
     ],
   ])('%s: %j', (kind, texts, referenceText, description) => {
-    const pin = findPin(project(texts), 'app');
+    const pin = requirePin(project(texts), 'app');
     expect({
       kind: pin.place.kind,
       referenceText: pin.referenceText,
@@ -125,8 +125,8 @@ describe('a pin', () => {
       },
       ['web.yaml'],
     );
-    expect(findPin(files, 'app')).toMatchObject({ place: { file: '/srv/svc/web.yaml' } });
-    expect(findPin(files, 'worker')).toMatchObject({ place: { file: '/srv/svc/compose.yaml' } });
+    expect(requirePin(files, 'app')).toMatchObject({ place: { file: '/srv/svc/web.yaml' } });
+    expect(requirePin(files, 'worker')).toMatchObject({ place: { file: '/srv/svc/compose.yaml' } });
   });
 
   it.each<[string, string, string]>([
@@ -143,7 +143,7 @@ describe('a pin', () => {
         },
         ['a.yaml', 'b.yaml'],
       );
-      expect(findPin(files, 'app').referenceText).toBe(`svc:${expected}`);
+      expect(requirePin(files, 'app').referenceText).toBe(`svc:${expected}`);
     },
   );
 
@@ -156,11 +156,11 @@ describe('a pin', () => {
       },
       ['web.yaml', 'base.yaml'],
     );
-    expect(findPin(files, 'app')).toMatchObject({
+    expect(requirePin(files, 'app')).toMatchObject({
       referenceText: 'svc:v1.4.2',
       place: { file: '/srv/svc/sub/base.yaml', description: 'image of app in sub/base.yaml line 1' },
     });
-    expect(() => findPin(files, 'web')).toThrow(
+    expect(() => requirePin(files, 'web')).toThrow(
       expect.objectContaining({
         advice: 'The files define these services: app. Use --service to select the services to update.',
       }),
@@ -212,7 +212,7 @@ describe('a pin', () => {
       'there is no service app in compose.yaml',
     ],
   ])('is refused: %s', (_, texts, code, message) => {
-    expect(() => findPin(project(texts), 'app')).toThrow(expect.objectContaining({ code, message }));
+    expect(() => requirePin(project(texts), 'app')).toThrow(expect.objectContaining({ code, message }));
   });
 });
 
@@ -350,8 +350,8 @@ describe('moving a pin', () => {
   it('refuses one place that two services need different texts in', () => {
     const files = project(two('a:$V', 'b:$V', 'V=v1.4.2'));
     const moves = [
-      { pin: findPin(files, 'app'), tag: 'v1.5.0' },
-      { pin: findPin(files, 'worker'), tag: 'v1.6.0' },
+      { pin: requirePin(files, 'app'), tag: 'v1.5.0' },
+      { pin: requirePin(files, 'worker'), tag: 'v1.6.0' },
     ];
     expect(() => pinEdits(files, moves)).toThrow(
       expect.objectContaining({

@@ -14,9 +14,14 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { keepsNoModes, readAttributes, unread, whyNotKept } from '../../../src/core/files/attributes.ts';
+import {
+  aclLossReason,
+  hasNoFileModes,
+  readAttributes,
+  unreadableAttribute,
+} from '../../../src/core/files/attributes.ts';
 import { checkFileRights } from '../../../src/core/files/check-targets.ts';
-import { disk } from '../../../src/core/files/file-system.ts';
+import { diskFileSystem } from '../../../src/core/files/file-system.ts';
 import { replaceFiles, restoreFiles } from '../../../src/core/files/replace-files.ts';
 
 const kernel = vi.hoisted(() => ({ says: null as number | null }));
@@ -51,7 +56,7 @@ const oneReader = list([owner, 6], [user, 4, 1234], [group, 0], [mask, 4], [othe
 const openToAnother = list([owner, 7], [user, 7, 1235], [group, 5], [mask, 7], [others, 5]);
 
 it('reports beforehand which lists cannot be set on a new file', () => {
-  const says = (attributes: Record<string, string>) => whyNotKept(attributes);
+  const says = (attributes: Record<string, string>) => aclLossReason(attributes);
   expect(says({})).toBeNull();
   expect(says({ 'user.note': '0sYQ==', [acl]: oneReader })).toBeNull();
   expect(says({ [acl]: list([owner, 6], [group, 4], [others, 0]) })).toBeNull();
@@ -59,7 +64,7 @@ it('reports beforehand which lists cannot be set on a new file', () => {
     const stranger = list([owner, 6], [group, 0], [named, 4, 0xffff_ffff], [mask, 4], [others, 0]);
     expect(says({ [acl]: stranger })).toMatch(/not mapped into this container$/);
   }
-  expect(says({ [acl]: unread })).toMatch(/getfattr is not installed/);
+  expect(says({ [acl]: unreadableAttribute })).toMatch(/getfattr is not installed/);
 });
 
 describe("by the kernel's numbers for file systems (linux/magic.h)", () => {
@@ -85,7 +90,7 @@ describe("by the kernel's numbers for file systems (linux/magic.h)", () => {
     kernel.says = type;
     const warnings = await checkFileRights([file]);
     const onSmb = warnings.some((warning) => warning.startsWith(`${file} is on SMB, which hides the owner`));
-    expect({ onSmb, noModes: await keepsNoModes(dirname(file)) }).toEqual(expected);
+    expect({ onSmb, noModes: await hasNoFileModes(dirname(file)) }).toEqual(expected);
   });
 });
 
@@ -149,7 +154,7 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     const write = async () => {
       throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
     };
-    expect(await restoreFiles(records, { fs: { ...disk, write } })).toEqual([]);
+    expect(await restoreFiles(records, { fs: { ...diskFileSystem, write } })).toEqual([]);
     expect([await modeOf('.env'), await readAttributes(at('.env'))]).toEqual(['640', ofEnv]);
   });
 

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { disk, writeWhole } from '../../../src/core/files/file-system.ts';
+import { diskFileSystem, replaceFileSafely } from '../../../src/core/files/file-system.ts';
 
 let root = '';
 const at = (name: string) => join(root, name);
@@ -28,20 +28,22 @@ describe('disk', () => {
   it('treats impossible paths as missing', async () => {
     await writeFile(at('file'), 'x');
     for (const name of ['gone', 'gone/file', 'file/file', 'n'.repeat(300)]) {
-      expect(await disk.read(at(name))).toBeNull();
-      await disk.remove(at(name));
+      expect(await diskFileSystem.read(at(name))).toBeNull();
+      await diskFileSystem.remove(at(name));
     }
-    await expect(disk.read(root)).rejects.toMatchObject({ code: 'EISDIR' });
+    await expect(diskFileSystem.read(root)).rejects.toMatchObject({ code: 'EISDIR' });
   });
 
   it('writes bytes with owner and mode only to a new file', async () => {
-    const own = process.getuid?.() === 0 ? { uid: 1234, gid: 4321 } : await disk.owner(root);
-    await disk.write(at('file'), Buffer.from([0xff, 0]), { ...own, mode: 0 }, 0o4751);
-    expect(await disk.read(at('file'))).toEqual(Buffer.from([0xff, 0]));
-    expect(await disk.owner(at('file'))).toEqual({ uid: own.uid, gid: own.gid, mode: 0o4751 });
+    const own = process.getuid?.() === 0 ? { uid: 1234, gid: 4321 } : await diskFileSystem.owner(root);
+    await diskFileSystem.write(at('file'), Buffer.from([0xff, 0]), { ...own, mode: 0 }, 0o4751);
+    expect(await diskFileSystem.read(at('file'))).toEqual(Buffer.from([0xff, 0]));
+    expect(await diskFileSystem.owner(at('file'))).toEqual({ uid: own.uid, gid: own.gid, mode: 0o4751 });
     await symlink('target', at('link'));
     for (const name of ['file', 'link']) {
-      await expect(disk.write(at(name), 'x', null, 0o600)).rejects.toMatchObject({ code: 'EEXIST' });
+      await expect(diskFileSystem.write(at(name), 'x', null, 0o600)).rejects.toMatchObject({
+        code: 'EEXIST',
+      });
     }
     expect((await readdir(root)).sort()).toEqual(['file', 'link']);
   });
@@ -51,9 +53,9 @@ describe('disk', () => {
     await chown(root, 1000, 555);
     await chmod(root, 0o2777);
     const owner = { uid: 1000, gid: 555, mode: 0o2640 };
-    await disk.write(at('kept'), 'x', owner, 0o2640);
-    const program = `import { disk } from ${JSON.stringify(join(import.meta.dirname, '../../../src/core/files/file-system.ts'))};
-      await disk.write(process.argv[1], 'x', ${JSON.stringify(owner)}, 0o2640).catch((error) => console.log(error.message));`;
+    await diskFileSystem.write(at('kept'), 'x', owner, 0o2640);
+    const program = `import { diskFileSystem } from ${JSON.stringify(join(import.meta.dirname, '../../../src/core/files/file-system.ts'))};
+      await diskFileSystem.write(process.argv[1], 'x', ${JSON.stringify(owner)}, 0o2640).catch((error) => console.log(error.message));`;
     const run = ['--input-type=module-typescript', '--no-warnings', '--eval', program, at('lost')];
     const { stdout } = await execa(process.execPath, run, { uid: 1000, gid: 1000 });
     expect(stdout).toBe(
@@ -62,11 +64,11 @@ describe('disk', () => {
   });
 
   it('removes files, links and empty directories', async () => {
-    await disk.makeDirectory(at('a/b'), 0o700);
-    await disk.makeDirectory(at('a/b'), 0o700);
+    await diskFileSystem.makeDirectory(at('a/b'), 0o700);
+    await diskFileSystem.makeDirectory(at('a/b'), 0o700);
     await symlink('a', at('link'));
-    await expect(disk.remove(at('a'))).rejects.toMatchObject({ code: 'ENOTEMPTY' });
-    for (const name of ['link', 'a/b', 'a']) await disk.remove(at(name));
+    await expect(diskFileSystem.remove(at('a'))).rejects.toMatchObject({ code: 'ENOTEMPTY' });
+    for (const name of ['link', 'a/b', 'a']) await diskFileSystem.remove(at(name));
     expect(await readdir(root)).toEqual([]);
   });
 });
@@ -77,17 +79,19 @@ describe('writeWhole', () => {
     await chmod(at('journal.json'), 0o644);
     if (process.getuid?.() === 0) await chown(at('journal.json'), 1234, 4321);
     await writeFile(at('journal.json.new'), 'torn');
-    const { uid, gid } = await disk.owner(root);
-    await writeWhole(disk, at('journal.json'), 'new', { mode: 0o600 });
+    const { uid, gid } = await diskFileSystem.owner(root);
+    await replaceFileSafely(diskFileSystem, at('journal.json'), 'new', { mode: 0o600 });
     expect(await readFile(at('journal.json'), 'utf8')).toBe('new');
-    expect(await disk.owner(at('journal.json'))).toEqual({ uid, gid, mode: 0o600 });
+    expect(await diskFileSystem.owner(at('journal.json'))).toEqual({ uid, gid, mode: 0o600 });
     expect(await readdir(root)).toEqual(['journal.json']);
   });
 
   it('keeps the old file and leaves no temporary file if it fails', async () => {
     await mkdir(at('taken/full'), { recursive: true });
     const temporary = at('other.new');
-    await expect(writeWhole(disk, at('taken'), 'x', { mode: 0o600, temporary })).rejects.toMatchObject({
+    await expect(
+      replaceFileSafely(diskFileSystem, at('taken'), 'x', { mode: 0o600, temporary }),
+    ).rejects.toMatchObject({
       code: 'EISDIR',
     });
     expect(await readdir(root)).toEqual(['taken']);

@@ -4,7 +4,7 @@ import { lstatSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { checkFileRights } from '../../../src/core/files/check-targets.ts';
-import { giveToOwnerOfDirectory } from '../../../src/core/files/file-system.ts';
+import { chownLikeDirectory } from '../../../src/core/files/file-system.ts';
 
 for await (const _ of createInterface({ input: process.stdin })) break;
 process.setgid?.(0);
@@ -13,7 +13,7 @@ for (const path of process.argv.slice(2)) {
   if (lstatSync(path).isDirectory()) {
     const made = join(path, 'made');
     writeFileSync(made, '');
-    await giveToOwnerOfDirectory(made);
+    await chownLikeDirectory(made);
     continue;
   }
   const says = await checkFileRights([path]).then(

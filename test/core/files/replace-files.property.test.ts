@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type FileSystem, type Owner, writeWhole } from '../../../src/core/files/file-system.ts';
+import { type FileSystem, type Owner, replaceFileSafely } from '../../../src/core/files/file-system.ts';
 import {
   type FileRecord,
   type FileReplacement,
@@ -86,7 +86,7 @@ interface Journal {
 }
 
 const note = (fs: FileSystem, content: Journal) =>
-  writeWhole(fs, journal, JSON.stringify(content), { mode: 0o600 });
+  replaceFileSafely(fs, journal, JSON.stringify(content), { mode: 0o600 });
 
 async function readJournal(fs: FileSystem): Promise<Journal | null> {
   const bytes = await fs.read(journal);

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { disk } from '../../../src/core/files/file-system.ts';
+import { diskFileSystem } from '../../../src/core/files/file-system.ts';
 import {
   type FileRecord,
   removeTemporaries,
@@ -21,7 +21,7 @@ import {
   restoreFiles,
   stateOf,
 } from '../../../src/core/files/replace-files.ts';
-import { needsRoot } from '../../../src/core/progress/advice.ts';
+import { runAsRootAdvice } from '../../../src/core/progress/advice.ts';
 
 let root = '';
 const run = '20261121T104207Z';
@@ -73,16 +73,18 @@ describe('replaceFiles', () => {
       ['fchown', 'its owner'],
       ['fchmod', 'its mode'],
     ] as const) {
-      const write: typeof disk.write = async (...given) => {
-        await disk.write(...given);
+      const write: typeof diskFileSystem.write = async (...given) => {
+        await diskFileSystem.write(...given);
         throw Object.assign(new Error('EPERM: not permitted'), { code: 'EPERM', syscall });
       };
       const change = { path: at('.env'), before: 'A=1\r\n', after: 'x' };
       for (const backup of [null, at('backup')]) {
-        await expect(replaceFiles([change], { run, backup, fs: { ...disk, write } })).rejects.toMatchObject({
+        await expect(
+          replaceFiles([change], { run, backup, fs: { ...diskFileSystem, write } }),
+        ).rejects.toMatchObject({
           code: 'rights-lost',
           message: `${at('.env')} would lose its permissions: ${what} cannot be set on a new file (EPERM: not permitted)`,
-          advice: needsRoot,
+          advice: runAsRootAdvice,
         });
         expect(await text('.env')).toBe('A=1\r\n');
         expect((await readdir(root)).sort()).toEqual(['.env', 'compose.yaml']);
@@ -141,12 +143,12 @@ describe('replaceFiles', () => {
     const failing = (code: string) =>
       Promise.reject(Object.assign(new Error(`${code}: on purpose`), { code }));
     let renames = 0;
-    const fs: typeof disk = {
-      ...disk,
+    const fs: typeof diskFileSystem = {
+      ...diskFileSystem,
       // As where the backups are on another file system, and all are full by then.
       rename: (from, to) =>
-        ++renames === 2 ? failing('EIO') : renames > 2 ? failing('EXDEV') : disk.rename(from, to),
-      write: (...given) => (renames >= 2 ? failing('ENOSPC') : disk.write(...given)),
+        ++renames === 2 ? failing('EIO') : renames > 2 ? failing('EXDEV') : diskFileSystem.rename(from, to),
+      write: (...given) => (renames >= 2 ? failing('ENOSPC') : diskFileSystem.write(...given)),
     };
     await expect(replaceFiles(both(), { run, backup: at('backup'), fs })).rejects.toMatchObject({
       code: 'files-not-restored',
@@ -192,7 +194,7 @@ describe('restoreFiles', () => {
   it('does not rename a backup with other rights if the disk is full', async () => {
     const records = await replaceBoth();
     const fs = {
-      ...disk,
+      ...diskFileSystem,
       write: () => Promise.reject(Object.assign(new Error('ENOSPC: on purpose'), { code: 'ENOSPC' })),
     };
     await chmod(at('backup/.env'), 0o4755);
@@ -230,12 +232,12 @@ describe('restoreFiles', () => {
 
   it('does not restore a file that is edited during the restore', async () => {
     const records = await replaceBoth();
-    const write: typeof disk.write = async (...given) => {
-      const lost = await disk.write(...given);
+    const write: typeof diskFileSystem.write = async (...given) => {
+      const lost = await diskFileSystem.write(...given);
       if (given[0].includes('.env')) await writeFile(at('.env'), 'mine');
       return lost;
     };
-    expect(await restoreFiles(records, { fs: { ...disk, write } })).toEqual([at('.env')]);
+    expect(await restoreFiles(records, { fs: { ...diskFileSystem, write } })).toEqual([at('.env')]);
     expect(await text('.env')).toBe('mine');
     expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml']);
   });
@@ -243,10 +245,10 @@ describe('restoreFiles', () => {
   it('does not resolve before the restored files are on the disk', async () => {
     const records = await replaceBoth();
     await restoreFiles(records);
-    const sync: typeof disk.sync = async (path) => {
+    const sync: typeof diskFileSystem.sync = async (path) => {
       if (path === root) throw Object.assign(new Error('EIO: on purpose'), { code: 'EIO', syscall: 'fsync' });
     };
-    await expect(restoreFiles(records, { fs: { ...disk, sync } })).rejects.toMatchObject({
+    await expect(restoreFiles(records, { fs: { ...diskFileSystem, sync } })).rejects.toMatchObject({
       code: 'files-not-restored',
     });
   });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
-import { strangerOf } from '../../../src/core/files/strangers.ts';
+import { findUnmappedOwner } from '../../../src/core/files/strangers.ts';
 import { mapIds } from '../../rig/id-maps.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -65,6 +65,6 @@ it.skipIf(!isRoot)(
     expect(made).toEqual([100_000, 200_007]);
     // Where all are mapped, nobody is a stranger, nor is nobody.
     await chown(files[0] ?? '', 65_534, 65_534);
-    expect(await strangerOf(files[0] ?? '')).toBeNull();
+    expect(await findUnmappedOwner(files[0] ?? '')).toBeNull();
   },
 );

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readTextFile, readTextFileIfThere } from '../../../src/core/files/text-file.ts';
+import { readTextFile, readTextFileIfExists } from '../../../src/core/files/text-file.ts';
 
 const mebibyte = 1024 * 1024;
 const restoreIt = 'Restore the file, or run {up} to recreate the app from its current files.';
@@ -66,14 +66,14 @@ describe('readTextFile', () => {
 
 describe('readTextFileIfThere', () => {
   it('gives null only for a missing file', async () => {
-    expect(await readTextFileIfThere(path)).toBeNull();
+    expect(await readTextFileIfExists(path)).toBeNull();
     await symlink('/no/such/folder/compose.yaml', path);
-    await expect(readTextFileIfThere(path)).rejects.toMatchObject({ code: 'outside-mounts' });
+    await expect(readTextFileIfExists(path)).rejects.toMatchObject({ code: 'outside-mounts' });
     await rm(path);
     await mkdir(path);
-    await expect(readTextFileIfThere(path)).rejects.toMatchObject({ code: 'not-a-file' });
+    await expect(readTextFileIfExists(path)).rejects.toMatchObject({ code: 'not-a-file' });
     await rm(path, { recursive: true });
     await writeFile(path, 'A=1\n');
-    expect(await readTextFileIfThere(path)).toEqual({ path, text: 'A=1\n' });
+    expect(await readTextFileIfExists(path)).toEqual({ path, text: 'A=1\n' });
   });
 });

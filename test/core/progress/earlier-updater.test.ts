@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { EarlierUpdater } from '../../../src/core/progress/earlier-updater.ts';
+import { LegacyResultParser } from '../../../src/core/progress/earlier-updater.ts';
 import type { Level, Phase } from '../../../src/core/progress/event.ts';
 import { outcomes } from '../../../src/core/progress/outcome.ts';
-import { formatEnd, type RunResult } from '../../../src/core/progress/run-result.ts';
+import { formatLastLine, type RunResult } from '../../../src/core/progress/run-result.ts';
 
 const event = (message: string, phase: Phase = 'done', level: Level = 'error') => ({
   ...{ time: '2026-11-21T10:42:18.140Z', level, phase, message },
 });
-const resultOf = (message: string, phase?: Phase) => new EarlierUpdater().resultOf(event(message, phase));
+const resultOf = (message: string, phase?: Phase) => new LegacyResultParser().resultOf(event(message, phase));
 const failed = { outcome: 'failed', code: null, detail: null, advice: null, facts: {} } as const;
 
 describe('the result in the last line of an updater without a field for it', () => {
@@ -45,7 +45,7 @@ describe('the result in the last line of an updater without a field for it', () 
     ['broken (broken): (it): is', { outcome: 'broken', code: 'broken', message: '(it): is' }],
   ])('%s', (text, expected) => {
     const result = { ...failed, message: '', ...expected };
-    expect(formatEnd(result)).toBe(text);
+    expect(formatLastLine(result)).toBe(text);
     expect(resultOf(text)).toEqual(result);
   });
 
@@ -76,7 +76,7 @@ describe('the result in the last line of an updater without a field for it', () 
   });
 
   it('has the last error before it', () => {
-    const earlier = new EarlierUpdater();
+    const earlier = new LegacyResultParser();
     for (const [message, level] of [
       ['no such tag', 'error'],
       ['slow', 'warn'],
@@ -92,7 +92,7 @@ describe('the result in the last line of an updater without a field for it', () 
 
 it('the last line stays on one line, and its parts are found for any path or name', () => {
   const end = { ...failed, code: 'pull-unknown' };
-  const line = formatEnd({ ...end, message: 'a\r\nb. Next: (c): d', advice: 'e\n f. Next: g' });
+  const line = formatLastLine({ ...end, message: 'a\r\nb. Next: (c): d', advice: 'e\n f. Next: g' });
   expect(line).toBe('failed (pull-unknown): a b. next: (c): d. Next: e f. Next: g');
   expect(resultOf(line)).toEqual({ ...end, message: 'a b. next: (c): d', advice: 'e f. Next: g' });
 });

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it, vi } from 'vitest';
-import { pause, waitUntil } from '../../../src/core/progress/wait.ts';
+import { sleepFor, waitUntil } from '../../../src/core/progress/wait.ts';
 
 beforeEach(() => {
   vi.useFakeTimers().setTimerTickMode('nextTimerAsync');
@@ -46,9 +46,9 @@ it('pauses as it is told', async () => {
 
 it('ends a pause with the signal, also one that was aborted before', async () => {
   const stop = new AbortController();
-  const ended = pause(60_000, stop.signal);
+  const ended = sleepFor(60_000, stop.signal);
   stop.abort();
   await ended;
-  await pause(60_000, stop.signal);
+  await sleepFor(60_000, stop.signal);
   expect(performance.now()).toBeLessThan(60_000);
 });

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { compareTold, compareVersions, cutVersion, isMajorChange } from '../../../src/core/release/order.ts';
+import {
+  compareSharedNumbers,
+  compareVersions,
+  cutVersion,
+  isMajorChange,
+} from '../../../src/core/release/order.ts';
 
 describe('compareVersions', () => {
   it.each([
@@ -63,7 +68,7 @@ describe('versions of other numbers', () => {
     ['v2025.08', '2025.10.1', -1],
     ['2', 'v1.9', 1],
   ])('%s and %s, as far as both are told: %i', (a, b, expected) => {
-    expect(Math.sign(compareTold(a, b))).toBe(expected);
+    expect(Math.sign(compareSharedNumbers(a, b))).toBe(expected);
   });
 
   it('are cut as they are written', () => expect(cutVersion('2025.08.4', 2)).toBe('2025.08'));

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import {
   parsePinTag,
+  parseVersionLabel,
   statedVersion,
-  versionOfLabel,
   versionRange,
 } from '../../../src/core/release/pin-tag.ts';
 
@@ -31,7 +31,7 @@ describe('parsePinTag', () => {
   ])('%s is a release behind a word', (text, lead, version, prefix, suffix) => {
     expect(parsePinTag(text)).toEqual({ kind: 'release', text, lead, version, prefix, suffix });
     // A label that says it is of the system as often as of the product.
-    expect(versionOfLabel(text)).toBeNull();
+    expect(parseVersionLabel(text)).toBeNull();
   });
 
   it.each([
@@ -49,7 +49,7 @@ describe('parsePinTag', () => {
     ['version-v6.1-alpine', 'version-', '6.1', 'v', '-alpine'],
   ])('%s is a part of a version behind a word that says so', (text, lead, version, prefix, suffix) => {
     expect(parsePinTag(text)).toEqual({ kind: 'part', text, lead, version, prefix, suffix });
-    expect(versionOfLabel(text)).toBeNull();
+    expect(parseVersionLabel(text)).toBeNull();
   });
 
   it.each([
@@ -114,7 +114,7 @@ describe('versionOfLabel', () => {
     ['', null],
     [undefined, null],
   ])('%j: %j', (label, version) => {
-    expect(versionOfLabel(label)).toBe(version);
+    expect(parseVersionLabel(label)).toBe(version);
   });
 });
 

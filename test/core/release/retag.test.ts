@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parsePinTag } from '../../../src/core/release/pin-tag.ts';
-import { formsOf, retag, wholeForms } from '../../../src/core/release/retag.ts';
+import { formsOf, nextTagFor, wholeForms } from '../../../src/core/release/retag.ts';
 import { type PlannedTarget, parseTarget } from '../../../src/core/release/target.ts';
 
 const goal = (text: string): PlannedTarget => {
@@ -16,7 +16,7 @@ const release = (text: string) => {
 
 /** The new tag, or the word for what becomes of the old one. */
 const moved = (from: string, to: string): string => {
-  const result = retag(parsePinTag(from), goal(to));
+  const result = nextTagFor(parsePinTag(from), goal(to));
   return result.kind === 'moved' ? `→ ${result.tag}` : result.kind;
 };
 

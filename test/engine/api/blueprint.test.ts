@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Blueprint, blueprintOf } from '../../../src/engine/api/blueprint.ts';
+import { type ContainerSnapshot, snapshotOf } from '../../../src/engine/api/blueprint.ts';
 import { copiedPaths } from '../../../src/engine/api/copied-files.ts';
 import type { Json } from '../../../src/engine/json.ts';
 
@@ -10,8 +10,8 @@ const volume = 'f'.repeat(64);
 function blueprint(
   parts: { config?: Json; host?: Json; mounts?: Json[]; networks?: Json; raw?: Json },
   apiVersion?: string,
-): Blueprint {
-  return blueprintOf(
+): ContainerSnapshot {
+  return snapshotOf(
     {
       Id: id,
       Name: '/svc-app-1',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { listProject, oldNamesOf, sortOut } from '../../../src/engine/api/project-containers.ts';
+import { listProject, oldNamesOf, separateLeftovers } from '../../../src/engine/api/project-containers.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
 import { container } from '../../build.ts';
 import { engineThat } from './http-engine.ts';
@@ -65,7 +65,7 @@ it('treats a temporary container as a leftover if its place is taken', () => {
   const other = container('app-1', { id: 'another' });
   const made = container('app-1', { id: 'made', status: 'created', name: '0123456789ab_svc-app-1' });
   const sorted = (...all: (typeof old)[]) => {
-    const { containers, leftovers } = sortOut(all);
+    const { containers, leftovers } = separateLeftovers(all);
     return [containers, leftovers].map((list) => list.map(({ id }) => id));
   };
   expect(sorted(old, made)).toEqual([[old.id], ['made']]);

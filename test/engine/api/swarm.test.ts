@@ -5,10 +5,10 @@ import {
   findConfig,
   listServices,
   listTasks,
+  readSwarmMembership,
   relabelConfig,
   removeConfig,
   removeService,
-  swarmPlace,
   updateService,
 } from '../../../src/engine/api/swarm.ts';
 import type { Engine } from '../../../src/engine/cli/engine.ts';
@@ -149,6 +149,6 @@ describe('queries', () => {
     ],
     ['a worker', [says(503, 'This node is not a swarm manager.')], null],
   ])('swarmPlace of %s', async (_, answers, place) => {
-    expect(await swarmPlace((await answering(...answers)).engine)).toEqual(place);
+    expect(await readSwarmMembership((await answering(...answers)).engine)).toEqual(place);
   });
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCommand } from '../../../src/engine/cli/command.ts';
-import { byLine } from '../../../src/engine/cli/run-attached.ts';
+import { createLineStream } from '../../../src/engine/cli/run-attached.ts';
 
 const env = { PATH: process.env.PATH ?? '' };
 const options = { env, deadlineMs: 10_000 };
@@ -108,7 +108,7 @@ describe('runCommand', () => {
 
   it('reads on if a line of the output never ends', async () => {
     const lines: number[] = [];
-    const output = byLine((line) => lines.push(line.length));
+    const output = createLineStream((line) => lines.push(line.length));
     expect(await sh(`${endless}; echo; echo last`, { output })).toMatchObject({ exitCode: 0 });
     expect(lines).toEqual([1024 ** 2, 4]);
   });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Cancelled } from '../../../src/core/progress/stops.ts';
-import { takeBlueprints } from '../../../src/engine/api/blueprint.ts';
+import { takeSnapshots } from '../../../src/engine/api/blueprint.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
 import type { CallOptions } from '../../../src/engine/engine-api.ts';
 import { engineTarget } from '../../../src/engine/http/target.ts';
@@ -397,7 +397,7 @@ describe('takeBlueprints', () => {
       }
     });
     const paths = [...Object.keys(archives), '/missing', '/etc/bound'];
-    const [taken, ...more] = await takeBlueprints(engineAt(host), [id, 'unknown'], new Map([[id, paths]]));
+    const [taken, ...more] = await takeSnapshots(engineAt(host), [id, 'unknown'], new Map([[id, paths]]));
     expect(more).toEqual([]);
     expect(taken?.copied.map(({ path }) => path)).toEqual(['/plain']);
     expect(taken?.copied).toEqual([
@@ -413,7 +413,7 @@ describe('takeBlueprints', () => {
 
   it('reports an error of the engine', async () => {
     const host = await startPlainEngine((_, to) => void to.writeHead(500).end('{"message":"broken disk"}'));
-    await expect(takeBlueprints(engineAt(host), [id])).rejects.toThrow(
+    await expect(takeSnapshots(engineAt(host), [id])).rejects.toThrow(
       `the engine failed to answer (GET /containers/${id}/json): broken disk`,
     );
   });

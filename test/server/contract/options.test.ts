@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
-import { productOf, svc } from '../../../src/core/progress/product.ts';
+import { createProduct, svcProduct } from '../../../src/core/progress/product.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
-import { readOptions } from '../../../src/server/contract/options.ts';
+import { validateInstanceOptions } from '../../../src/server/contract/options.ts';
 
 const required: InstanceOptions = {
   version: 'v1.4.2',
@@ -15,7 +15,7 @@ const required: InstanceOptions = {
 /** What a mistake is called, without the first line. */
 function mistakes(options: unknown): string {
   try {
-    readOptions(options as InstanceOptions);
+    validateInstanceOptions(options as InstanceOptions);
   } catch (error) {
     expect(error).toBeInstanceOf(TypeError);
     const [first, ...rest] = String((error as Error).message).split('\n');
@@ -27,15 +27,15 @@ function mistakes(options: unknown): string {
 
 describe('readOptions', () => {
   it.each(['20.20.2', '22.11.0'])('refuses Node.js %s in one sentence', (version) => {
-    expect(() => readOptions(required, version)).toThrow(
+    expect(() => validateInstanceOptions(required, version)).toThrow(
       `svc-updater requires Node.js 22.12 or later; this is Node.js ${version}`,
     );
   });
 
   it('adds the defaults', () => {
-    const settings = readOptions(required);
+    const settings = validateInstanceOptions(required);
     expect(settings).toMatchObject({
-      product: svc,
+      product: svcProduct,
       preparationMs: 3_600_000,
       idleMs: 3_600_000,
       updaterPull: 'always',
@@ -90,15 +90,17 @@ describe('readOptions', () => {
     const feed = 'https://forge.example.org/releases';
     const product = { name: 'larder', services: ['web', 'jobs'], feed };
     const { feed: _, ...others } = required;
-    const read = readOptions({ ...others, product });
+    const read = validateInstanceOptions({ ...others, product });
     expect(read).toMatchObject({
-      product: productOf(product),
+      product: createProduct(product),
       containerName: 'larder-updater',
       feed: { url: feed },
     });
-    expect(readOptions({ ...required, product }).feed).toBeNull();
-    expect(readOptions({ ...required, product, containerName: 'other' }).containerName).toBe('other');
-    expect(() => readOptions({ ...required, product, path: 'x' })).toThrow(
+    expect(validateInstanceOptions({ ...required, product }).feed).toBeNull();
+    expect(validateInstanceOptions({ ...required, product, containerName: 'other' }).containerName).toBe(
+      'other',
+    );
+    expect(() => validateInstanceOptions({ ...required, product, path: 'x' })).toThrow(
       /^larder-updater: invalid options\n/,
     );
   });
@@ -130,14 +132,16 @@ describe('the version', () => {
     ['1.4.2', 'v1.4.2'],
     ['1.6.0-canary.3', 'v1.6.0-canary.3'],
     ['2026-11-21', '2026-11-21'],
-  ])('%s is %s', (version, told) => expect(readOptions({ ...required, version }).version).toBe(told));
+  ])('%s is %s', (version, told) =>
+    expect(validateInstanceOptions({ ...required, version }).version).toBe(told),
+  );
 });
 
 it('logs warnings and errors to the console', () => {
   const said: unknown[][] = [];
   for (const level of ['info', 'log', 'warn'] as const)
     vi.spyOn(console, level).mockImplementation((...told) => void said.push([level, ...told]));
-  const { log } = readOptions({ ...required, product: { name: 'larder' } });
+  const { log } = validateInstanceOptions({ ...required, product: { name: 'larder' } });
   const cause = new Error('ENOENT');
   log({ level: 'info', message: 'the releases were read' });
   log({ level: 'warn', message: 'the feed cannot be read', cause });

@@ -1,17 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import { isIn, type Schedule, type Window, windowsAfter } from '../../../src/server/contract/time-window.ts';
+import {
+  generateTimeWindows,
+  isInWindow,
+  type TimeWindowOccurrence,
+  type WeeklyTimeWindow,
+} from '../../../src/server/contract/time-window.ts';
 
-const night = (timeZone: string, from = '02:00', to = '05:00'): Schedule => ({
+const night = (timeZone: string, from = '02:00', to = '05:00'): WeeklyTimeWindow => ({
   from,
   to,
   timeZone,
   days: [],
 });
 
-function first(schedule: Schedule, moment: string, count = 1): string[] {
-  const windows = windowsAfter(schedule, Date.parse(moment));
+function first(schedule: WeeklyTimeWindow, moment: string, count = 1): string[] {
+  const windows = generateTimeWindows(schedule, Date.parse(moment));
   return Array.from({ length: count }, () => {
-    const { begin, end } = windows.next().value as Window;
+    const { begin, end } = windows.next().value as TimeWindowOccurrence;
     return `${shown(begin)} ${shown(end)}`;
   });
 }
@@ -63,5 +68,5 @@ it.each([
   ['23:00', '01:00', '01:00', false],
   ['04:00', '04:00', '12:00', true],
 ])('from %s to %s in the time zone of the server, at %s: %s', (from, to, clock, is) =>
-  expect(isIn({ from, to }, at(clock))).toBe(is),
+  expect(isInWindow({ from, to }, at(clock))).toBe(is),
 );

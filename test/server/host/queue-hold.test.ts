@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, expect, it } from 'vitest';
-import { usualTiming } from '../../../src/server/contract/timing.ts';
+import { defaultServerTiming } from '../../../src/server/contract/timing.ts';
 import { QueueHold } from '../../../src/server/host/queue-hold.ts';
-import { retry } from '../../../src/server/host/retry.ts';
+import { retryWithBackoff } from '../../../src/server/host/retry.ts';
 import { HostDouble } from '../../rig/host-double/host-double.ts';
 import { until } from '../updates/rig.ts';
 
-const timing = { ...usualTiming, retry: 10, longestRetry: 40 };
+const timing = { ...defaultServerTiming, retry: 10, longestRetry: 40 };
 let host: HostDouble;
 let closing: AbortController;
 let hold: QueueHold;
@@ -38,7 +38,7 @@ it('each retry waits twice as long, up to the maximum', async () => {
     throw new Error('no');
   };
   const pauses = { retry: 20, longestRetry: 80 };
-  expect(await retry(attempt, () => at.length < 6, pauses, closing.signal)).toBeNull();
+  expect(await retryWithBackoff(attempt, () => at.length < 6, pauses, closing.signal)).toBeNull();
   const waited = at.slice(1).map((time, number) => time - (at[number] ?? 0));
   for (const [number, least] of [20, 40, 80, 80, 80].entries()) {
     expect(waited[number]).toBeGreaterThan(least - 2);

@@ -3,7 +3,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import type { LogEntry } from '../../../src/feed/feed.ts';
 import type { Caller } from '../../../src/server/contract/instance-options.ts';
-import type { Settings } from '../../../src/server/contract/options.ts';
+import type { ValidatedInstanceOptions } from '../../../src/server/contract/options.ts';
 import { createHandler } from '../../../src/server/http/handler.ts';
 import { openApi } from '../../../src/server/http/openapi.ts';
 import type { UpdateService } from '../../../src/server/run/update-service.ts';
@@ -62,7 +62,7 @@ export interface Answer {
 }
 
 /** A handler with a caller whom the request names, and who asks it and holds every answer against the document. */
-export function door(service: UpdateService, settings: Partial<Settings> = {}) {
+export function door(service: UpdateService, settings: Partial<ValidatedInstanceOptions> = {}) {
   const logged: LogEntry[] = [];
   const handle = createHandler(service, {
     path,

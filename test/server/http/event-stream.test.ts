@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ProgressEvent } from '../../../src/core/progress/event.ts';
-import { eventStream, silence } from '../../../src/server/http/event-stream.ts';
+import { createEventStream, keepAliveIntervalMs } from '../../../src/server/http/event-stream.ts';
 import { WatchedRecord } from '../run/watched-record.ts';
 import { follow } from './follow.ts';
 import { record } from './memory-service.ts';
@@ -16,7 +16,7 @@ const line = (message: string, phase: ProgressEvent['phase'] = 'pull', percent?:
 
 function rig(lastEventId: string | null = null, run = record('run1', WatchedRecord) as WatchedRecord) {
   const closing = new AbortController();
-  const stream = eventStream(run, lastEventId, closing.signal);
+  const stream = createEventStream(run, lastEventId, closing.signal);
   return {
     run,
     stream,
@@ -130,7 +130,7 @@ describe('silence', () => {
   afterEach(() => void vi.useRealTimers());
 
   it('is interrupted by a comment every 15 s', async () => {
-    expect(silence).toBe(15_000);
+    expect(keepAliveIntervalMs).toBe(15_000);
     const { run, stream, listeners } = rig();
     const following = follow(stream);
     await following.some(2);

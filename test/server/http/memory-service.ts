@@ -1,7 +1,10 @@
 import type { Channel } from '../../../src/core/release/channel.ts';
-import { type AutomaticChoice, automaticSettings } from '../../../src/server/contract/automatic.ts';
-import type { RollbackStart, StartOrder } from '../../../src/server/contract/instance-updates.ts';
-import { freshRun, RunRecord } from '../../../src/server/run/run-record.ts';
+import { type AutomaticChoice, applyAutomaticDefaults } from '../../../src/server/contract/automatic.ts';
+import type {
+  CompleteRollbackOrder,
+  CompleteUpdateOrder,
+} from '../../../src/server/contract/instance-updates.ts';
+import { createRun, RunRecord } from '../../../src/server/run/run-record.ts';
 import type { UpdateService } from '../../../src/server/run/update-service.ts';
 import {
   type CancelReason,
@@ -9,7 +12,7 @@ import {
   type RollbackOffer,
   type Run,
   type Status,
-  statusShape,
+  statusSchema,
 } from '../../../src/wire/status.ts';
 
 /** What no answer may ever say. */
@@ -48,7 +51,13 @@ export class MemoryService implements UpdateService {
     return this.run !== null && !this.run.hasEnded;
   }
 
-  async start({ target, when, force, allSteps, by }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
+  async start({
+    target,
+    when,
+    force,
+    allSteps,
+    by,
+  }: CompleteUpdateOrder): Promise<{ run: Run } | { reason: Reason }> {
     const how = `${when === 'idle' ? ' when idle' : ''}${force ? ' by force' : ''}${allSteps ? ' all the way' : ''}`;
     this.#note(`start ${target}${how} for ${by}`);
     if (this.reason) return { reason: this.reason };
@@ -73,7 +82,12 @@ export class MemoryService implements UpdateService {
     return this.reason ? { reason: this.reason } : { offer: rollbackOffer };
   }
 
-  async rollback({ confirm, when, force, by }: RollbackStart): Promise<{ run: Run } | { reason: Reason }> {
+  async rollback({
+    confirm,
+    when,
+    force,
+    by,
+  }: CompleteRollbackOrder): Promise<{ run: Run } | { reason: Reason }> {
     this.#note(
       `rollback ${confirm}${when === 'idle' ? ' when idle' : ''}${force ? ' by force' : ''} for ${by}`,
     );
@@ -116,7 +130,7 @@ export class MemoryService implements UpdateService {
     const told = {
       ...{ version: this.version, channel, latest, updateAvailable: true },
       next: { version: latest.version, major: false, upgradePath: [latest.version] },
-      automatic: automaticSettings({}),
+      automatic: applyAutomaticDefaults({}),
       canUpdate: this.reason === null,
       reason: this.reason,
       checkedAt: '2026-11-21T10:40:00.000Z',
@@ -127,7 +141,7 @@ export class MemoryService implements UpdateService {
       run: this.run?.run ?? null,
       now: '2026-11-21T10:42:09.000Z',
     };
-    return statusShape.read(told) as Status;
+    return statusSchema.read(told) as Status;
   }
 }
 
@@ -142,4 +156,4 @@ export const notRunning: CancelReason = { code: 'not-running', message: 'No upda
 
 /** The record of a run that has just begun. */
 export const record = (id = 'run1', Kind = RunRecord): RunRecord =>
-  new Kind(freshRun({ id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }));
+  new Kind(createRun({ id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }));

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { methodsOf } from '../../../src/server/http/methods.ts';
+import { createLibraryMethods } from '../../../src/server/http/methods.ts';
 import { MemoryService } from './memory-service.ts';
 
 type Method = 'update' | 'rollback' | 'setChannel' | 'skip' | 'setAutomatic';
@@ -7,9 +7,10 @@ type Method = 'update' | 'rollback' | 'setChannel' | 'skip' | 'setAutomatic';
 /** A method as JavaScript may call it, and its service. */
 function rig(method: Method): { service: MemoryService; ask: (argument: unknown) => Promise<unknown> } {
   const service = new MemoryService();
-  const called: (argument: never) => Promise<unknown> = methodsOf(service, { path: '/', name: 'svc' })[
-    method
-  ];
+  const called: (argument: never) => Promise<unknown> = createLibraryMethods(service, {
+    path: '/',
+    name: 'svc',
+  })[method];
   return { service, ask: (argument) => called(argument as never) };
 }
 

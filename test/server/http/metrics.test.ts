@@ -1,16 +1,16 @@
 import { expect, it } from 'vitest';
-import { methodsOf } from '../../../src/server/http/methods.ts';
+import { createLibraryMethods } from '../../../src/server/http/methods.ts';
 import { metricsOf } from '../../../src/server/http/metrics.ts';
-import { type Run, runShape, type Status, statusShape } from '../../../src/wire/status.ts';
+import { type Run, runSchema, type Status, statusSchema } from '../../../src/wire/status.ts';
 import { MemoryService } from './memory-service.ts';
 
 const now = '2026-11-21T11:00:00.000Z';
 
 const statusOf = (change: object = {}): Status =>
-  statusShape.read({ version: 'v1.4.2', channel: 'stable', checkedAt: null, now, ...change }) as Status;
+  statusSchema.read({ version: 'v1.4.2', channel: 'stable', checkedAt: null, now, ...change }) as Status;
 
 const runOf = (change: object = {}): Run =>
-  runShape.read({
+  runSchema.read({
     id: 'a',
     kind: 'update',
     state: 'updated',
@@ -112,7 +112,7 @@ it.each<[string, Status, Run[], Record<string, string>]>([
 
 it('asks for nothing except the status and the history', async () => {
   const service = new MemoryService();
-  const { metrics } = methodsOf(service, { path: '/', name: 'svc' });
+  const { metrics } = createLibraryMethods(service, { path: '/', name: 'svc' });
   expect(read(await metrics())).toMatchObject({ update_available: '1', feed_age_seconds: '129' });
   expect(service.calls).toEqual(['status', 'history']);
 });
@@ -120,6 +120,6 @@ it('asks for nothing except the status and the history', async () => {
 it('works without the history', async () => {
   const service = new MemoryService();
   service.history = () => Promise.reject(new Error('the store does not answer'));
-  const { metrics } = methodsOf(service, { path: '/', name: 'svc' });
+  const { metrics } = createLibraryMethods(service, { path: '/', name: 'svc' });
   expect(read(await metrics())).toMatchObject({ update_available: '1' });
 });

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Channel } from '../../../src/core/release/channel.ts';
 import { readFeed } from '../../../src/feed/read-feed.ts';
 import type { ChannelFile } from '../../../src/provenance/channel-file.ts';
-import { readOptions } from '../../../src/server/contract/options.ts';
+import { validateInstanceOptions } from '../../../src/server/contract/options.ts';
 import { ChannelFiles } from '../../../src/server/offer/channel-files.ts';
-import { Ledger } from '../../../src/server/store/ledger.ts';
+import { StateStore } from '../../../src/server/store/ledger.ts';
 import { attachChannel, channelFile, hostChannel, recallsOf } from '../../feed/channel-copies.ts';
 import { type Api, endless, type Forge, silence, startForge, text } from '../../feed/forge.ts';
 import { publisher } from '../../provenance/sign.ts';
@@ -35,7 +35,7 @@ function server(
   keys: readonly string[] | null = both,
   { api = 'static' as Api, channel = 'stable' as Channel } = {},
 ) {
-  const settings = readOptions({
+  const settings = validateInstanceOptions({
     version: 'v1.4.2',
     updaterImage: 'acme/svc-updater:1',
     feed: { url: forge.address(api), ...(keys && { trust: { keys } }) },
@@ -44,7 +44,7 @@ function server(
     store: host.store,
     log: host.log,
   });
-  const files = new ChannelFiles({ settings, ledger: new Ledger(settings, timing), timing });
+  const files = new ChannelFiles({ settings, ledger: new StateStore(settings, timing), timing });
   const signal = AbortSignal.timeout(30_000);
   return {
     current: () => files.current(channel),

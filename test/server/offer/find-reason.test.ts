@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findReason } from '../../../src/server/offer/find-reason.ts';
+import { findBlockingReason } from '../../../src/server/offer/find-reason.ts';
 import { HomeNotFound } from '../../../src/server/place/home-not-found.ts';
 import type { BlockingJob } from '../../../src/wire/status.ts';
 
@@ -22,7 +22,7 @@ describe('the reason why an update cannot start', () => {
     // These wait for the end of the update.
     [job('backup', 'queued'), null],
   ])('of %j is %s', (one, code) => {
-    expect(findReason({ ...free, jobs: [one] })?.code ?? null).toBe(code);
+    expect(findBlockingReason({ ...free, jobs: [one] })?.code ?? null).toBe(code);
   });
 
   it('reports the start of the oldest job of its kind', () => {
@@ -33,7 +33,7 @@ describe('the reason why an update cannot start', () => {
       job('cron', 'running', { since: '2026-11-21T09:00:00.000Z' }),
     ];
     const inTheWay = jobs.filter(({ state }) => state === 'running');
-    expect(findReason({ ...free, jobs })).toEqual({
+    expect(findBlockingReason({ ...free, jobs })).toEqual({
       code: 'backup-running',
       message: 'a backup is running; 2 more jobs are blocking the update',
       since,
@@ -51,13 +51,13 @@ describe('the reason why an update cannot start', () => {
       jobs: [job('job', 'running'), job('deployment', 'queued')],
       upToDate: 'the newest runs',
     };
-    expect(findReason(all)?.code).toBe('no-engine');
-    expect(findReason({ ...all, noHome: null })?.code).toBe('store-unavailable');
+    expect(findBlockingReason(all)?.code).toBe('no-engine');
+    expect(findBlockingReason({ ...all, noHome: null })?.code).toBe('store-unavailable');
     const rest = { ...all, noHome: null, noStore: null };
-    expect(findReason(rest)?.code).toBe('update-running');
-    expect(findReason({ ...rest, updater: null })?.code).toBe('unrelated-container');
+    expect(findBlockingReason(rest)?.code).toBe('update-running');
+    expect(findBlockingReason({ ...rest, updater: null })?.code).toBe('unrelated-container');
     const own = { ...rest, updater: null, foreign: null };
-    expect(findReason(own)?.code).toBe('deployment-queued');
-    expect(findReason({ ...own, jobs: [] })?.code).toBe('up-to-date');
+    expect(findBlockingReason(own)?.code).toBe('deployment-queued');
+    expect(findBlockingReason({ ...own, jobs: [] })?.code).toBe('up-to-date');
   });
 });

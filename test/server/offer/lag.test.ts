@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { readOptions } from '../../../src/server/contract/options.ts';
-import { LagWatch } from '../../../src/server/offer/lag.ts';
-import { freshRun } from '../../../src/server/run/run-record.ts';
+import { validateInstanceOptions } from '../../../src/server/contract/options.ts';
+import { StaleTagWatch } from '../../../src/server/offer/lag.ts';
+import { createRun } from '../../../src/server/run/run-record.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { details, plainOptions } from '../place/details.ts';
 import { startAsked } from '../place/engine.ts';
@@ -10,7 +10,7 @@ import { homeOf } from '../place/home-of.ts';
 const repository = 'registry.test/acme/svc';
 const imageReference = `${repository}:latest`;
 const run: Run = {
-  ...freshRun({ id: 'r1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
+  ...createRun({ id: 'r1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
   outcome: 'unchanged' as const,
 };
 
@@ -39,7 +39,7 @@ async function lagWhere(
   const own = homeOf({
     container: details({}, { imageReference, imageId: 'sha256:first', imageManifest: 'sha256:content' }),
   });
-  const watch = new LagWatch(engine, readOptions(plainOptions), async () => own);
+  const watch = new StaleTagWatch(engine, validateInstanceOptions(plainOptions), async () => own);
   const before = await watch.after(after);
   hasLooked = true;
   await watch.recheck(after);

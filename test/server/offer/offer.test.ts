@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Channel, Release } from '../../../src/core/release/channel.ts';
-import { chooseOffer, destinationOf, firstStepTo, type OfferFacts } from '../../../src/server/offer/offer.ts';
-import { noWord } from '../../../src/server/offer/publisher-word.ts';
+import {
+  type AvailableUpdateFacts,
+  chooseAvailableUpdate,
+  resolveFirstStep,
+  resolveTarget,
+} from '../../../src/server/offer/offer.ts';
+import { noPublisherNotice } from '../../../src/server/offer/publisher-word.ts';
 import type { UpToDateCode } from '../../../src/wire/codes.ts';
 import { runOf } from '../../../src/wire/reader-shapes.ts';
 
@@ -12,8 +17,8 @@ function known(
   version: string,
   channel: Channel,
   published: string[],
-  more: Partial<OfferFacts> = {},
-): OfferFacts {
+  more: Partial<AvailableUpdateFacts> = {},
+): AvailableUpdateFacts {
   return {
     version,
     channel,
@@ -23,7 +28,7 @@ function known(
     lastRun: null,
     skipped: null,
     proofs: null,
-    word: noWord,
+    word: noPublisherNotice,
     withHeld: null,
     ...more,
   };
@@ -47,16 +52,16 @@ describe('the offer by channel and running version', () => {
     ['main-4f2a', 'stable', published, 'v1.5.0', null],
   ])('%s on %s with %j: latest %s, offered %s', (version, channel, list, latest, offered) => {
     const given = known(version, channel, list);
-    const found = chooseOffer(given);
+    const found = chooseAvailableUpdate(given);
     expect(found.latest?.version ?? null).toBe(latest);
     expect(found.upToDate === null ? latest : null).toBe(offered);
-    const goal = destinationOf(null, given);
+    const goal = resolveTarget(null, given);
     expect('reason' in goal ? null : goal.to).toBe(offered);
   });
 });
 
 describe('why no update is available', () => {
-  it.each<[UpToDateCode, string, OfferFacts, RegExp]>([
+  it.each<[UpToDateCode, string, AvailableUpdateFacts, RegExp]>([
     ['newest', 'the newest runs', known('v1.5.0', 'stable', ['v1.5.0']), /^v1\.5\.0 is the newest release/],
     [
       'ahead',
@@ -81,13 +86,13 @@ describe('why no update is available', () => {
     ['unknown-version', 'no release runs', known('main', 'stable', ['v1.5.0']), /is not a release/],
   ])('%s: %s', (code, _, given, sentence) => {
     const message = expect.stringMatching(sentence);
-    expect(chooseOffer(given)).toMatchObject({ next: null, upToDate: { code, message } });
-    expect(destinationOf(null, given)).toEqual(refused(expect.stringMatching(sentence)));
+    expect(chooseAvailableUpdate(given)).toMatchObject({ next: null, upToDate: { code, message } });
+    expect(resolveTarget(null, given)).toEqual(refused(expect.stringMatching(sentence)));
   });
 });
 
 describe('a release that is not rolled out to this instance', () => {
-  const word = { ...noWord, held: { version: 'v1.5.0', percent: 10, isAsked: false } };
+  const word = { ...noPublisherNotice, held: { version: 'v1.5.0', percent: 10, isAsked: false } };
   const held = (version: string, ...rest: string[]) =>
     known(version, 'stable', rest, { word, withHeld: releases('v1.5.0', ...rest) });
 
@@ -95,44 +100,44 @@ describe('a release that is not rolled out to this instance', () => {
     const message =
       'v1.5.0 is being rolled out to 10 % of all instances, and not yet to this one; check again to install it now';
     const upToDate = { code: 'rolling-out', message };
-    expect(chooseOffer(held('v1.4.2', 'v1.4.2'))).toMatchObject({
+    expect(chooseAvailableUpdate(held('v1.4.2', 'v1.4.2'))).toMatchObject({
       latest: { version: 'v1.4.2' },
       next: null,
       upToDate,
     });
-    expect(chooseOffer(held('v1.4.2'))).toMatchObject({ latest: null, next: null, upToDate });
-    expect(destinationOf(null, held('v1.4.2'))).toEqual(refused(message));
+    expect(chooseAvailableUpdate(held('v1.4.2'))).toMatchObject({ latest: null, next: null, upToDate });
+    expect(resolveTarget(null, held('v1.4.2'))).toEqual(refused(message));
   });
 
   it('leaves an older release that is newer than the running one', () => {
-    expect(chooseOffer(held('v1.4.2', 'v1.4.3'))).toMatchObject({
+    expect(chooseAvailableUpdate(held('v1.4.2', 'v1.4.3'))).toMatchObject({
       next: { version: 'v1.4.3' },
       upToDate: null,
     });
   });
 
   it('can be named', () => {
-    expect(destinationOf('v1.5.0', held('v1.4.2'))).toEqual({ to: 'v1.5.0' });
+    expect(resolveTarget('v1.5.0', held('v1.4.2'))).toEqual({ to: 'v1.5.0' });
   });
 
   it('is no reason where it would not be offered either', () => {
     const releases = [{ ...published('v1.5.0'), requires: 'v1.4.9' }];
     const given = known('v1.4.2', 'stable', ['v1.4.2'], { word, withHeld: releases });
-    expect(chooseOffer(given)).toMatchObject({ next: null, upToDate: { code: 'newest' } });
+    expect(chooseAvailableUpdate(given)).toMatchObject({ next: null, upToDate: { code: 'newest' } });
   });
   const published = (version: string): Release => ({ version, url: null, notes: null, publishedAt: null });
 });
 
 it('a channel whose releases are all recalled has none that is available', () => {
-  const word = { ...noWord, recalled: [{ version: 'v1.5.0', why: 'It loses data.' }] };
-  expect(chooseOffer(known('v1.4.2', 'stable', [], { word }))).toMatchObject({
+  const word = { ...noPublisherNotice, recalled: [{ version: 'v1.5.0', why: 'It loses data.' }] };
+  expect(chooseAvailableUpdate(known('v1.4.2', 'stable', [], { word }))).toMatchObject({
     upToDate: { code: 'none', message: 'no release is available on the stable channel' },
   });
 });
 
 describe('an explicit target', () => {
   const given = known('v1.5.0', 'stable', ['v1.6.0', 'v1.7.0-canary.3']);
-  it.each<[string, OfferFacts, object]>([
+  it.each<[string, AvailableUpdateFacts, object]>([
     ['v1.6.0', given, { to: 'v1.6.0' }],
     ['v1.9.9', given, { to: 'v1.9.9' }],
     ['canary', given, { to: 'v1.7.0-canary.3' }],
@@ -141,7 +146,7 @@ describe('an explicit target', () => {
     ['v1.4.0', given, refused(expect.stringContaining('downgrades are not supported'))],
     ['v1.4.0', known('main', 'stable', []), { to: 'v1.4.0' }],
   ])('%s', (named, from, goal) => {
-    expect(destinationOf(named, from)).toEqual(goal);
+    expect(resolveTarget(named, from)).toEqual(goal);
   });
 });
 
@@ -153,7 +158,11 @@ describe('required intermediate releases', () => {
       return { ...plain(version), ...(requires !== undefined && { requires }) };
     });
   const plain = (version: string): Release => ({ version, url: null, notes: null, publishedAt: null });
-  const facts = (version: string, list: Release[], more: Partial<OfferFacts> = {}): OfferFacts => ({
+  const facts = (
+    version: string,
+    list: Release[],
+    more: Partial<AvailableUpdateFacts> = {},
+  ): AvailableUpdateFacts => ({
     ...known(version, 'stable', [], more),
     releases: list,
   });
@@ -182,30 +191,30 @@ describe('required intermediate releases', () => {
     ['v1.1.0', ['v3.0.0<v2.8.0', 'v2.9.0-canary.3'], null, false, ''],
   ])('from %s with %j: %s', (running, published, next, major, path) => {
     const given = facts(running, feed(...published));
-    const told = chooseOffer(given);
+    const told = chooseAvailableUpdate(given);
     expect(told.latest?.version).toBe(published[0]?.split('<')[0]);
     expect(told.updateAvailable).toBe(next !== null);
     const unknown = { downloaded: null, estimatedSeconds: null, upgradePath: path.split(' '), settings: [] };
     expect(told.next).toEqual(next === null ? null : { version: next, major, ...unknown });
     expect(told.upToDate?.code).toBe(next === null ? 'upgrade-step' : undefined);
     const none = refused(expect.stringContaining('must be installed before'));
-    expect(destinationOf(null, given)).toEqual(next === null ? none : { to: next });
+    expect(resolveTarget(null, given)).toEqual(next === null ? none : { to: next });
   });
 
   it('are limited in number', () => {
     const list = Array.from({ length: 3_000 }, (_, at) => `v1.${3_000 - at}.0<v1.${2_999 - at}.0`);
     const given = facts('v1.0.0', feed(...list));
-    const told = chooseOffer(given).next?.upgradePath ?? [];
+    const told = chooseAvailableUpdate(given).next?.upgradePath ?? [];
     expect([told[0], told.at(-1), told.length]).toEqual(['v1.1.0', 'v1.20.0', 20]);
-    expect(firstStepTo(null, given)).toEqual(refused('no upgrade path to v1.3000.0 is known'));
+    expect(resolveFirstStep(null, given)).toEqual(refused('no upgrade path to v1.3000.0 is known'));
   });
 
   it('are stable releases even on the canary channel', () => {
     const list = feed('v3.0.0-canary.9<v2.8.0', 'v2.9.0-canary.1', 'v2.8.0', 'v2.7.0');
     const given = { ...facts('v2.6.0', list), channel: 'canary' as const };
-    expect(chooseOffer(given).next?.version).toBe('v2.8.0');
-    expect(destinationOf(null, given)).toEqual({ to: 'v2.8.0' });
-    expect(destinationOf(null, { ...given, version: 'v2.8.0' })).toEqual({
+    expect(chooseAvailableUpdate(given).next?.version).toBe('v2.8.0');
+    expect(resolveTarget(null, given)).toEqual({ to: 'v2.8.0' });
+    expect(resolveTarget(null, { ...given, version: 'v2.8.0' })).toEqual({
       to: 'v3.0.0-canary.9',
     });
   });
@@ -222,7 +231,7 @@ describe('required intermediate releases', () => {
     ],
   ])('after a refused update: %s', (_, running, published, [to, first], next) => {
     const lastRun = runOf({ id: 'r1', state: 'refused', outcome: 'refused', to, requiredRelease: first });
-    const found = chooseOffer(facts(running, feed(...published), { lastRun }));
+    const found = chooseAvailableUpdate(facts(running, feed(...published), { lastRun }));
     expect(found.next?.version ?? null).toBe(next);
     if (next === null)
       expect(found.upToDate).toEqual({

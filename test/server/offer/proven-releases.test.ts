@@ -3,9 +3,9 @@ import type { Channel } from '../../../src/core/release/channel.ts';
 import { createFeed, type Feed } from '../../../src/feed/feed.ts';
 import type { Trust } from '../../../src/provenance/trust.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
-import { readOptions } from '../../../src/server/contract/options.ts';
-import { ProvenReleases } from '../../../src/server/offer/proven-releases.ts';
-import { Ledger } from '../../../src/server/store/ledger.ts';
+import { validateInstanceOptions } from '../../../src/server/contract/options.ts';
+import { VerifiedReleases } from '../../../src/server/offer/proven-releases.ts';
+import { StateStore } from '../../../src/server/store/ledger.ts';
 import { type Api, endless, type Forge, json, startForge, text } from '../../feed/forge.ts';
 import { attach, releaseFile, type Tampering } from '../../feed/proofs.ts';
 import { publisher } from '../../provenance/sign.ts';
@@ -40,7 +40,7 @@ function feedOf(
     trust = { keys: [bert.key, anna.key] },
   }: { channel?: Channel; api?: Api; trust?: Trust } = {},
 ) {
-  const settings = readOptions({
+  const settings = validateInstanceOptions({
     version: 'v1.4.2',
     updaterImage: 'acme/svc-updater:1',
     feed: { url: forge.address(api), headers: { 'private-token': 'abc' }, trust },
@@ -50,8 +50,8 @@ function feedOf(
     log: host.log,
     ...more,
   });
-  const ledger = new Ledger(settings, quick);
-  const proven = new ProvenReleases({ settings, ledger, timing: quick }, trust);
+  const ledger = new StateStore(settings, quick);
+  const proven = new VerifiedReleases({ settings, ledger, timing: quick }, trust);
   const feed = createFeed(settings.feed ?? { url: '' }, ({ message }) => logged.push(message), {
     channel: () => channel,
     judge: (releases, signal) => proven.judge(releases, channel, signal),

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { noWord, recalledReason, without, wordOf } from '../../../src/server/offer/publisher-word.ts';
+import {
+  findRecallReason,
+  noPublisherNotice,
+  publisherNoticeOf,
+  withoutVersions,
+} from '../../../src/server/offer/publisher-word.ts';
 import type { RolloutFacts } from '../../../src/server/store/open-run.ts';
 import { channelFile, recallsOf } from '../../feed/channel-copies.ts';
 
@@ -8,7 +13,7 @@ const rollout = { version: 'v1.5.0', percent: 10 };
 /** The places of these instances in the rollout of v1.5.0 are 3.97 and 29.38. */
 const early: RolloutFacts = { instance: 'instance-1', asked: null };
 const late: RolloutFacts = { instance: 'instance-4', asked: null };
-type Facts = Parameters<typeof wordOf>[1];
+type Facts = Parameters<typeof publisherNoticeOf>[1];
 const facts: Facts = {
   version: 'v1.4.2',
   rollout: late,
@@ -65,7 +70,10 @@ describe('the word of the publisher', () => {
     ],
     ['cannot hold a release back without a signature', { rollout }, { isSigned: false }, {}],
   ])('%s', (_, file, change, expected) => {
-    expect(wordOf(channelFile(file), { ...facts, ...change })).toEqual({ ...noWord, ...expected });
+    expect(publisherNoticeOf(channelFile(file), { ...facts, ...change })).toEqual({
+      ...noPublisherNotice,
+      ...expected,
+    });
   });
 });
 
@@ -80,7 +88,7 @@ describe('releases without some versions', () => {
     [['v1.6.0-canary.11'], ['v1.5.0', 'v1.4.2']],
   ])('%j', (versions, expected) => {
     const releases = list.map((version) => ({ version, url: null, notes: null, publishedAt: null }));
-    const left = without(releases, recallsOf(...versions));
+    const left = withoutVersions(releases, recallsOf(...versions));
     expect(left.map(({ version }) => version)).toEqual(expected);
   });
 });
@@ -96,7 +104,7 @@ describe('a target', () => {
     ['canary', ['v1.6.0-canary.2', 'v1.6.0-canary.4'], 'v1.6.0-canary.4'],
     ['v1.6.0-canary.5', ['v1.6.0-canary.4', 'v1.5.0'], null],
   ])('%s with a recall of %j: refused for %s', (to, versions, refused) => {
-    const reason = recalledReason({ to }, { recalled: recallsOf(...versions) });
+    const reason = findRecallReason({ to }, { recalled: recallsOf(...versions) });
     expect(reason).toEqual(
       refused && {
         code: 'recalled',
@@ -109,7 +117,7 @@ describe('a target', () => {
   it('is refused with the address of more information', () => {
     const [recall] = recallsOf('v1.5.0');
     const recalled = recall ? [{ ...recall, url: 'https://svc.test/recall' }] : [];
-    expect(recalledReason({ to: 'v1.5.0' }, { recalled })?.advice).toBe(
+    expect(findRecallReason({ to: 'v1.5.0' }, { recalled })?.advice).toBe(
       'Wait until a newer release is available. See https://svc.test/recall',
     );
   });

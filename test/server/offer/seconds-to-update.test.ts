@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { secondsToUpdate } from '../../../src/server/offer/seconds-to-update.ts';
+import { estimateUpdateSeconds } from '../../../src/server/offer/seconds-to-update.ts';
 import { runOf } from '../../../src/wire/reader-shapes.ts';
 import type { Run, RunStep } from '../../../src/wire/status.ts';
 
@@ -25,8 +25,8 @@ it.each<[string, Run[], number | null, number | null]>([
   ['the middle one of the last three', [run(20), run(90), run(30), run(1)], 37, 7],
   ['none that did not end well', [run(20, { outcome: 'failed' }), run(10, { kind: 'rollback' })], null, null],
 ])('of %s', (_, past, seconds, ready) => {
-  expect([secondsToUpdate(past, { isReady: false }), secondsToUpdate(past, { isReady: true })]).toEqual([
-    seconds,
-    ready,
-  ]);
+  expect([
+    estimateUpdateSeconds(past, { isReady: false }),
+    estimateUpdateSeconds(past, { isReady: true }),
+  ]).toEqual([seconds, ready]);
 });

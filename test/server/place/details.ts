@@ -1,4 +1,4 @@
-import { type Container, readContainer } from '../../../src/engine/container.ts';
+import { type Container, toContainer } from '../../../src/engine/container.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 
 /** A container as the engine would tell of it. */
@@ -14,7 +14,7 @@ export function details(
     ...raw,
     State: { FinishedAt: '0001-01-01T00:00:00Z', ...raw.State },
   };
-  return { ...readContainer(whole), ...more };
+  return { ...toContainer(whole), ...more };
 }
 
 /** Options of a host that has nothing to say. */

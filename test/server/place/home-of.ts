@@ -1,8 +1,8 @@
-import type { Home } from '../../../src/server/place/home.ts';
+import type { Deployment } from '../../../src/server/place/home.ts';
 import { details } from './details.ts';
 
 /** A server's place, of which a test names what it is about. */
-export const homeOf = (changes: Partial<Home> = {}): Home => ({
+export const homeOf = (changes: Partial<Deployment> = {}): Deployment => ({
   container: details({ Image: 'sha256:1', Config: { Image: 'acme/svc:v1.4.2' } }),
   project: 'svc',
   directory: '/opt/svc',

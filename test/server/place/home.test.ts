@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { EngineError, refusalError } from '../../../src/engine/http/engine-error.ts';
+import { EngineError, responseError } from '../../../src/engine/http/engine-error.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
-import { readOptions } from '../../../src/server/contract/options.ts';
-import { findHome } from '../../../src/server/place/find-home.ts';
-import { readHome } from '../../../src/server/place/home.ts';
-import { engineUnreachable } from '../../../src/server/place/home-not-found.ts';
+import { validateInstanceOptions } from '../../../src/server/contract/options.ts';
+import { locateDeployment } from '../../../src/server/place/find-home.ts';
+import { readDeployment } from '../../../src/server/place/home.ts';
+import { createEngineUnreachableError } from '../../../src/server/place/home-not-found.ts';
 import { details, plainOptions } from './details.ts';
 import { startAsked } from './engine.ts';
 
@@ -29,7 +29,7 @@ function home(
     Config: { Image: 'acme/svc:latest', Labels: compose(changes.labels ?? labels) },
     Mounts: changes.mounts ?? [socket],
   });
-  return readHome(own, readOptions({ ...plainOptions, ...options }), '/run/docker.sock');
+  return readDeployment(own, validateInstanceOptions({ ...plainOptions, ...options }), '/run/docker.sock');
 }
 
 describe('readHome', () => {
@@ -93,14 +93,14 @@ it('refuses Podman', async () => {
   // As podman 4.3.1 says it.
   const Components = [{ Name: 'Podman Engine', Version: '4.3.1' }, { Name: 'Conmon' }];
   const { engine } = await startAsked(() => ({ body: { ApiVersion: '1.41', Components } }));
-  await expect(findHome(engine, readOptions(plainOptions))).rejects.toMatchObject({
+  await expect(locateDeployment(engine, validateInstanceOptions(plainOptions))).rejects.toMatchObject({
     reason: { code: 'no-engine', message: expect.stringMatching(/^the engine at \S+ is Podman, /) },
   });
 });
 
 describe('unreachable', () => {
   const page = (status: number, text: string) =>
-    refusalError('GET /containers/json', { status, body: Buffer.from(text) });
+    responseError('GET /containers/json', { status, body: Buffer.from(text) });
   const denied = Object.assign(new Error('connect EACCES'), { code: 'EACCES' });
   it.each<[string, unknown, string, boolean]>([
     [
@@ -134,7 +134,7 @@ describe('unreachable', () => {
       true,
     ],
   ])('distinguishes %s', (_, fault, message, mayPass) => {
-    expect(engineUnreachable({ path: 'tcp://x:1' }, fault)).toMatchObject({
+    expect(createEngineUnreachableError({ path: 'tcp://x:1' }, fault)).toMatchObject({
       code: 'no-engine',
       message,
       mayPass,

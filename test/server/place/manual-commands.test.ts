@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { svc } from '../../../src/core/progress/product.ts';
-import { readListed } from '../../../src/engine/container.ts';
+import { svcProduct } from '../../../src/core/progress/product.ts';
+import { toListedContainer } from '../../../src/engine/container.ts';
 import { composeLabels, swarmLabels } from '../../../src/engine/labels.ts';
 import { manualCommands, stackCommands } from '../../../src/server/place/manual-commands.ts';
 
 const started = (files: string, more: Record<string, string> = {}) => ({
-  ...readListed({ Id: 'c'.repeat(64), Names: ['/svc-app-1'], Image: 'acme/svc:v1.4.2' }),
+  ...toListedContainer({ Id: 'c'.repeat(64), Names: ['/svc-app-1'], Image: 'acme/svc:v1.4.2' }),
   labels: {
     [composeLabels.project]: 'svc',
     [composeLabels.directory]: '/opt/svc',
@@ -14,12 +14,12 @@ const started = (files: string, more: Record<string, string> = {}) => ({
   },
 });
 const task = (imageReference: string) => ({
-  ...readListed({ Id: 'c'.repeat(64), Names: ['/svc_app.1.x'], Image: imageReference }),
+  ...toListedContainer({ Id: 'c'.repeat(64), Names: ['/svc_app.1.x'], Image: imageReference }),
   labels: { [swarmLabels.service]: 'svc_app', [swarmLabels.stack]: 'svc' },
 });
 
 const settings: Parameters<typeof stackCommands>[1] = {
-  ...{ product: svc, containerName: 'svc-updater', updaterImage: 'acme/svc-updater:1' },
+  ...{ product: svcProduct, containerName: 'svc-updater', updaterImage: 'acme/svc-updater:1' },
   ...{ app: null, workers: null },
 };
 
@@ -87,7 +87,7 @@ describe('manualCommands', () => {
     ]);
   });
 
-  it.each([null, readListed({ Id: 'c'.repeat(64), Names: ['/svc'], Image: 'acme/svc' })])(
+  it.each([null, toListedContainer({ Id: 'c'.repeat(64), Names: ['/svc'], Image: 'acme/svc' })])(
     'are the usual ones for %j',
     (own) => {
       expect(manualCommands(own)).toEqual(['docker compose pull', 'docker compose up -d']);

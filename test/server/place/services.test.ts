@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { productOf, svc } from '../../../src/core/progress/product.ts';
+import { createProduct, svcProduct } from '../../../src/core/progress/product.ts';
 import { composeLabels, swarmLabels } from '../../../src/engine/labels.ts';
-import type { Home } from '../../../src/server/place/home.ts';
+import type { Deployment } from '../../../src/server/place/home.ts';
 import { chooseUpdatedServices, swarmPeers } from '../../../src/server/place/services.ts';
 import { startAsked } from './engine.ts';
 
@@ -78,15 +78,15 @@ describe('the services that are updated', () => {
     ],
     ['are not named twice', usual, 'app', 'app', ['app', 'worker'], ['app', 'worker']],
   ])('%s', async (_, services, own, app, workers, expected) => {
-    const home = { project: 'svc', service: own } as Home;
+    const home = { project: 'svc', service: own } as Deployment;
     expect(
-      await chooseUpdatedServices(await engineOf(services), home, { app, workers, product: svc }),
+      await chooseUpdatedServices(await engineOf(services), home, { app, workers, product: svcProduct }),
     ).toEqual(expected);
   });
 });
 
 describe("another product's services", () => {
-  const larder = productOf({ name: 'larder', services: ['web', 'jobs', 'mail'] });
+  const larder = createProduct({ name: 'larder', services: ['web', 'jobs', 'mail'] });
   it.each<[string, Services, string, readonly string[] | null]>([
     ['are those that there are', { web: {}, mail: {} }, 'jobs', ['jobs', 'mail']],
     [
@@ -96,7 +96,7 @@ describe("another product's services", () => {
       ['cron'],
     ],
   ])('%s', async (_, services, own, expected) => {
-    const home = { project: 'svc', service: own } as Home;
+    const home = { project: 'svc', service: own } as Deployment;
     const settings = { app: null, workers: null, product: larder };
     expect(await chooseUpdatedServices(await engineOf(services), home, settings)).toEqual(expected);
   });
@@ -115,6 +115,6 @@ it('finds the workers of the own Swarm stack by label or name', async () => {
     e: of('other', 'other_worker'),
   });
   const labels = { [swarmLabels.stack]: 'svc', [swarmLabels.service]: 'svc_app' };
-  expect(await swarmPeers(engine, labels, svc)).toEqual(['svc_jobs', 'svc_worker']);
-  expect(await swarmPeers(engine, { [swarmLabels.service]: 'alone' }, svc)).toEqual([]);
+  expect(await swarmPeers(engine, labels, svcProduct)).toEqual(['svc_jobs', 'svc_worker']);
+  expect(await swarmPeers(engine, { [swarmLabels.service]: 'alone' }, svcProduct)).toEqual([]);
 });

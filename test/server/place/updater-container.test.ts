@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { productOf, svc } from '../../../src/core/progress/product.ts';
+import { createProduct, svcProduct } from '../../../src/core/progress/product.ts';
 import {
-  isAbout,
-  isUnderWay,
-  originOf,
-  updaterContainer,
+  buildUpdaterContainer,
+  initialRunFactsOf,
+  isUpdaterActive,
+  isUpdaterOfInstance,
 } from '../../../src/server/place/updater-container.ts';
 import { parseCommandLine } from '../../../src/updater/run/command-line.ts';
 import { updateOptionsOf } from '../../../src/updater/run/options.ts';
@@ -15,7 +15,7 @@ const home = homeOf();
 const origin = { id: 'r1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:00:00.000Z' };
 const order = { command: ['update', '--target', 'v1.5.0'] as const, services: null, origin };
 const settings = {
-  product: svc,
+  product: svcProduct,
   containerName: 'svc-updater',
   updaterImage: 'acme/svc-updater:v1.0.0',
   updaterEnvironment: {},
@@ -28,7 +28,7 @@ const settings = {
 const own = ['SVC_UPDATER_NOTIFY=none', `SVC_UPDATER_CONTAINER=${'c'.repeat(64)}`];
 
 describe("the updater's container", () => {
-  const spec = updaterContainer(home, settings, order);
+  const spec = buildUpdaterContainer(home, settings, order);
 
   it('has a name, labels and a command', () => {
     expect(spec).toMatchObject({
@@ -45,9 +45,9 @@ describe("the updater's container", () => {
 
   it('gets the product if it is not svc', () => {
     const updaterEnvironment = { SVC_UPDATER_WAIT_TIMEOUT: '600' };
-    const product = productOf({ name: 'larder', services: ['web', 'jobs'] });
+    const product = createProduct({ name: 'larder', services: ['web', 'jobs'] });
     const given = { ...settings, product, containerName: 'x-updater', updaterEnvironment };
-    const { name, Env } = updaterContainer(home, given, order);
+    const { name, Env } = buildUpdaterContainer(home, given, order);
     const [, told = '', ...others] = Env ?? [];
     expect([name, ...others]).toEqual(['x-updater', 'SVC_UPDATER_WAIT_TIMEOUT=600', ...own]);
     const [key = '', value] = told.split('=');
@@ -59,40 +59,40 @@ describe("the updater's container", () => {
   });
 
   it('saves the data if the option is set', () => {
-    const { Env } = updaterContainer(home, { ...settings, restorePoint: true }, order);
+    const { Env } = buildUpdaterContainer(home, { ...settings, restorePoint: true }, order);
     expect(Env).toContain('SVC_UPDATER_RESTORE_POINT=1');
   });
 
   it('limits the downtime if the option is set', () => {
-    const { Env } = updaterContainer(home, { ...settings, maxDowntimeSeconds: 899.5 }, order);
+    const { Env } = buildUpdaterContainer(home, { ...settings, maxDowntimeSeconds: 899.5 }, order);
     expect(Env).toContain('SVC_UPDATER_MAX_DOWNTIME=900');
-    expect(updaterContainer(home, settings, order).Env?.join()).not.toContain('MAX_DOWNTIME');
+    expect(buildUpdaterContainer(home, settings, order).Env?.join()).not.toContain('MAX_DOWNTIME');
   });
 
   it('removes old images if the option is set', () => {
-    const { Env } = updaterContainer(home, { ...settings, removeOldImages: true }, order);
+    const { Env } = buildUpdaterContainer(home, { ...settings, removeOldImages: true }, order);
     expect(Env).toContain('SVC_UPDATER_REMOVE_OLD_IMAGES=1');
   });
 
   it('has labels that identify a rollback', () => {
     const back = { ...origin, kind: 'rollback', by: 'anna' } as const;
-    const { Cmd, Labels } = updaterContainer(home, settings, {
+    const { Cmd, Labels } = buildUpdaterContainer(home, settings, {
       command: ['rollback', '--yes'],
       services: null,
       origin: back,
     });
     expect(Cmd).toEqual(['rollback', '--yes', '--project', 'svc', '--dir', '/opt/svc', '--log', 'json']);
-    expect(originOf(details({ Config: { Labels } }, { args: Cmd ?? [] }))).toEqual(back);
+    expect(initialRunFactsOf(details({ Config: { Labels } }, { args: Cmd ?? [] }))).toEqual(back);
   });
 
   it('gets the services if they are not the default ones', () => {
     const services = ['web', 'jobs'];
-    const { Cmd, Env } = updaterContainer(home, settings, { ...order, services });
+    const { Cmd, Env } = buildUpdaterContainer(home, settings, { ...order, services });
     expect(Cmd?.slice(-4)).toEqual(['--service', 'web', '--service', 'jobs']);
     // Else a third service of the same image would refuse the run.
     expect(Env).toContain('SVC_UPDATER_EXCLUDE=*');
     const given = { ...settings, updaterEnvironment: { SVC_UPDATER_EXCLUDE: 'cron' } };
-    expect(updaterContainer(home, given, { ...order, services }).Env?.slice(1)).toEqual([
+    expect(buildUpdaterContainer(home, given, { ...order, services }).Env?.slice(1)).toEqual([
       'SVC_UPDATER_EXCLUDE=cron',
       ...own,
     ]);
@@ -120,7 +120,7 @@ describe('a container of the name', () => {
     ['started by hand on a directory above', byHand('/opt:/host'), true],
     ['started by hand on another', byHand('/opt/svc2:/opt/svc'), false],
   ])('%s belongs to this instance: %s', (_, container, expected) => {
-    expect(isAbout(container, home)).toBe(expected);
+    expect(isUpdaterOfInstance(container, home)).toBe(expected);
   });
 
   const now = Date.parse('2026-11-21T10:00:30Z');
@@ -130,11 +130,11 @@ describe('a container of the name', () => {
     ['created', '2026-11-21T09:00:00Z', false],
     ['exited', '2026-11-21T10:00:00Z', false],
   ])('that is %s since %s is running or starting: %s', (Status, createdAt, expected) => {
-    expect(isUnderWay(details({ State: { Status } }, { createdAt }), now)).toBe(expected);
+    expect(isUpdaterActive(details({ State: { Status } }, { createdAt }), now)).toBe(expected);
   });
 
   it('reads what is available of a manually started run', () => {
-    expect(originOf(details({}, { args: ['--target', 'v1.5.0'] }))).toEqual({
+    expect(initialRunFactsOf(details({}, { args: ['--target', 'v1.5.0'] }))).toEqual({
       id: 'c'.repeat(12),
       kind: 'update',
       from: null,
@@ -142,6 +142,6 @@ describe('a container of the name', () => {
       startedAt: '2026-11-21T10:00:00.123Z',
       by: null,
     });
-    expect(originOf(details({}, { args: ['rollback', '--yes'] })).kind).toBe('rollback');
+    expect(initialRunFactsOf(details({}, { args: ['rollback', '--yes'] })).kind).toBe('rollback');
   });
 });

@@ -1,24 +1,24 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { usualTiming } from '../../../src/server/contract/timing.ts';
-import { EndNotifier } from '../../../src/server/run/end-notifier.ts';
-import { freshRun } from '../../../src/server/run/run-record.ts';
-import { Ledger } from '../../../src/server/store/ledger.ts';
-import type { PastRun, ServerBoot } from '../../../src/server/store/open-run.ts';
+import { defaultServerTiming } from '../../../src/server/contract/timing.ts';
+import { ResultNotifier } from '../../../src/server/run/end-notifier.ts';
+import { createRun } from '../../../src/server/run/run-record.ts';
+import { StateStore } from '../../../src/server/store/ledger.ts';
+import type { PastRun, ServerProcess } from '../../../src/server/store/open-run.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { HostDouble } from '../../rig/host-double/host-double.ts';
 import { until } from '../updates/rig.ts';
 
 // Nothing here waits for a limit.
-const timing = { ...usualTiming, retry: 10, longestRetry: 20 };
+const timing = { ...defaultServerTiming, retry: 10, longestRetry: 20 };
 const own = { container: 'own', word: 'w' };
 let host: HostDouble;
-let ledger: Ledger;
+let ledger: StateStore;
 let closing: AbortController;
 /** What became of another server; asked between the look at the store and the claim. */
-let stateOf: (boot: ServerBoot) => 'this' | 'lives' | 'gone';
+let stateOf: (boot: ServerProcess) => 'this' | 'lives' | 'gone';
 beforeEach(async () => {
   host = new HostDouble();
-  ledger = new Ledger({ store: host.store, log: host.log }, timing);
+  ledger = new StateStore({ store: host.store, log: host.log }, timing);
   closing = new AbortController();
   stateOf = ({ container }) => (container === own.container ? 'this' : 'gone');
   await ledger.addPast(ended('1'), 'a');
@@ -26,12 +26,12 @@ beforeEach(async () => {
 afterEach(() => closing.abort());
 
 const ended = (id: string): Run => ({
-  ...freshRun({ id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
+  ...createRun({ id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
   outcome: 'updated',
   endedAt: '2026-11-21T10:43:07.000Z',
 });
 const notifier = () =>
-  new EndNotifier(
+  new ResultNotifier(
     { ledger, settings: { onEnd: host.onEnd, log: host.log }, timing, closing: closing.signal },
     { own, stateOf: async (boot) => stateOf(boot) },
   );

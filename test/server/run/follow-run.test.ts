@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { EngineApi } from '../../../src/engine/engine-api.ts';
 import { followRunLog } from '../../../src/server/run/follow-run.ts';
-import { freshRun, RunRecord } from '../../../src/server/run/run-record.ts';
+import { createRun, RunRecord } from '../../../src/server/run/run-record.ts';
 import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';
 import { EngineDouble } from '../../rig/engine-double/engine-double.ts';
 import { lineOf, workOf } from '../../rig/engine-double/script.ts';
@@ -28,7 +28,7 @@ beforeEach(async () => {
   lines = [];
   engine.updaterDoes(workOf('v1.4.2', 'v1.5.0').slice(0, 3));
   record = new RunRecord(
-    freshRun({ id: '1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
+    createRun({ id: '1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
   );
 });
 afterEach(async () => {

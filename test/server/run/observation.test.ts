@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { lostStore } from '../../../src/server/run/observation.ts';
+import { findLostStoreReason } from '../../../src/server/run/observation.ts';
 import { homeOf } from '../place/home-of.ts';
 
 it.each([
@@ -8,7 +8,7 @@ it.each([
   ['beside it', '/database', true],
   ['somewhere that is not said', undefined, false],
 ])('a store %s', (_, directory, isLost) => {
-  const reason = lostStore(homeOf({ mounted: ['/var/run/docker.sock', '/data'] }), directory);
+  const reason = findLostStoreReason(homeOf({ mounted: ['/var/run/docker.sock', '/data'] }), directory);
   expect(reason?.code ?? null).toBe(isLost ? 'store-unavailable' : null);
   if (isLost) expect(reason?.message).toContain(directory);
 });

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import type { ServerState } from '../../../src/server/run/boot-registry.ts';
 import { type FoundUpdater, planResume } from '../../../src/server/run/plan-resume.ts';
-import { freshRun } from '../../../src/server/run/run-record.ts';
+import { createRun } from '../../../src/server/run/run-record.ts';
 
 // What a server does about the run that it finds, by store, engine and the server that began it (docs/contract.md 8.18).
 
 const origin = (id: string) => ({ id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' });
 const open = (updater: string | null) => ({
-  run: freshRun(origin('r1')),
+  run: createRun(origin('r1')),
   server: { container: 'c', word: 'w' },
   updater,
   serverStoppedAt: null,

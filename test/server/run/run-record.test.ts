@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ProgressEvent } from '../../../src/core/progress/event.ts';
 import { outcomes } from '../../../src/core/progress/outcome.ts';
-import { type RunRecord, runAgain } from '../../../src/server/run/run-record.ts';
+import { type RunRecord, reopenRun } from '../../../src/server/run/run-record.ts';
 import { record } from '../http/memory-service.ts';
 
 const line = (phase: ProgressEvent['phase'], message: string, percent?: number): ProgressEvent => ({
@@ -108,7 +108,7 @@ it('a resumed run keeps its origin and the steps before its launch', () => {
   run.prepare('launching', 'pulling the updater');
   run.add(line('pull', 'fetching'));
   run.end({ outcome: 'crashed', message: 'the container is gone' });
-  const again = runAgain({ ...run.run, by: 'anna' });
+  const again = reopenRun({ ...run.run, by: 'anna' });
   expect(again).toMatchObject({ id: 'run1', by: 'anna', outcome: null, downtimeSeconds: null });
   expect(again.steps.map(({ state, endedAt }) => [state, endedAt === null])).toEqual([
     ['launching', false],

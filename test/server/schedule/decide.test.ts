@@ -1,16 +1,26 @@
 import { describe, expect, it } from 'vitest';
-import { automaticSettings } from '../../../src/server/contract/automatic.ts';
-import type { Offer } from '../../../src/server/offer/offer.ts';
-import { noWord, type PublisherWord } from '../../../src/server/offer/publisher-word.ts';
-import { type AutomaticFacts, decide, isOverdue } from '../../../src/server/schedule/decide.ts';
+import { applyAutomaticDefaults } from '../../../src/server/contract/automatic.ts';
+import type { AvailableUpdate } from '../../../src/server/offer/offer.ts';
+import { noPublisherNotice, type PublisherNotice } from '../../../src/server/offer/publisher-word.ts';
+import {
+  type AutomaticFacts,
+  decideAutomaticUpdate,
+  isAutomaticWindowOver,
+} from '../../../src/server/schedule/decide.ts';
 import type { EndState } from '../../../src/wire/codes.ts';
 import { runOf } from '../../../src/wire/reader-shapes.ts';
 import type { Run } from '../../../src/wire/status.ts';
 
-const settings = automaticSettings({ enabled: true, timeZone: 'UTC' });
-const urgent: PublisherWord = { ...noWord, urgent: { below: 'v1.5.0', why: 'Passwords can be read.' } };
-const stale: PublisherWord = { ...noWord, staleSince: '2026-11-24T00:00:00Z' };
-const held: PublisherWord = { ...noWord, held: { version: 'v1.5.0', percent: 10, isAsked: true } };
+const settings = applyAutomaticDefaults({ enabled: true, timeZone: 'UTC' });
+const urgent: PublisherNotice = {
+  ...noPublisherNotice,
+  urgent: { below: 'v1.5.0', why: 'Passwords can be read.' },
+};
+const stale: PublisherNotice = { ...noPublisherNotice, staleSince: '2026-11-24T00:00:00Z' };
+const held: PublisherNotice = {
+  ...noPublisherNotice,
+  held: { version: 'v1.5.0', percent: 10, isAsked: true },
+};
 const minor = {
   version: 'v1.5.0',
   major: false,
@@ -19,11 +29,21 @@ const minor = {
   upgradePath: ['v1.5.0'],
   settings: [],
 };
-const offered: Offer = { latest: null, next: minor, upToDate: null, updateAvailable: true, skipped: null };
+const offered: AvailableUpdate = {
+  latest: null,
+  next: minor,
+  upToDate: null,
+  updateAvailable: true,
+  skipped: null,
+};
 const upToDate = { code: 'none', message: 'no release is available' } as const;
-const nothing: Offer = { ...offered, next: null, upToDate, updateAvailable: false };
-const major: Offer = { ...offered, next: { ...minor, major: true } };
-const skipped: Offer = { ...offered, updateAvailable: false, skipped: { version: 'v1.5.0', since: null } };
+const nothing: AvailableUpdate = { ...offered, next: null, upToDate, updateAvailable: false };
+const major: AvailableUpdate = { ...offered, next: { ...minor, major: true } };
+const skipped: AvailableUpdate = {
+  ...offered,
+  updateAvailable: false,
+  skipped: { version: 'v1.5.0', since: null },
+};
 /** A week before the moments of these tests. */
 const weekBefore = '2026-11-18T12:00:00.000Z';
 const run = (outcome: EndState | null, more: Partial<Run> = {}): Run =>
@@ -36,10 +56,10 @@ const byItself = (outcome: EndState | null, startedAt: string, more: Partial<Run
   run(outcome, { by: 'automatic', startedAt, ...more });
 
 function decided(given: Given = {}) {
-  const { now = '2026-11-25T03:00:00Z', publishedAt = weekBefore, word = noWord, ...more } = given;
+  const { now = '2026-11-25T03:00:00Z', publishedAt = weekBefore, word = noPublisherNotice, ...more } = given;
   const releases = [{ version: 'v1.5.0', url: null, notes: null, publishedAt }];
   const known = { releases, word };
-  const { nextAt, blockedBy } = decide({
+  const { nextAt, blockedBy } = decideAutomaticUpdate({
     settings,
     offer: offered,
     past: [],
@@ -52,7 +72,7 @@ function decided(given: Given = {}) {
 type Given = Partial<Omit<AutomaticFacts, 'now' | 'known'>> & {
   now?: string;
   publishedAt?: string | null;
-  word?: PublisherWord;
+  word?: PublisherNotice;
 };
 
 const inWindow = '2026-11-25T03:00';
@@ -157,7 +177,7 @@ describe('what is offered starts by itself', () => {
   });
 
   it('says since when the information is outdated', () => {
-    const { blockedBy } = decide({
+    const { blockedBy } = decideAutomaticUpdate({
       settings,
       offer: nothing,
       known: { releases: [], word: stale },
@@ -170,10 +190,10 @@ describe('what is offered starts by itself', () => {
 
   it('says since when nothing does', () => {
     const past = [run('broken', { to: 'v1.4.9' })];
-    const { blockedBy } = decide({
+    const { blockedBy } = decideAutomaticUpdate({
       settings,
       offer: nothing,
-      known: { releases: [], word: noWord },
+      known: { releases: [], word: noPublisherNotice },
       past,
       now: 0,
     });
@@ -190,5 +210,5 @@ it.each<[string, string, Partial<typeof settings>, boolean]>([
   ['2026-11-25T02:00:00Z', '2026-11-25T03:00:00Z', { enabled: false }, true],
   ['', '2026-11-25T03:00:00Z', {}, true],
 ])('what began at %s and waits at %s with %j is overdue: %s', (startedAt, now, more, expected) => {
-  expect(isOverdue({ startedAt }, { ...settings, ...more }, Date.parse(now))).toBe(expected);
+  expect(isAutomaticWindowOver({ startedAt }, { ...settings, ...more }, Date.parse(now))).toBe(expected);
 });

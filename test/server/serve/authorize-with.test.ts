@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { authorizeWith } from '../../../src/server/serve/authorize-with.ts';
+import { createAuthorizer } from '../../../src/server/serve/authorize-with.ts';
 
 const token = 't'.repeat(32);
 const secret = 's'.repeat(32);
@@ -28,13 +28,13 @@ it.each<[what: string, headers: Record<string, string>, caller: unknown, asked?:
       return ben;
     },
   };
-  const authorize = authorizeWith({ token, secret }, product);
+  const authorize = createAuthorizer({ token, secret }, product);
   expect(await authorize(new Request('http://a/', { headers }))).toEqual(caller);
   expect(logins).toMatchObject(asked ? [asked] : []);
 });
 
 it('accepts no token if there is none', async () => {
-  const authorize = authorizeWith({ token: null, secret }, { user: async () => null });
+  const authorize = createAuthorizer({ token: null, secret }, { user: async () => null });
   const headers = { authorization: 'Bearer null' };
   expect(await authorize(new Request('http://a/', { headers }))).toBeNull();
 });
@@ -47,6 +47,6 @@ it.each([
   [{ role: 'owner', name: 'ben' }],
   [{ role: 'admin', name: 7 }],
 ])('takes no user from the answer %j', async (answer) => {
-  const authorize = authorizeWith({ token: null, secret }, { user: async () => answer });
+  const authorize = createAuthorizer({ token: null, secret }, { user: async () => answer });
   expect(await authorize(new Request('http://a/', { headers: { cookie: 'a=b' } }))).toBeNull();
 });

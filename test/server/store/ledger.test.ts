@@ -1,28 +1,28 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { usualTiming } from '../../../src/server/contract/timing.ts';
-import { freshRun } from '../../../src/server/run/run-record.ts';
-import { Ledger } from '../../../src/server/store/ledger.ts';
+import { defaultServerTiming } from '../../../src/server/contract/timing.ts';
+import { createRun } from '../../../src/server/run/run-record.ts';
+import { StateStore } from '../../../src/server/store/ledger.ts';
 import type { OpenRun } from '../../../src/server/store/open-run.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { channelFile } from '../../feed/channel-copies.ts';
 import { HostDouble } from '../../rig/host-double/host-double.ts';
 
 let host: HostDouble;
-let ledger: Ledger;
+let ledger: StateStore;
 beforeEach(() => {
   host = new HostDouble();
-  ledger = new Ledger({ store: host.store, log: host.log }, usualTiming);
+  ledger = new StateStore({ store: host.store, log: host.log }, defaultServerTiming);
 });
 
 const run = (id: string, more: Partial<Run> = {}): Run => ({
-  ...freshRun({ id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
+  ...createRun({ id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
   state: 'updated',
   outcome: 'updated',
   endedAt: '2026-11-21T10:43:07.000Z',
   ...more,
 });
 const open = (id: string): OpenRun => ({
-  run: freshRun({ id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
+  run: createRun({ id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
   server: { container: 'c', word: 'w' },
   updater: null,
   serverStoppedAt: null,
@@ -125,7 +125,7 @@ describe('the id of the instance', () => {
   it('is random, and made once by any number of servers', async () => {
     const ledgers = Array.from(
       { length: 5 },
-      () => new Ledger({ store: host.store, log: host.log }, usualTiming),
+      () => new StateStore({ store: host.store, log: host.log }, defaultServerTiming),
     );
     const found = await Promise.all(ledgers.map((one) => one.rollout()));
     await ledger.rollout('v1.5.0');
@@ -133,7 +133,10 @@ describe('the id of the instance', () => {
     expect(instance).toMatch(/^[0-9a-f-]{36}$/);
     expect([new Set(found.map((one) => one.instance)), asked]).toEqual([new Set([instance]), 'v1.5.0']);
     const other = new HostDouble();
-    const elsewhere = await new Ledger({ store: other.store, log: other.log }, usualTiming).rollout();
+    const elsewhere = await new StateStore(
+      { store: other.store, log: other.log },
+      defaultServerTiming,
+    ).rollout();
     expect(elsewhere.instance).not.toBe(instance);
   });
 });

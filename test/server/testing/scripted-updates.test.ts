@@ -5,7 +5,7 @@ import {
   type Script,
   typicalRun,
 } from '../../../src/server/testing/index.ts';
-import { endStates, phaseWords } from '../../../src/wire/codes.ts';
+import { endStates, phaseNames } from '../../../src/wire/codes.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { check, origin, path } from '../http/ask.ts';
 
@@ -25,7 +25,7 @@ async function play(script: Script = {}) {
   return { playing, ended, ask };
 }
 
-const withoutSave = phaseWords.filter((word) => word !== 'save');
+const withoutSave = phaseNames.filter((word) => word !== 'save');
 
 describe('a script', () => {
   it('plays an update through every state', async () => {

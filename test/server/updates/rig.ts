@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect } from 'vitest';
 import type { EngineTimeouts } from '../../../src/engine/engine-calls.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
-import type { StartOrder } from '../../../src/server/contract/instance-updates.ts';
-import { readOptions } from '../../../src/server/contract/options.ts';
+import type { CompleteUpdateOrder } from '../../../src/server/contract/instance-updates.ts';
+import { validateInstanceOptions } from '../../../src/server/contract/options.ts';
 import type { Timing } from '../../../src/server/contract/timing.ts';
-import { createUpdates, type Updates } from '../../../src/server/updates.ts';
+import { createUpdateService, type StartableUpdateService } from '../../../src/server/updates.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { type Forge, startForge } from '../../feed/forge.ts';
 import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';
@@ -47,11 +47,11 @@ export const slowEngine = allOf(3_000);
 export const patient = allOf(600_000);
 
 export interface Server {
-  updates: Updates;
+  updates: StartableUpdateService;
   host: HostDouble;
   place: ServerDouble;
   /** As an admin asks. */
-  ask(order?: Partial<StartOrder>): ReturnType<Updates['start']>;
+  ask(order?: Partial<CompleteUpdateOrder>): ReturnType<StartableUpdateService['start']>;
   /** What listeners were told, in order. */
   told: string[];
   /** Its process is gone, without a word. */
@@ -87,8 +87,8 @@ export class Rig {
     const place = 'door' in where ? where : await this.engine.addServer(where);
     const host = new HostDouble({ name: `server ${this.#servers.length + 1}`, state: this.state });
     const { timing, patience, ...options } = more;
-    const updates = createUpdates(
-      readOptions({
+    const updates = createUpdateService(
+      validateInstanceOptions({
         version: 'v1.4.2',
         updaterImage: 'acme/svc-updater:1',
         updaterPull: 'missing',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { usualTiming } from '../../../src/server/contract/timing.ts';
+import { defaultServerTiming } from '../../../src/server/contract/timing.ts';
 import { runOf } from '../../../src/wire/reader-shapes.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { badRun, lineOf, type Script } from '../../rig/engine-double/script.ts';
@@ -82,7 +82,7 @@ describe('a rollback offer', () => {
     ['the updater takes too long', [], { message: expect.stringContaining('too long') }],
   ])('is a reason if %s', async (_, script, reason) => {
     const one = await booted(undefined, {
-      timing: { check: script.length === 0 ? 300 : usualTiming.check },
+      timing: { check: script.length === 0 ? 300 : defaultServerTiming.check },
     });
     rig.engine.updaterDoes(script);
     expect(await one.updates.rollbackOffer()).toMatchObject({

@@ -1,7 +1,7 @@
 // What a server finds: runs that another one has left, and updaters that somebody has started.
 
 import type { MountSpec } from '../../../src/engine/engine-api.ts';
-import { freshRun } from '../../../src/server/run/run-record.ts';
+import { createRun } from '../../../src/server/run/run-record.ts';
 import type { OpenRun } from '../../../src/server/store/open-run.ts';
 import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';
 import { lineOf, workOf } from '../../rig/engine-double/script.ts';
@@ -13,7 +13,7 @@ const gone = { container: 'a'.repeat(64), word: 'of a boot before' };
 /** As a server before this one has left it. */
 export function leaveOpen(more: Partial<OpenRun> = {}): void {
   const origin = { id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z', by: 'anna' };
-  const run = freshRun(origin);
+  const run = createRun(origin);
   const prepared = { state: 'preparing', startedAt: origin.startedAt, endedAt: origin.startedAt } as const;
   const open = {
     run: { ...run, steps: [{ ...prepared, message: 'dumped' }, ...run.steps] },

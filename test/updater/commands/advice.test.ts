@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { findPin } from '../../../src/core/compose/find-pin.ts';
+import { requirePin } from '../../../src/core/compose/find-pin.ts';
 import { UpdateError } from '../../../src/core/progress/update-error.ts';
 import { versionLabel } from '../../../src/engine/labels.ts';
-import { checkNamed } from '../../../src/updater/compose/inspect/services/check-named.ts';
+import { checkSpecifiedServices } from '../../../src/updater/compose/inspect/services/check-named.ts';
 import { runningApp } from '../../../src/updater/compose/plan/plan-update.ts';
 import { checkPublished } from '../../../src/updater/plan/check-published.ts';
 import { checkPulled } from '../../../src/updater/plan/check-pulled.ts';
@@ -34,7 +34,7 @@ async function refusalOf({ images, args, tags = {}, requires }: Situation): Prom
   const model = modelOf(files);
   const names = [options.app, ...options.workers].filter((name) => name in images);
   const services = names.map((name) => {
-    const { referenceText } = findPin(files, name);
+    const { referenceText } = requirePin(files, name);
     const running = container(`${name}-1`, {
       imageReference: referenceText,
       labels: { [versionLabel]: '1.0.0' },
@@ -43,7 +43,7 @@ async function refusalOf({ images, args, tags = {}, requires }: Situation): Prom
   });
   try {
     const seen = { running: Object.keys(images), followers: [], migrations: [], orphans: [] };
-    checkNamed(options, { files, model, kind: 'user-written', ...seen });
+    checkSpecifiedServices(options, { files, model, kind: 'user-written', ...seen });
     const facts = { services: Object.fromEntries(services), runningVersion: null };
     const install = installation(files, model, facts);
     const plan = planOf(install, options.target);

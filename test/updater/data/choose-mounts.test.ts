@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { type Container, readContainer, type StorageMount } from '../../../src/engine/container.ts';
+import { type Container, type StorageMount, toContainer } from '../../../src/engine/container.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
 import {
   chooseMounts,
   isHostDirectory,
-  type MountSurroundings,
-  type Unseen,
+  type MountContext,
+  type UncheckedMount,
   writersOf,
 } from '../../../src/updater/data/choose-mounts.ts';
-import type { Declared } from '../../../src/updater/data/data-doors.ts';
+import type { DataDeclaration } from '../../../src/updater/data/data-doors.ts';
 import { container } from '../../build.ts';
 
 const bind = (path: string, destination: string, changes: Partial<StorageMount> = {}): StorageMount => ({
@@ -29,7 +29,7 @@ const holder = (
   storage,
   labels: { [composeLabels.project]: 'svc', [composeLabels.service]: service, ...labels },
 });
-const around = (changes: Partial<MountSurroundings> = {}): MountSurroundings => ({
+const around = (changes: Partial<MountContext> = {}): MountContext => ({
   project: 'svc',
   directory: '/opt/svc',
   files: ['/opt/svc/compose.yaml', '/etc/svc/env'],
@@ -38,11 +38,14 @@ const around = (changes: Partial<MountSurroundings> = {}): MountSurroundings => 
   options: new Map(),
   ...changes,
 });
-const covering = (covered: string[], ...excluded: [service: string, path: string | null][]): Declared => ({
+const covering = (
+  covered: string[],
+  ...excluded: [service: string, path: string | null][]
+): DataDeclaration => ({
   ...{ covered, uncovered: [], inMemory: [], outside: [] },
   excluded: excluded.map(([service, path]) => ({ service, path })),
 });
-const choose = (mounts: StorageMount[], changes: Partial<MountSurroundings> = {}) =>
+const choose = (mounts: StorageMount[], changes: Partial<MountContext> = {}) =>
   chooseMounts([holder('app', mounts)], covering(['app']), around(changes));
 
 describe('saved mounts', () => {
@@ -180,7 +183,7 @@ it.each<[path: string, expected: boolean]>([
   expect(isHostDirectory(path, '/opt/sites/svc')).toBe(expected),
 );
 
-it.each<[string, StorageMount, Partial<MountSurroundings>, RegExp]>([
+it.each<[string, StorageMount, Partial<MountContext>, RegExp]>([
   [
     'the compose directory',
     bind('/opt/svc', '/x'),
@@ -210,7 +213,7 @@ it.each<[string, StorageMount, Partial<MountSurroundings>, RegExp]>([
 });
 
 describe('a running container that can write to a saved mount', () => {
-  const unseen = (changes: Partial<Unseen>): Unseen => ({
+  const unseen = (changes: Partial<UncheckedMount>): UncheckedMount => ({
     ...{ service: 'app', where: 'app:/a', volume: '', path: '/srv/a', subpath: '', excluded: ['library'] },
     ...changes,
   });
@@ -259,7 +262,7 @@ describe('a running container that can write to a saved mount', () => {
 });
 
 it('is read from what the engine reports', () => {
-  const { storage, addresses, links, extraHosts } = readContainer({
+  const { storage, addresses, links, extraHosts } = toContainer({
     Config: { Hostname: 'f00d' },
     HostConfig: {
       Tmpfs: { '/state': '' },

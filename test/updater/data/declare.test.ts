@@ -1,10 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Mount } from '../../../src/core/files/host-paths.ts';
-import { productOf, svc } from '../../../src/core/progress/product.ts';
+import { createProduct, svcProduct } from '../../../src/core/progress/product.ts';
 import { UpdateError } from '../../../src/core/progress/update-error.ts';
 import type { ModelService } from '../../../src/engine/cli/compose.ts';
 
-import { type DataFacts, declareData, judgeData, proposalLine } from '../../../src/updater/data/declare.ts';
+import {
+  type DataFacts,
+  evaluateData,
+  proposalLine,
+  requireDataDeclaration,
+} from '../../../src/updater/data/declare.ts';
 import { container } from '../../build.ts';
 
 /** `image data:/var/lib/x ./a:/b:ro [save] >db`: the image, mounts, the label, and what it depends on. */
@@ -45,7 +50,7 @@ const facts = (services: Record<string, string>, changes: Partial<DataFacts> = {
   containers: running(services),
   updated: ['app', 'worker'],
   said: [],
-  product: svc,
+  product: svcProduct,
   files: ['/opt/svc/compose.yaml', '/opt/svc/.env'],
   directory: '/opt/svc',
   ...changes,
@@ -64,7 +69,7 @@ const mount = (source: string, destination: string): Mount => ({
 
 /** In one line: `app db; -cache; ~files:/data; memory mq; db? save`. */
 function judged(given: DataFacts): string {
-  const { covered, excluded, uncovered, inMemory, outside, undecided, mistakes } = judgeData(given);
+  const { covered, excluded, uncovered, inMemory, outside, undecided, mistakes } = evaluateData(given);
   return [
     covered.join(' '),
     ...excluded.map(({ service: name, path }) => `-${name}${path === null ? '' : `:${path}`}`),
@@ -101,7 +106,7 @@ describe('covered services', () => {
   ])('%s', (_, services, expected) => expect(judged(facts(services))).toBe(expected));
 
   it('are decided by the settings file before the label, and by the label before the record', () => {
-    const product = productOf({ name: 'svc', data: { a: 'none', b: 'none', c: 'none', gone: 'none' } });
+    const product = createProduct({ name: 'svc', data: { a: 'none', b: 'none', c: 'none', gone: 'none' } });
     const services = { a: 'x:1 d:/d [none]', b: 'x:1 d:/d [save]', c: 'x:1 d:/d' };
     expect(judged(facts(services, { product, said: [said('a', 'save')] }))).toBe('a b; -c');
   });
@@ -200,7 +205,7 @@ describe('a service that has to be declared', () => {
         'In .svc-updater.yaml, set data: {app:/l: none, db: save, search: save} ("save" includes the data in restore points, and "none" excludes it). Then run {command} again.',
     });
     const after = [...before, said('db', 'save'), said('search', 'none')];
-    expect(declareData(facts(services, { said: after }))).toEqual({
+    expect(requireDataDeclaration(facts(services, { said: after }))).toEqual({
       covered: ['db', 'app'],
       excluded: [
         { service: 'search', path: null },
@@ -256,7 +261,7 @@ describe('the line of plan', () => {
       'to use restore points (--restore-point), set data: {db: save, log: none} in .svc-updater.yaml; restore points then do not contain the data of log',
     ],
   ])('of %j', (services, line) => {
-    expect(proposalLine(judgeData(facts(services)))).toBe(line);
+    expect(proposalLine(evaluateData(facts(services)))).toBe(line);
   });
 
   it.each([
@@ -265,15 +270,15 @@ describe('the line of plan', () => {
     ['AUTH_DB_HOST', 'data: {"<host in AUTH_DB_HOST>": none}'],
   ])('of a database that %s names', (variable, line) => {
     const containers = [container('app-1', { env: new Map([[variable, 'db.internal']]) })];
-    expect(judgeData(facts({ app: 'a:1' }, { containers })).line).toBe(line);
+    expect(evaluateData(facts({ app: 'a:1' }, { containers })).line).toBe(line);
     const after = facts({ app: 'a:1' }, { containers, said: [said('db.internal', 'none')] });
-    expect(judgeData(after)).toMatchObject({ undecided: [], mistakes: [], outside: ['db.internal'] });
+    expect(evaluateData(after)).toMatchObject({ undecided: [], mistakes: [], outside: ['db.internal'] });
   });
 });
 
 function refusal(given: DataFacts): unknown {
   try {
-    return declareData(given);
+    return requireDataDeclaration(given);
   } catch (error) {
     if (error instanceof UpdateError) return error;
     throw error;

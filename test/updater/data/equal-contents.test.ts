@@ -16,9 +16,9 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { equalizeContents } from '../../../src/updater/data/equal-contents.ts';
-import type { AskedMount } from '../../../src/updater/data/tools-protocol.ts';
+import type { RequestedMount } from '../../../src/updater/data/tools-protocol.ts';
 
-const plain: AskedMount = { isFile: false, root: null, device: null, excluded: [] };
+const plain: RequestedMount = { isFile: false, root: null, device: null, excluded: [] };
 
 function trees(): { from: string; to: string } {
   const top = mkdtempSync(join(tmpdir(), 'equal-'));
@@ -30,7 +30,7 @@ function trees(): { from: string; to: string } {
 /** Gives the number of bytes that were compared. */
 async function equalize(
   { from, to }: { from: string; to: string },
-  { isInPlace = true, ...mount }: Partial<AskedMount> & { isInPlace?: boolean } = {},
+  { isInPlace = true, ...mount }: Partial<RequestedMount> & { isInPlace?: boolean } = {},
 ): Promise<number> {
   let bytes = 0;
   await equalizeContents({ ...plain, ...mount }, [from, to], isInPlace, (more) => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { holdImages } from '../../../src/updater/data/hold-images.ts';
+import { retainImages } from '../../../src/updater/data/hold-images.ts';
 import { engineThat } from '../../engine/api/http-engine.ts';
 
 const place = { directory: '/opt/svc/.svc-updater/points/20261121T104207Z', isElsewhere: false };
@@ -12,7 +12,7 @@ function hold(status: number, message: string): Promise<void> {
       isTag ? JSON.stringify({ message }) : from.method === 'GET' ? '[]' : '{"Id":"1"}',
     );
   });
-  return engine.then((found) => holdImages(found, 'svc', place, ['sha256:1234']));
+  return engine.then((found) => retainImages(found, 'svc', place, ['sha256:1234']));
 }
 
 it('accepts that an image is gone', () => expect(hold(404, 'No such image')).resolves.toBeUndefined());

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { composeLabels } from '../../../src/engine/labels.ts';
-import { judgeRollback } from '../../../src/updater/data/judge-rollback.ts';
+import { findRollbackObstacles } from '../../../src/updater/data/judge-rollback.ts';
 import { blueprint, changeover, container, journalData, movedService } from '../../build.ts';
 
 const [app, db] = ['sha256:2222', 'sha256:dddd'];
@@ -28,13 +28,13 @@ const asLeft = {
   containers: [container('app-1', { imageId: app }), container('db-1', { imageId: db })],
   images: new Set(['sha256:1111', db]),
 };
-type Now = Parameters<typeof judgeRollback>[2];
+type Now = Parameters<typeof findRollbackObstacles>[2];
 
 describe('judgeRollback', () => {
   it('accepts the state after an update, also if a data service was recreated from the same image', () => {
-    expect(judgeRollback(back, ['db'], asLeft)).toEqual([]);
+    expect(findRollbackObstacles(back, ['db'], asLeft)).toEqual([]);
     const recreated = [container('app-1', { imageId: app }), container('db-1', { id: 'ee', imageId: db })];
-    expect(judgeRollback(back, ['db'], { ...asLeft, containers: recreated })).toEqual([]);
+    expect(findRollbackObstacles(back, ['db'], { ...asLeft, containers: recreated })).toEqual([]);
   });
 
   it.each<[string, Partial<Now>, string[]]>([
@@ -64,6 +64,6 @@ describe('judgeRollback', () => {
       ['the image used by svc-app-1, acme/svc:v1, is no longer on this machine'],
     ],
   ])('refuses %s', (_, changes, reasons) => {
-    expect(judgeRollback(back, ['db'], { ...asLeft, ...changes })).toEqual(reasons);
+    expect(findRollbackObstacles(back, ['db'], { ...asLeft, ...changes })).toEqual(reasons);
   });
 });

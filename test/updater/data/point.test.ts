@@ -15,17 +15,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HostPaths } from '../../../src/core/files/host-paths.ts';
-import { emptyPoint } from '../../../src/updater/compose/replace/save.ts';
-import type { PointPlace } from '../../../src/updater/data/data-doors.ts';
+import { emptyRestorePoint } from '../../../src/updater/compose/replace/save.ts';
+import type { RestorePointLocation } from '../../../src/updater/data/data-doors.ts';
 import {
+  createRestorePointDirectory,
+  findRestorePoints,
   isComplete,
-  makePlace,
-  type Point,
-  placesIn,
-  pointPlace,
-  pointsDirectory,
-  readPoint,
-  writePoint,
+  readRestorePoint,
+  restorePointLocation,
+  restorePointsDirectory,
+  type SavedRestorePoint,
+  writeRestorePoint,
 } from '../../../src/updater/data/point.ts';
 import { journalSchema } from '../../../src/updater/run/state/journal-shape.ts';
 import { journalData } from '../../build.ts';
@@ -33,7 +33,7 @@ import { journalData } from '../../build.ts';
 const at = Date.parse('2026-11-21T10:42:07Z');
 const run = '20261121T104207Z';
 const isRoot = process.getuid?.() === 0;
-const mount: Point['mounts'][number] = {
+const mount: SavedRestorePoint['mounts'][number] = {
   ...{ service: 'db', where: 'db:/data', volume: 'svc_data', path: '/var/lib/docker/volumes/svc_data/_data' },
   ...{ subpath: '', isFile: false, root: '/', device: '8:1', excluded: ['cache'], bytes: 3, files: 1 },
 };
@@ -42,8 +42,11 @@ let home = '';
 let owner = { name: 'svc', directory: '' };
 /** In the compose directory. */
 const usual = () => join(home, '.svc-updater', 'restore');
-const record = (place: PointPlace) => join(place.directory, 'point.json');
-const pointOf = (project: { name: string; directory: string }, changes: Partial<Point> = {}): Point => ({
+const record = (place: RestorePointLocation) => join(place.directory, 'point.json');
+const pointOf = (
+  project: { name: string; directory: string },
+  changes: Partial<SavedRestorePoint> = {},
+): SavedRestorePoint => ({
   ...{ format: 2, kind: 'update', project: project.name, directory: project.directory, run },
   ...{ at: '2026-11-21T10:43:00.000Z', version: 'v1.4.2', next: 'v1.5.0', services: ['db'], inMemory: [] },
   ...{
@@ -68,25 +71,25 @@ afterEach(() => rm(home, { recursive: true }));
 
 describe('the record of a restore point', () => {
   it('is read as it was written, and is absent before that', async () => {
-    const place = await makePlace(usual(), owner, at);
-    expect(await readPoint(place)).toBeNull();
+    const place = await createRestorePointDirectory(usual(), owner, at);
+    expect(await readRestorePoint(place)).toBeNull();
     const complete = pointOf(owner);
-    await writePoint(place, complete);
-    expect(await readPoint(place)).toEqual(complete);
+    await writeRestorePoint(place, complete);
+    expect(await readRestorePoint(place)).toEqual(complete);
     expect([isComplete(complete), isComplete({ ...complete, at: null })]).toEqual([true, false]);
-    expect(await readPoint(pointPlace(join(usual(), '20200101T000000Z'), owner))).toBeNull();
+    expect(await readRestorePoint(restorePointLocation(join(usual(), '20200101T000000Z'), owner))).toBeNull();
   });
 
   it('is damaged if one byte of its values changes, wherever that is', async () => {
-    const place = await makePlace(usual(), owner, at);
-    await writePoint(place, pointOf(owner));
+    const place = await createRestorePointDirectory(usual(), owner, at);
+    await writeRestorePoint(place, pointOf(owner));
     const text = await readFile(record(place), 'utf8');
     const values = [...text.matchAll(/[\w.]/g)].map(({ index }) => index);
     expect(values.length).toBeGreaterThan(300);
     for (const index of values) {
       const other = text[index] === '1' ? '2' : '1';
       await writeFile(record(place), text.slice(0, index) + other + text.slice(index + 1));
-      await expect(readPoint(place), text.slice(0, index + 1)).rejects.toMatchObject({
+      await expect(readRestorePoint(place), text.slice(0, index + 1)).rejects.toMatchObject({
         code: 'restore-point-damaged',
       });
     }
@@ -95,9 +98,9 @@ describe('the record of a restore point', () => {
   it.each(['', '{}', 'null', '[]', '{"sha256":"', '{"sha256":null,"point":null}'])(
     'is damaged if it is %j',
     async (text) => {
-      const place = await makePlace(usual(), owner, at);
+      const place = await createRestorePointDirectory(usual(), owner, at);
       await writeFile(record(place), text, { mode: 0o600 });
-      await expect(readPoint(place)).rejects.toMatchObject({ code: 'restore-point-damaged' });
+      await expect(readRestorePoint(place)).rejects.toMatchObject({ code: 'restore-point-damaged' });
     },
   );
 
@@ -120,24 +123,24 @@ describe('the record of a restore point', () => {
     ['an option for a volume', { mounts: [{ ...mount, volume: '--privileged' }] }],
     ['a path for a volume', { mounts: [{ ...mount, volume: '/etc' }] }],
   ])('is not accepted with %s, whatever its checksum', async (_, changes) => {
-    const place = await makePlace(usual(), owner, at);
-    await writePoint(place, { ...pointOf(owner), ...changes } as Point);
-    await expect(readPoint(place)).rejects.toMatchObject({ code: 'restore-point-damaged' });
+    const place = await createRestorePointDirectory(usual(), owner, at);
+    await writeRestorePoint(place, { ...pointOf(owner), ...changes } as SavedRestorePoint);
+    await expect(readRestorePoint(place)).rejects.toMatchObject({ code: 'restore-point-damaged' });
   });
 
   it.each([1, 3])('of format %d is unreadable, and not damaged', async (format) => {
-    const place = await makePlace(usual(), owner, at);
-    await writePoint(place, { ...pointOf(owner), format, more: 1 } as unknown as Point);
-    await expect(readPoint(place)).rejects.toMatchObject({
+    const place = await createRestorePointDirectory(usual(), owner, at);
+    await writeRestorePoint(place, { ...pointOf(owner), format, more: 1 } as unknown as SavedRestorePoint);
+    await expect(readRestorePoint(place)).rejects.toMatchObject({
       code: 'restore-point-unreadable',
       message: `${record(place)} was written by another version of the updater`,
     });
   });
 
   it('is unreadable, and not damaged, if the system cannot read it', async () => {
-    const place = await makePlace(usual(), owner, at);
+    const place = await createRestorePointDirectory(usual(), owner, at);
     await mkdir(record(place), { mode: 0o700 });
-    await expect(readPoint(place)).rejects.toMatchObject({
+    await expect(readRestorePoint(place)).rejects.toMatchObject({
       code: 'restore-point-unreadable',
       message: expect.stringContaining('EISDIR'),
     });
@@ -150,13 +153,13 @@ describe.runIf(isRoot)('in a directory of another user', () => {
   });
 
   it('a restore point belongs to root, and nobody else can read it', async () => {
-    const place = await makePlace(usual(), owner, at);
-    await writePoint(place, pointOf(owner));
+    const place = await createRestorePointDirectory(usual(), owner, at);
+    await writeRestorePoint(place, pointOf(owner));
     for (const path of [usual(), place.directory, record(place)]) {
       const { uid, mode } = await stat(path);
       expect([uid, mode & 0o077]).toEqual([0, 0]);
     }
-    expect(await readPoint(place)).not.toBeNull();
+    expect(await readRestorePoint(place)).not.toBeNull();
   });
 
   it.each<[string, string[]]>([
@@ -168,8 +171,8 @@ describe.runIf(isRoot)('in a directory of another user', () => {
     ['directory of all', ['read', 'make']],
     ['link to all', ['read', 'make']],
   ])('refuses a %s of that user', async (what, refused) => {
-    const place = await makePlace(usual(), owner, at);
-    await writePoint(place, pointOf(owner));
+    const place = await createRestorePointDirectory(usual(), owner, at);
+    await writeRestorePoint(place, pointOf(owner));
     const elsewhere = join(home, 'elsewhere');
     const link = async (path: string) => {
       await rename(path, elsewhere);
@@ -182,7 +185,10 @@ describe.runIf(isRoot)('in a directory of another user', () => {
     if (what === 'linked directory') await link(place.directory);
     if (what === 'directory of all') await chown(usual(), 1000, 1000);
     if (what === 'link to all') await link(usual());
-    const outcomes = { read: readPoint(place), make: makePlace(usual(), owner, at + 60_000) };
+    const outcomes = {
+      read: readRestorePoint(place),
+      make: createRestorePointDirectory(usual(), owner, at + 60_000),
+    };
     const codes = await Promise.all(
       Object.entries(outcomes).map(([name, promise]) =>
         promise.then(
@@ -199,18 +205,18 @@ describe.runIf(isRoot)('in a directory of another user', () => {
     await mkdir(points);
     await chmod(points, 0o777);
     await chown(points, 1000, 1000);
-    const place = await makePlace(points, owner, at);
-    await writePoint(place, pointOf(owner));
+    const place = await createRestorePointDirectory(points, owner, at);
+    await writeRestorePoint(place, pointOf(owner));
     expect(await stat(points)).toMatchObject({ uid: 1000 });
-    expect(await readPoint(place)).toEqual(pointOf(owner));
+    expect(await readRestorePoint(place)).toEqual(pointOf(owner));
     await chown(place.directory, 1000, 1000);
-    await expect(readPoint(place)).rejects.toMatchObject({ code: 'unexpected-file' });
+    await expect(readRestorePoint(place)).rejects.toMatchObject({ code: 'unexpected-file' });
   });
 });
 
 describe('the folders of restore points', () => {
   it('are of one run each, also if two begin in one second', async () => {
-    const places = await Promise.all([1, 2, 3].map(() => makePlace(usual(), owner, at)));
+    const places = await Promise.all([1, 2, 3].map(() => createRestorePointDirectory(usual(), owner, at)));
     expect(places.map(({ directory }) => directory.slice(usual().length + 1)).toSorted()).toEqual([
       run,
       '20261121T104208Z',
@@ -220,14 +226,14 @@ describe('the folders of restore points', () => {
 
   it('name project, directory and run where several projects may have theirs', async () => {
     const shared = join(home, 'points');
-    const place = await makePlace(shared, owner, at);
+    const place = await createRestorePointDirectory(shared, owner, at);
     expect(await readdir(shared)).toEqual([expect.stringMatching(/^svc-[0-9a-f]{12}-20261121T104207Z$/)]);
     // What the updater has created is also accepted in a journal.
-    const point = { ...emptyPoint, directory: place.directory, inMemory: [] };
+    const point = { ...emptyRestorePoint, directory: place.directory, inMemory: [] };
     expect(journalSchema.safeParse(journalData({ point })).success).toBe(true);
-    expect((await makePlace(shared, { name: 'svc', directory: '/srv/svc' }, at)).directory).not.toBe(
-      place.directory,
-    );
+    expect(
+      (await createRestorePointDirectory(shared, { name: 'svc', directory: '/srv/svc' }, at)).directory,
+    ).not.toBe(place.directory);
   });
 
   it('are listed for their own project, the newest first', async () => {
@@ -239,25 +245,28 @@ describe('the folders of restore points', () => {
     ];
     for (const each of [owner, ...others])
       for (const later of [0, 60_000])
-        await writePoint(await makePlace(shared, each, at + later), pointOf(each));
+        await writeRestorePoint(await createRestorePointDirectory(shared, each, at + later), pointOf(each));
     await mkdir(join(shared, 'lost+found'));
     for (const each of [owner, ...others]) {
-      const places = await placesIn(shared, each);
+      const places = await findRestorePoints(shared, each);
       expect(places.map(({ directory }) => directory.slice(-16))).toEqual(['20261121T104307Z', run]);
       for (const place of places)
-        expect(await readPoint(place)).toMatchObject({ project: each.name, directory: each.directory });
+        expect(await readRestorePoint(place)).toMatchObject({
+          project: each.name,
+          directory: each.directory,
+        });
     }
   });
 
   it('of another project with the same compose directory are left out, and those without a record are not', async () => {
     const other = { name: 'other', directory: home };
-    await writePoint(await makePlace(usual(), other, at), pointOf(other));
-    const own = await makePlace(usual(), owner, at + 1_000);
-    await writePoint(own, pointOf(owner));
-    const halfMade = await makePlace(usual(), owner, at + 2_000);
-    const damaged = await makePlace(usual(), owner, at + 3_000);
+    await writeRestorePoint(await createRestorePointDirectory(usual(), other, at), pointOf(other));
+    const own = await createRestorePointDirectory(usual(), owner, at + 1_000);
+    await writeRestorePoint(own, pointOf(owner));
+    const halfMade = await createRestorePointDirectory(usual(), owner, at + 2_000);
+    const damaged = await createRestorePointDirectory(usual(), owner, at + 3_000);
     await writeFile(record(damaged), '{}', { mode: 0o600 });
-    expect((await placesIn(usual(), owner)).map(({ directory }) => directory)).toEqual([
+    expect((await findRestorePoints(usual(), owner)).map(({ directory }) => directory)).toEqual([
       damaged.directory,
       halfMade.directory,
       own.directory,
@@ -265,7 +274,7 @@ describe('the folders of restore points', () => {
   });
 
   it('cannot be created without a directory', async () => {
-    await expect(makePlace(join(home, 'no', 'where'), owner, at)).rejects.toMatchObject({
+    await expect(createRestorePointDirectory(join(home, 'no', 'where'), owner, at)).rejects.toMatchObject({
       code: 'save-failed',
     });
   });
@@ -274,9 +283,9 @@ describe('the folders of restore points', () => {
     const paths = new HostPaths([
       { type: 'bind', source: '/srv/points', destination: '/points', writable: true },
     ]);
-    expect(pointsDirectory(null, paths, owner)).toBe(usual());
-    expect(pointsDirectory('/points/a', paths, owner)).toBe('/srv/points/a');
-    expect(() => pointsDirectory('/tmp', paths, owner)).toThrow(
+    expect(restorePointsDirectory(null, paths, owner)).toBe(usual());
+    expect(restorePointsDirectory('/points/a', paths, owner)).toBe('/srv/points/a');
+    expect(() => restorePointsDirectory('/tmp', paths, owner)).toThrow(
       expect.objectContaining({ code: 'outside-mounts' }),
     );
   });

@@ -1,22 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import type { SavedMount } from '../../../src/updater/data/point.ts';
 import {
-  estimate,
-  lengthOf,
-  lookRefusals,
-  refuseUnlessRoom,
+  bytesToReadOf,
+  estimateDuration,
+  inspectionErrors,
+  requireSpace,
   withoutAliases,
 } from '../../../src/updater/data/survey-point.ts';
-import type { Look } from '../../../src/updater/data/tools-answers.ts';
-import { size } from '../../../src/updater/run/log/wording.ts';
+import type { MountInspection } from '../../../src/updater/data/tools-answers.ts';
+import { formatSize } from '../../../src/updater/run/log/wording.ts';
 
-const look = (changes: Partial<Look>): Look => ({
+const look = (changes: Partial<MountInspection>): MountInspection => ({
   ...{ type: 'directory', root: '/srv/a', device: '8:1', fileSystem: 0xef53, bytes: 0, length: 0, files: 0 },
   ...{ size: 100, free: 50, freeFiles: 9, inside: [], strange: [], tooLong: [] },
   ...changes,
 });
 
-it.each<[string, Partial<Look>, string | null]>([
+it.each<[string, Partial<MountInspection>, string | null]>([
   ['on a local disk', {}, null],
   ['on FUSE, which mergerfs uses, too', { fileSystem: 0x65735546 }, null],
   ['on NFS', { fileSystem: 0x6969 }, 'app:/a is on a network file system ("/srv/a")'],
@@ -33,7 +33,7 @@ it.each<[string, Partial<Look>, string | null]>([
   ],
   ['with long paths', { tooLong: ['b'] }, 'app:/a contains a path below "b" that is too long to copy'],
 ])('a mount %s', (_, changes, sentence) => {
-  const refusals = lookRefusals({ where: 'app:/a', path: '/srv/a' }, look(changes));
+  const refusals = inspectionErrors({ where: 'app:/a', path: '/srv/a' }, look(changes));
   expect(refusals).toEqual(sentence === null ? [] : [expect.stringContaining(sentence)]);
 });
 
@@ -59,14 +59,14 @@ it('counts holes as read, unless an older restore point does not know them', () 
     ...{ service: 'app', where: 'app:/a', volume: '', path: '/a', subpath: '', isFile: false, root: '/a' },
     ...{ device: '8:1', excluded: [], bytes: 10, files: 1 },
   };
-  expect(lengthOf([mount, { ...mount, length: 5_000 }])).toBe(5_010);
+  expect(bytesToReadOf([mount, { ...mount, length: 5_000 }])).toBe(5_010);
 });
 
 describe('the space', () => {
   it('that is needed must leave 5 % of the disk free', () => {
     const disk = { size: 100e9, free: 10e9, freeFiles: 2_000 };
-    expect(() => refuseUnlessRoom({ bytes: 5e9, files: 1_000 }, disk, '/backup')).not.toThrow();
-    expect(() => refuseUnlessRoom({ bytes: 5.1e9, files: 1_000 }, disk, '/backup')).toThrow(
+    expect(() => requireSpace({ bytes: 5e9, files: 1_000 }, disk, '/backup')).not.toThrow();
+    expect(() => requireSpace({ bytes: 5.1e9, files: 1_000 }, disk, '/backup')).toThrow(
       expect.objectContaining({
         code: 'no-space',
         message:
@@ -77,7 +77,7 @@ describe('the space', () => {
 
   it('must have an inode for each file, and some for the update itself', () => {
     const disk = { size: 100e9, free: 10e9, freeFiles: 2_000 };
-    expect(() => refuseUnlessRoom({ bytes: 5e9, files: 1_001 }, disk, '/backup')).toThrow(
+    expect(() => requireSpace({ bytes: 5e9, files: 1_001 }, disk, '/backup')).toThrow(
       expect.objectContaining({
         code: 'no-space',
         message: 'a restore point in /backup needs 2001 free inodes, but only 2000 are free',
@@ -93,10 +93,10 @@ it.each<[bytes: number, last: { bytes: number; seconds: number } | null, least: 
   [1e6, { bytes: 1e6, seconds: 4 }, 4, 4],
   [3e9, null, 2.5, 34],
 ])('%d bytes after %o take %d to %d s', (bytes, last, least, most) => {
-  expect(estimate(bytes, last)).toEqual([least, most]);
+  expect(estimateDuration(bytes, last)).toEqual([least, most]);
 });
 
 it.each([
   [1, '1 MB'],
   [1_250_000_000, '1.3 GB'],
-])('%d bytes are %s', (bytes, words) => expect(size(bytes)).toBe(words));
+])('%d bytes are %s', (bytes, words) => expect(formatSize(bytes)).toBe(words));

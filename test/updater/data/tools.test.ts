@@ -28,13 +28,13 @@ import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import * as z from 'zod/mini';
 import {
-  type Look,
-  type Told,
+  type MountInspection,
+  type ToolsMessage,
   type ToolsProgress,
   toolsLine,
   toolsResults,
 } from '../../../src/updater/data/tools-answers.ts';
-import type { Asked, AskedMount, Verb } from '../../../src/updater/data/tools-protocol.ts';
+import type { RequestedMount, ToolsRequest, Verb } from '../../../src/updater/data/tools-protocol.ts';
 
 const repository = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
 const script = fileURLToPath(new URL('in-container.sh', import.meta.url));
@@ -53,7 +53,7 @@ interface Running {
   child: ChildProcess;
   /** The first line that it prints. */
   first: Promise<string>;
-  end: Promise<{ exitCode: number; told: Told | ToolsProgress | null }>;
+  end: Promise<{ exitCode: number; told: ToolsMessage | ToolsProgress | null }>;
 }
 
 /** Folders of one service's mounts, of its restore point and of a bystander. */
@@ -98,9 +98,9 @@ class Place {
     return path;
   }
 
-  start(verb: Verb, mount: Partial<AskedMount> = {}, more: Setting = {}): Running {
+  start(verb: Verb, mount: Partial<RequestedMount> = {}, more: Setting = {}): Running {
     const trees = more.data === undefined ? this.trees : [more.data];
-    const asked: Asked = {
+    const asked: ToolsRequest = {
       mounts: trees.map(() => ({ ...plain, ...mount })),
       ...more.asked,
     };
@@ -128,19 +128,19 @@ class Place {
   }
 
   /** The result, of each mount. */
-  async run(verb: Verb, mount: Partial<AskedMount> = {}, more: Setting = {}): Promise<unknown> {
+  async run(verb: Verb, mount: Partial<RequestedMount> = {}, more: Setting = {}): Promise<unknown> {
     const { exitCode, told } = await this.start(verb, mount, more).end;
     expect({ exitCode, told }).toEqual({ exitCode: 0, told: { result: expect.anything() } } satisfies object);
     return told && 'result' in told ? toolsResults[verb].parse(told.result) : undefined;
   }
 
-  async copyTwice(mount: Partial<AskedMount> = {}, more: Setting = {}): Promise<void> {
+  async copyTwice(mount: Partial<RequestedMount> = {}, more: Setting = {}): Promise<void> {
     for (const verb of ['warm', 'cold'] as const) {
       expect(await this.start(verb, mount, more).end).toEqual({ exitCode: 0, told: { result: null } });
     }
   }
 
-  async fails(verb: Verb, mount: Partial<AskedMount> = {}, more: Setting = {}) {
+  async fails(verb: Verb, mount: Partial<RequestedMount> = {}, more: Setting = {}) {
     const { exitCode, told } = await this.start(verb, mount, more).end;
     expect(exitCode).toBe(1);
     return told;
@@ -182,10 +182,16 @@ class Place {
   }
 }
 
-const plain: AskedMount = { isFile: false, root: null, device: null, excluded: [], hasRsyncAttributes: true };
+const plain: RequestedMount = {
+  isFile: false,
+  root: null,
+  device: null,
+  excluded: [],
+  hasRsyncAttributes: true,
+};
 
 interface Setting {
-  asked?: Partial<Asked>;
+  asked?: Partial<ToolsRequest>;
   data?: string;
   point?: string;
   /** From, to, from, to. */
@@ -413,7 +419,7 @@ describe.skipIf(!isRoot)('tools', () => {
   it('measures what a copy takes of the disk, and what it reads', async () => {
     const place = new Place();
     place.sh('truncate --size 1G hole; head --bytes 100000 /dev/zero >file; ln file linked; ln -s x link');
-    const [look] = (await place.run('look')) as Look[];
+    const [look] = (await place.run('look')) as MountInspection[];
     expect(look?.bytes).toBeLessThan(200_000);
     expect(look?.length).toBeGreaterThanOrEqual(2 ** 30 + 100_000);
     expect(look?.length).toBeLessThan(2 ** 30 + 200_000);
@@ -428,7 +434,7 @@ describe.skipIf(!isRoot)('tools', () => {
       truncateSync(name, length);
       linkSync(name, `${name}-linked`);
     }
-    const [look] = (await place.run('look')) as Look[];
+    const [look] = (await place.run('look')) as MountInspection[];
     const own = statSync(place.data).blocks * 512;
     expect(look).toMatchObject({ files: 2 * count + 1, length: count * length + own, bytes: own });
   });
@@ -467,7 +473,7 @@ describe.skipIf(!isRoot)('tools', () => {
     mkdirSync(join(place.data, 'mount'));
     place.sh('head --bytes 100000 /dev/zero >file; ln file linked');
     const mounts = [inside, '/data/0/mount'];
-    const [look] = (await place.run('look', {}, { mounts })) as Look[];
+    const [look] = (await place.run('look', {}, { mounts })) as MountInspection[];
     expect(look).toMatchObject({ type: 'directory', inside: ['/mount'], strange: [] });
     expect(look?.bytes).toBeLessThan(900_000);
     expect(look?.root).toMatch(/\/data\/0$/);

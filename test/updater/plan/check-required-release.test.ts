@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Product, productOf } from '../../../src/core/progress/product.ts';
+import { createProduct, type Product } from '../../../src/core/progress/product.ts';
 import { versionLabel } from '../../../src/engine/labels.ts';
 import { runningApp } from '../../../src/updater/compose/plan/plan-update.ts';
 import { checkRequiredRelease } from '../../../src/updater/plan/check-required-release.ts';
@@ -51,7 +51,7 @@ function check(given: Case): string[] {
   return checkRequiredRelease(plan, pulled, runningApp(install, pulled));
 }
 
-const larder = productOf({ name: 'larder', labelPrefix: 'org.larder' });
+const larder = createProduct({ name: 'larder', labelPrefix: 'org.larder' });
 const pinned = 'Run the update with --target v1.5.0 first, then run it again';
 
 it('is read from the label of another product', () => {

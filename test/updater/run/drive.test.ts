@@ -2,12 +2,12 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { UpdateError } from '../../../src/core/progress/update-error.ts';
 import {
   type DrivenRun,
-  drive,
-  goBack,
   type NextStep,
+  retryUntilDone,
+  rollBack,
+  runSteps,
   runToGoal,
   TryAgain,
-  untilDone,
 } from '../../../src/updater/run/drive.ts';
 import { Log } from '../../../src/updater/run/log/log.ts';
 import { engine } from '../../build.ts';
@@ -68,13 +68,13 @@ beforeEach(() => {
 describe('drive', () => {
   it('looks before each step, until nothing is left to do', async () => {
     const run = runOf(['stop', 'up', 'verify']);
-    await drive(run, 'update', log);
+    await runSteps(run, 'update', log);
     expect(run.done).toEqual(['stop', 'up', 'verify']);
   });
 
   it('tries a step again that may succeed, and says why', async () => {
     const run = runOf(['stop', 'up'], [], { up: failing(3) });
-    await drive(run, 'update', log);
+    await runSteps(run, 'update', log);
     expect([run.done, lines]).toEqual([
       ['stop', 'up'],
       ['try 1', 'try 2', 'try 3'],
@@ -86,7 +86,7 @@ describe('drive', () => {
     [2, 2],
   ])('ends with the failure after the last of its tries: %i', async (times, tries) => {
     const run = runOf(['up'], [], { up: failing(times, tries) });
-    await expect(drive(run, 'update', log)).rejects.toBe(failure);
+    await expect(runSteps(run, 'update', log)).rejects.toBe(failure);
     expect(lines).toHaveLength(times - 1);
   });
 
@@ -98,26 +98,26 @@ describe('drive', () => {
         up();
       },
     });
-    await expect(drive(run, 'update', log)).rejects.toBe(failure);
+    await expect(runSteps(run, 'update', log)).rejects.toBe(failure);
   });
 
   it.each(['update', 'rollback'] as const)('ends a pause with the signal of the state: %s', async (goal) => {
     const cancelled = new Error('cancelled');
     const run = runOf(['up'], ['up'], { up: failing(9, 9) });
     run.signalFor = (asked) => (asked === goal ? AbortSignal.abort(cancelled) : stop.signal);
-    await expect(drive(run, goal, log)).rejects.toBe(cancelled);
+    await expect(runSteps(run, goal, log)).rejects.toBe(cancelled);
     expect(lines).toEqual(['try 1']);
   });
 
   it('ends where nothing can be done, and with any other error', async () => {
-    await expect(drive(runOf(['up', 'stuck']), 'update', log)).rejects.toBe(failure);
+    await expect(runSteps(runOf(['up', 'stuck']), 'update', log)).rejects.toBe(failure);
     const bug = new Error('a bug');
     const acts = {
       up: () => {
         throw bug;
       },
     };
-    await expect(drive(runOf(['up'], [], acts), 'update', log)).rejects.toBe(bug);
+    await expect(runSteps(runOf(['up'], [], acts), 'update', log)).rejects.toBe(bug);
   });
 });
 
@@ -135,7 +135,7 @@ describe('runToGoal', () => {
   });
 
   it('ends with what keeps it from going back', async () => {
-    await expect(goBack(runOf([], ['start', 'stuck']), new Error('first'), log)).rejects.toBe(failure);
+    await expect(rollBack(runOf([], ['start', 'stuck']), new Error('first'), log)).rejects.toBe(failure);
     const run = runOf(['stuck'], ['start']);
     const noWay = new Error('no way back');
     run.turnBack = () => Promise.reject(noWay);
@@ -147,7 +147,7 @@ describe('runToGoal', () => {
 it('tries what is outside the loop in the same way', async () => {
   const context = { engine: engine(), log };
   const work = failing(2);
-  expect(await untilDone(context, async () => work() ?? 'there')).toBe('there');
+  expect(await retryUntilDone(context, async () => work() ?? 'there')).toBe('there');
   const never = failing(9, 3);
-  await expect(untilDone(context, async () => never())).rejects.toBe(failure);
+  await expect(retryUntilDone(context, async () => never())).rejects.toBe(failure);
 });

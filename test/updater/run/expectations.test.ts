@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { withProjectOptions } from '../../../src/updater/compose/inspect/choose-workers.ts';
 import { parseCommandLine } from '../../../src/updater/run/command-line.ts';
-import { expectationsOf } from '../../../src/updater/run/expectations.ts';
+import { readExpectedDigests } from '../../../src/updater/run/expectations.ts';
 import { engineWith, runContext, updateOptions } from '../../build-plan.ts';
 import { archiveOf } from '../../provenance/archive.ts';
 import { publisher } from '../../provenance/sign.ts';
@@ -51,7 +51,7 @@ async function givenArchive() {
   return { archive, args: ['--archive', archive, '--trust', join(folder, 'key.pem')] };
 }
 const asked = (args: readonly string[], platform = 'linux/amd64') =>
-  expectationsOf(updateOptions(...args), platform);
+  readExpectedDigests(updateOptions(...args), platform);
 
 describe('expectations of a release', () => {
   it('are null without options', async () => {

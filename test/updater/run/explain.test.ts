@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { adviceText } from '../../../src/core/progress/advice.ts';
-import { svc } from '../../../src/core/progress/product.ts';
+import { svcProduct } from '../../../src/core/progress/product.ts';
 import { errorCodes, UpdateError } from '../../../src/core/progress/update-error.ts';
 import { explain, similarNames } from '../../../src/updater/run/explain.ts';
 
 describe('explain', () => {
   it('prints what a code means, why it exists and what to do', () => {
-    expect(explain('downgrade', svc)).toBe(`downgrade: outcome refused, exit code 3
+    expect(explain('downgrade', svcProduct)).toBe(`downgrade: outcome refused, exit code 3
 Meaning: The target is older than the running version.
 Why: The running version may have migrated the data. Migrations cannot be undone, and an older version may damage migrated data.
 What to do: Choose a release that is newer than the running version. Downgrades are not supported.
@@ -15,14 +15,14 @@ What to do: Choose a release that is newer than the running version. Downgrades 
 
   it.each(errorCodes)('prints the advice and the exit code of %s', (code) => {
     const { advice, outcome } = new UpdateError(code, 'x');
-    const [head, meaning, ...others] = explain(code, svc).split('\n');
+    const [head, meaning, ...others] = explain(code, svcProduct).split('\n');
     expect(head).toMatch(new RegExp(`^${code}: outcome ${outcome}, exit code [2-5]$`));
     expect(meaning).toMatch(/^Meaning: [A-Za-z].{15,200}\.$/);
     expect(others).toContain(`What to do: ${adviceText(advice)}`);
   });
 
   it('lists all codes with their meaning if it is given none', () => {
-    const lines = explain(null, svc).trimEnd().split('\n');
+    const lines = explain(null, svcProduct).trimEnd().split('\n');
     expect(lines.map((line) => line.split(' ')[0])).toEqual(errorCodes);
     expect(lines).toContain('downgrade                 The target is older than the running version.');
   });

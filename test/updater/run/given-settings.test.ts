@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { settingsArchive } from '../../../src/server/run/launch.ts';
-import { askValues } from '../../../src/updater/run/ask-values.ts';
+import { promptValues } from '../../../src/updater/run/ask-values.ts';
 import { parseCommandLine, UsageError } from '../../../src/updater/run/command-line.ts';
 import { withGivenSettings } from '../../../src/updater/run/given-settings.ts';
 import { updateOptionsOf } from '../../../src/updater/run/options.ts';
@@ -136,7 +136,7 @@ describe('a value that is typed', () => {
     const { context, lines } = runContext(await engineWith({}), options);
     const input = new PassThrough();
     type(input);
-    const values = await askValues(context, input).catch((error: Error) => error.message);
+    const values = await promptValues(context, input).catch((error: Error) => error.message);
     context.log.info('given-value and typed value');
     return { values: values instanceof Map ? Object.fromEntries(values) : values, lines };
   }

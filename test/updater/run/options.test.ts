@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { svc } from '../../../src/core/progress/product.ts';
+import { svcProduct } from '../../../src/core/progress/product.ts';
 import { parseCommandLine, UsageError } from '../../../src/updater/run/command-line.ts';
 import {
   bumpOptionsOf,
@@ -30,7 +30,7 @@ describe('the options of a command line', () => {
   it('sets the defaults of update', () => {
     expect(read([], {})).toEqual({
       command: 'update',
-      product: svc,
+      product: svcProduct,
       target: null,
       project: null,
       dir: null,
@@ -202,7 +202,7 @@ describe('the options of a command line', () => {
     [['--version'], 'version'],
   ])('accepts %j without checking anything else', (argv, command) => {
     const line = parseCommandLine(argv, { SVC_UPDATER_TARGET: 'nonsense' });
-    expect(line).toMatchObject({ command, product: svc });
+    expect(line).toMatchObject({ command, product: svcProduct });
   });
 
   it.each(['1.5.0', '32.0.1-apache', '2025.8', 'stable', 'RELEASE.2025-10-15T17-29-55Z'])(
@@ -248,7 +248,7 @@ describe('the options of a command line', () => {
   ])('reads %j', (argv, code) => {
     expect(parseCommandLine(argv, { SVC_UPDATER_TARGET: 'no target' })).toMatchObject({
       command: 'explain',
-      product: svc,
+      product: svcProduct,
       code,
     });
   });

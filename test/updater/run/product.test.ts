@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { productOf, svc } from '../../../src/core/progress/product.ts';
+import { createProduct, svcProduct } from '../../../src/core/progress/product.ts';
 import { errorCodes, UpdateError } from '../../../src/core/progress/update-error.ts';
 import { parseCommandLine, UsageError } from '../../../src/updater/run/command-line.ts';
 import { explain } from '../../../src/updater/run/explain.ts';
 import { endingOf } from '../../../src/updater/run/log/ending.ts';
-import { nothingKnown } from '../../../src/updater/run/log/ending-facts.ts';
+import { unknownEndingFacts } from '../../../src/updater/run/log/ending-facts.ts';
 import { Log } from '../../../src/updater/run/log/log.ts';
 import { updateOptionsOf } from '../../../src/updater/run/options.ts';
 import { usageOf } from '../../../src/updater/run/usage.ts';
 
-const larder = productOf({ name: 'larder', services: ['web', 'jobs'], containerName: 'my-larder' });
+const larder = createProduct({ name: 'larder', services: ['web', 'jobs'], containerName: 'my-larder' });
 const told = JSON.stringify({ name: 'larder', services: ['web', 'jobs'], containerName: 'my-larder' });
 
 describe('the product in the environment', () => {
@@ -33,8 +33,8 @@ describe('the product in the environment', () => {
   });
 
   it.each([
-    ['larder', productOf({ name: 'larder' })],
-    ['', svc],
+    ['larder', createProduct({ name: 'larder' })],
+    ['', svcProduct],
   ])('may be a name: %j', (text, product) => {
     expect(parseCommandLine([], { SVC_UPDATER_PRODUCT: text })).toMatchObject({ product });
   });
@@ -51,8 +51,8 @@ describe('the product in the environment', () => {
 
 describe('texts for users', () => {
   it('do not change for svc', () => {
-    expect(usageOf(svc)).toContain('svc-updater [update] [options]');
-    expect(usageOf(svc)).toContain('[SVC_UPDATER_TARGET]');
+    expect(usageOf(svcProduct)).toContain('svc-updater [update] [options]');
+    expect(usageOf(svcProduct)).toContain('[SVC_UPDATER_TARGET]');
   });
 
   it('do not mention svc in the help of another product', () => {
@@ -72,7 +72,7 @@ describe('texts for users', () => {
   it.each(errorCodes)('do not mention svc in the last line of %s, nor in its explanation', (code) => {
     const { message } = endingOf(
       new UpdateError(code, 'x'),
-      { ...nothingKnown, product: larder },
+      { ...unknownEndingFacts, product: larder },
       new Log(() => {}),
     );
     // The state directory has the same name for every product.

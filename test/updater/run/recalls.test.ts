@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { planRun } from '../../../src/updater/compose/begin-update.ts';
 import { prepareFiles } from '../../../src/updater/compose/facts/prepare-files.ts';
-import { nothingYet } from '../../../src/updater/compose/resume/run-so-far.ts';
+import { emptyProjectRunState } from '../../../src/updater/compose/resume/run-so-far.ts';
 import { recallsOf } from '../../../src/updater/run/recalls.ts';
-import { refuseUnfit } from '../../../src/updater/swarm/inspect.ts';
+import { requireStackOptions } from '../../../src/updater/swarm/inspect.ts';
 import { planStack } from '../../../src/updater/swarm/plan.ts';
-import { planMoves } from '../../../src/updater/swarm/plan-moves.ts';
+import { planServiceUpdates } from '../../../src/updater/swarm/plan-moves.ts';
 import { foundInstance } from '../../build.ts';
 import {
   composeText,
@@ -127,18 +127,18 @@ describe('an update to a recalled release', () => {
   it('of a compose project is refused before the project is read', async () => {
     const { context } = await contextWith([...(await given({}, anna)), ...trusting(), '--target', 'v1.4.0']);
     const before = { containers: [], leftovers: [], earlier: null };
-    const planned = planRun(context, foundInstance(), nothingYet(), before);
+    const planned = planRun(context, foundInstance(), emptyProjectRunState(), before);
     await expect(planned).rejects.toMatchObject({ code: 'recalled', message });
   });
 
   it('of a stack is refused before a registry is asked', async () => {
     const args = [...(await given({}, anna)), ...trusting(), '--target', 'v1.4.0'];
     const { context } = await contextWith(args);
-    refuseUnfit(context);
+    requireStackOptions(context);
     const app = serviceWith(specWith({ image: 'acme/svc:v1.3.0' }));
     const chosen = { name: 'svc', app, workers: [], services: [app] };
     const { target, product } = context.options;
-    const plan = planMoves(chosen, [], { target, product });
+    const plan = planServiceUpdates(chosen, [], { target, product });
     const found = { context, chosen, tasks: [], nodes: [], directory: null };
     await expect(planStack(found, null, { plan, inherits: 'nothing' })).rejects.toMatchObject({ message });
   });
@@ -165,5 +165,5 @@ describe('an update to a recalled release', () => {
 
 it('a stack refuses a trust file that is for a release', async () => {
   const { context } = await contextWith(['--release', folder, ...trusting()]);
-  expect(() => refuseUnfit(context)).toThrow('stack images cannot be verified');
+  expect(() => requireStackOptions(context)).toThrow('stack images cannot be verified');
 });

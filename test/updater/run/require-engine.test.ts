@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { EngineError, refusalError } from '../../../src/engine/http/engine-error.ts';
-import { mappedBy } from '../../../src/engine/mapped-users.ts';
-import { requireEngine, unusable } from '../../../src/updater/run/require-engine.ts';
+import { EngineError, responseError } from '../../../src/engine/http/engine-error.ts';
+import { readUserMapping } from '../../../src/engine/mapped-users.ts';
+import { explainUnusableEngine, requireEngine } from '../../../src/updater/run/require-engine.ts';
 import { engine as engineAt } from '../../build.ts';
 import { startEngine } from '../../engine/api/http-engine.ts';
 
@@ -11,7 +11,7 @@ it.each([
   ['         0       1000          1\n         1     100000      65536\n', 'rootless'],
   ['', null],
 ])('sees in %j why root is another user outside: %s', (map, expected) => {
-  expect(mappedBy(map)).toBe(expected);
+  expect(readUserMapping(map)).toBe(expected);
 });
 
 const socket = 'unix:///var/run/docker.sock';
@@ -29,14 +29,14 @@ it.each([
   [missing, null, 'no-socket', /-v \/var\/run\/docker\.sock/],
   [missing, 'remapped', 'no-socket', /-v \/var\/run\/docker\.sock/],
 ] as const)('names the socket that helps: %s, %s', (error, users, code, advice) => {
-  const refused = unusable(socket, error, users);
+  const refused = explainUnusableEngine(socket, error, users);
   expect(refused?.code).toBe(code);
   expect(refused?.advice).toMatch(advice);
 });
 
 it('does not report a blocking proxy as a missing socket', () => {
   const page = { status: 403, body: Buffer.from('<h1>403 Forbidden</h1>') };
-  expect(unusable('tcp://proxy:2375', refusalError('GET /version', page))).toMatchObject({
+  expect(explainUnusableEngine('tcp://proxy:2375', responseError('GET /version', page))).toMatchObject({
     code: 'socket-denied',
     message: 'tcp://proxy:2375 answers: a proxy in front of the engine blocks GET /version (403 Forbidden)',
     advice: 'Allow all requests in the proxy that SECURITY.md lists for an updater that is started manually.',

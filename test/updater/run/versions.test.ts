@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { programsOf, readPrograms } from '../../../src/updater/run/versions.ts';
+import { readPrograms, readProgramVersions } from '../../../src/updater/run/versions.ts';
 import { engine as engineAt } from '../../build.ts';
 import { startEngine } from '../../engine/api/http-engine.ts';
 
@@ -61,5 +61,5 @@ async function found(
     to.end(JSON.stringify(said));
   });
   const engine = engineAt(host);
-  return programsOf(engine, engine.getFacts(), file);
+  return readProgramVersions(engine, engine.getFacts(), file);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { UpdateError } from '../../../src/core/progress/update-error.ts';
 import { versionLabel } from '../../../src/engine/labels.ts';
-import { planMoves } from '../../../src/updater/swarm/plan-moves.ts';
+import { planServiceUpdates } from '../../../src/updater/swarm/plan-moves.ts';
 import { checkImages } from '../../../src/updater/swarm/pull.ts';
 import { image } from '../../build.ts';
 import { engineWith, target, updateOptions } from '../../build-plan.ts';
@@ -24,7 +24,7 @@ interface Given {
 async function check({ tag, to = 'v1.5.0', version, requires, runs, accepted }: Given): Promise<string> {
   const app = serviceWith(specWith({ image: `acme/svc:${tag}@sha256:a` }));
   const tasks = runs === undefined ? [] : tasksOf(['old running', { image: `acme/svc:${runs}@sha256:e` }]);
-  const plan = planMoves({ app, workers: [] }, tasks, { target: target(to), product });
+  const plan = planServiceUpdates({ app, workers: [] }, tasks, { target: target(to), product });
   const recalled = [{ version: 'v1.4.2', why: 'It loses data.' }];
   const recalls = accepted === undefined ? null : { recalled, accepted };
   const labels = {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { readStackFiles } from '../../../src/updater/swarm/files.ts';
-import { planMoves } from '../../../src/updater/swarm/plan-moves.ts';
+import { planServiceUpdates } from '../../../src/updater/swarm/plan-moves.ts';
 import { engineThat, runContext, target, updateOptions } from '../../build-plan.ts';
 import { serviceWith, specWith } from '../../build-stack.ts';
 
@@ -49,7 +49,7 @@ async function read({ app, worker, to = 'v1.7.0', text, env = '', left = [] }: S
     ...{ name: 'svc', app: service('svc_app', app), workers: [service('svc_worker', worker)], services: [] },
   };
   const options = updateOptions('--target', to);
-  const plan = planMoves(chosen, [], { target: target(to), product: options.product });
+  const plan = planServiceUpdates(chosen, [], { target: target(to), product: options.product });
   const { context } = runContext(await engineThat((_, answer) => answer.writeHead(404).end()), options);
   return readStackFiles(context, folder, { chosen, plan, left });
 }

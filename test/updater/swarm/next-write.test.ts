@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import {
-  nextBack,
-  nextForward,
+  nextRollbackWrite,
+  nextUpdateWrite,
   type ServiceView,
   type StackStep,
   type StackView,
-  writes,
+  swarmWrites,
 } from '../../../src/updater/swarm/next-write.ts';
 import type { SpecForm } from '../../../src/updater/swarm/specs.ts';
 import type { TaskSummary } from '../../../src/updater/swarm/tasks.ts';
@@ -100,8 +100,8 @@ function words(step: StackStep): string {
   }
 }
 
-const forward = (given: Given): string => words(nextForward(stack(given)));
-const back = (given: Given): string => words(nextBack(stack(given)));
+const forward = (given: Given): string => words(nextUpdateWrite(stack(given)));
+const back = (given: Given): string => words(nextRollbackWrite(stack(given)));
 
 const quiet = 'old before | old';
 const stopped = 'old stopped | none';
@@ -236,7 +236,7 @@ describe('nextForward', () => {
 
   it('reports its progress', () => {
     const progress = (given: Given) => {
-      const step = nextForward(stack(given));
+      const step = nextUpdateWrite(stack(given));
       return step.kind === 'wait' ? step.progress : null;
     };
     expect(progress({ app: quiet, worker: 'old stopped | ending' })).toBe(-2);
@@ -318,7 +318,8 @@ describe('every possible view', () => {
     [
       'writes only from a side that the write is of',
       (_, step) =>
-        step.kind !== 'write' || (writes[step.write].from as readonly unknown[]).includes(step.service.side),
+        step.kind !== 'write' ||
+        (swarmWrites[step.write].from as readonly unknown[]).includes(step.service.side),
     ],
     [
       'never writes what leads back',
@@ -348,7 +349,7 @@ describe('every possible view', () => {
           ({ forms, isSettled, tasks }) => forms.has('after') && isSettled && tasks.isWell,
         ),
     ],
-  ])('nextForward %s', (_, holds) => expect(wrong(nextForward, holds)).toEqual([]));
+  ])('nextForward %s', (_, holds) => expect(wrong(nextUpdateWrite, holds)).toEqual([]));
 
   it.each<[string, (view: StackView, step: StackStep) => boolean]>([
     [
@@ -368,7 +369,7 @@ describe('every possible view', () => {
       'is done only where no new task of the app is alive, if the app is its own',
       ({ app }, step) => step.kind !== 'done' || app.side === null || app.tasks.newAlive.length === 0,
     ],
-  ])('nextBack %s', (_, holds) => expect(wrong(nextBack, holds)).toEqual([]));
+  ])('nextBack %s', (_, holds) => expect(wrong(nextRollbackWrite, holds)).toEqual([]));
 });
 
 describe('sequences that lead to a wrong write', () => {
@@ -382,6 +383,6 @@ describe('sequences that lead to a wrong write', () => {
   it('restores an app that had the new image before, and does not keep it limited', () => {
     const given = stack({ app: 'new held | none', worker: stopped });
     const app = { ...given.app, move: moveOf('app', { before: specWith({ image: newImage }) }) };
-    expect(nextBack({ ...given, app })).toMatchObject({ kind: 'write', write: 'restore' });
+    expect(nextRollbackWrite({ ...given, app })).toMatchObject({ kind: 'write', write: 'restore' });
   });
 });

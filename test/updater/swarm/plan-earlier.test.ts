@@ -3,10 +3,10 @@ import type { Outcome } from '../../../src/core/progress/outcome.ts';
 import type { Json } from '../../../src/engine/json.ts';
 import type { OpenState } from '../../../src/updater/run/state/run-state.ts';
 import { planStack } from '../../../src/updater/swarm/plan.ts';
-import { planEarlierStack } from '../../../src/updater/swarm/plan-earlier.ts';
-import { planMoves } from '../../../src/updater/swarm/plan-moves.ts';
-import { type FoundRecord, rollingBack } from '../../../src/updater/swarm/record.ts';
-import { type ServiceMove, specOf } from '../../../src/updater/swarm/specs.ts';
+import { planStackRecovery } from '../../../src/updater/swarm/plan-earlier.ts';
+import { planServiceUpdates } from '../../../src/updater/swarm/plan-moves.ts';
+import { type FoundRecord, rollingBackState } from '../../../src/updater/swarm/record.ts';
+import { type StackServiceUpdate, specOf } from '../../../src/updater/swarm/specs.ts';
 import { ending } from '../../build.ts';
 import { engineWith, runContext, target as targetOf, updateOptions } from '../../build-plan.ts';
 import { moveOf, serviceWith, specWith } from '../../build-stack.ts';
@@ -25,7 +25,7 @@ const states = {
   pull: { at: 'pulling' },
   write: { at: 'writing' },
   recreate: { at: 'replacing' },
-  back: rollingBack,
+  back: rollingBackState,
   restore: { at: 'restoring', ending: null },
 } as const satisfies Record<string, OpenState>;
 
@@ -35,7 +35,7 @@ interface Given {
   started?: boolean;
   holder?: string;
   target?: string | null;
-  moves?: readonly ServiceMove[];
+  moves?: readonly StackServiceUpdate[];
   /** The app's spec now. */
   app?: Json;
   gone?: boolean;
@@ -69,7 +69,7 @@ const stepAfter = (given: Given) => {
     serviceWith(app),
     ...(gone ? [] : moves.slice(1).map(({ before }) => serviceWith(before))),
   ];
-  return planEarlierStack(
+  return planStackRecovery(
     earlier(given),
     { holder: 'this', services },
     { ...updateOptions(), target: targetOf(target) },
@@ -86,7 +86,7 @@ const moving = specOf(moveOf('app'), 'moving', { replicas: 2, forced: 0, held: 0
 
 describe('planEarlier', () => {
   it('does nothing if there was no earlier run', () => {
-    expect(planEarlierStack(null, { holder: 'this', services: [] }, updateOptions())).toEqual({
+    expect(planStackRecovery(null, { holder: 'this', services: [] }, updateOptions())).toEqual({
       kind: 'none',
     });
   });
@@ -137,8 +137,8 @@ describe('a run that is taken over', () => {
   it.each<[situation: string, given: Given, state: OpenState]>([
     ['after a kill', {}, { at: 'replacing' }],
     ['also from its way back, which came too late', { phase: 'restore', started: true }, { at: 'replacing' }],
-    ['to be undone', { target: 'v1.6.0' }, rollingBack],
-    ['while it was undone', { phase: 'back' }, rollingBack],
+    ['to be undone', { target: 'v1.6.0' }, rollingBackState],
+    ['while it was undone', { phase: 'back' }, rollingBackState],
     ['when no new task was left', { phase: 'restore' }, states.restore],
   ])('%s goes on from its state', (_, given, state) => expect(stepAfter(given)).toMatchObject({ state }));
 });
@@ -148,7 +148,7 @@ describe('planStack', () => {
     const chosen = { name: 'svc', app: serviceWith(specWith(), { id }), workers: [], services: [] };
     const { context } = runContext(await engineWith({}));
     const found = { context, chosen, tasks: [], nodes: [], directory: null };
-    const plan = planMoves(chosen, [], { ...context.options, target: targetOf('v1.6.0') });
+    const plan = planServiceUpdates(chosen, [], { ...context.options, target: targetOf('v1.6.0') });
     return planStack(found, earlier(given), { plan, inherits: 'nothing' }).then(
       () => 'planned',
       ({ code, message }) => `${code}: ${message}`,

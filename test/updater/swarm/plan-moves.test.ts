@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { UpdateError } from '../../../src/core/progress/update-error.ts';
 import type { SwarmTask } from '../../../src/engine/swarm.ts';
-import { planMoves } from '../../../src/updater/swarm/plan-moves.ts';
+import { planServiceUpdates } from '../../../src/updater/swarm/plan-moves.ts';
 import { target, updateOptions } from '../../build-plan.ts';
 import { serviceWith, specWith, tasksOf } from '../../build-stack.ts';
 
@@ -20,7 +20,10 @@ function plan({ image = 'acme/svc:v1.4.2@sha256:a', label, worker, to = 'v1.5.0'
   const service = (name: string, of: string) =>
     serviceWith(specWith({ name, image: of, ...(name === 'svc_app' && label !== undefined && { label }) }));
   const workers = worker === undefined ? [] : [service('svc_worker', worker)];
-  return planMoves({ app: service('svc_app', image), workers }, tasks, { target: target(to), product });
+  return planServiceUpdates({ app: service('svc_app', image), workers }, tasks, {
+    target: target(to),
+    product,
+  });
 }
 
 /** With one digit of each digest. */

@@ -5,7 +5,7 @@ import {
   phaseOf,
   type RecordData,
   readRecord,
-  rollingBack,
+  rollingBackState,
   StackRecord,
 } from '../../../src/updater/swarm/record.ts';
 import { ending } from '../../build.ts';
@@ -146,11 +146,11 @@ describe('StackRecord', () => {
     ['updated', null],
     ['failed', null],
     ['cancelled', null],
-    ['broken', rollingBack],
-    ['crashed', rollingBack],
+    ['broken', rollingBackState],
+    ['crashed', rollingBackState],
   ])('that has ended %s leaves %j to a later run', async (outcome, left) => {
     const { record, stored } = await begin();
-    await record.note({ state: rollingBack });
+    await record.note({ state: rollingBackState });
     await record.end(ending(outcome));
     expect((await stored())?.state).toEqual({ at: 'ended', ending: ending(outcome), left });
   });
@@ -172,7 +172,7 @@ describe('phaseOf', () => {
   it.each<[JournalState, string]>([
     [{ at: 'pulling' }, 'pull'],
     [{ at: 'replacing' }, 'recreate'],
-    [rollingBack, 'back'],
+    [rollingBackState, 'back'],
     [{ at: 'ended', ending: failed, left: { at: 'restoring', ending: null } }, 'restore'],
   ])('of %j is %s', (state, phase) => expect(phaseOf({ state })).toBe(phase));
 });

@@ -6,13 +6,13 @@ import {
   amountsOf,
   imageSideOf,
   isActive,
-  isEligible,
-  isSame,
+  isDeepEqual,
+  isEligibleNode,
   isSideBySide,
   isStopped,
-  putAside,
-  type ServiceMove,
+  overriddenSettings,
   type SpecForm,
+  type StackServiceUpdate,
   specOf,
   takesOneTask,
 } from '../../../src/updater/swarm/specs.ts';
@@ -103,7 +103,7 @@ describe('specOf', () => {
     const of = (parts: Parts) => ({ ...specWith(parts) });
     const label = becomes.image === undefined || becomes.label === null ? {} : { label: 'acme/svc:v1.5.0' };
     const made = specOf(moveOf('app', { before: of(found) }), form, amounts(changes));
-    expect(isSame(made, of({ ...becomes, ...label }))).toBe(true);
+    expect(isDeepEqual(made, of({ ...becomes, ...label }))).toBe(true);
     expect(JSON.parse(JSON.stringify(made))).toMatchObject(of({ ...becomes, ...label }));
   });
 
@@ -180,7 +180,7 @@ describe('imageSideOf', () => {
   ])('%s', (_, spec, side) => expect(imageSideOf(move, spec)).toBe(side));
 
   it('recognises the found definition and the one that the owner wants', () => {
-    const earlier: ServiceMove = { ...move, wanted: specWith({ container: { Env: ['DB=new'] } }) };
+    const earlier: StackServiceUpdate = { ...move, wanted: specWith({ container: { Env: ['DB=new'] } }) };
     expect(imageSideOf(earlier, before)).toBe('old');
     expect(imageSideOf(earlier, specOf(earlier, 'moving', amounts()))).toBe('new');
   });
@@ -226,7 +226,7 @@ describe('update settings of a service', () => {
         'order will be "stop-first" instead of "start-first", because no node can run a second task',
       ],
     ],
-  ])('putAside %j: %j', (parts, aside) => expect(putAside(specWith(parts))).toEqual(aside));
+  ])('putAside %j: %j', (parts, aside) => expect(overriddenSettings(specWith(parts))).toEqual(aside));
 });
 
 describe('isSame', () => {
@@ -235,7 +235,7 @@ describe('isSame', () => {
     [{ a: 1, b: null, c: undefined, d: [], e: {} }, { a: 1 }, true],
     [{ a: 0 }, {}, false],
     [{ a: [1, 2] }, { a: [2, 1] }, false],
-  ])('%j and %j: %s', (a, b, same) => expect(isSame(a, b)).toBe(same));
+  ])('%j and %j: %s', (a, b, same) => expect(isDeepEqual(a, b)).toBe(same));
 });
 
 describe('isEligible', () => {
@@ -261,7 +261,7 @@ describe('isEligible', () => {
     ['node.id==nobody', true],
     ['node.unheard-of==x', true],
   ])('%s: %s', (constraint, eligible) => {
-    expect(isEligible(specWith({ constraints: [constraint] }), node)).toBe(eligible);
+    expect(isEligibleNode(specWith({ constraints: [constraint] }), node)).toBe(eligible);
   });
 
   it.each<[platforms: Json[], node: Partial<SwarmNode>, eligible: boolean]>([
@@ -278,7 +278,7 @@ describe('isEligible', () => {
       true,
     ],
   ])('platforms %j on %j: %s', (platforms, changes, eligible) => {
-    expect(isEligible(specWith({ platforms }), nodeWith('n1', changes))).toBe(eligible);
+    expect(isEligibleNode(specWith({ platforms }), nodeWith('n1', changes))).toBe(eligible);
   });
 
   it.each<[Partial<SwarmNode>, boolean]>([

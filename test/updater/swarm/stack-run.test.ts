@@ -1,13 +1,13 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { HostPaths } from '../../../src/core/files/host-paths.ts';
 import { UpdateError } from '../../../src/core/progress/update-error.ts';
-import { type Json, object } from '../../../src/engine/json.ts';
+import { type Json, toObject } from '../../../src/engine/json.ts';
 import { imageOf, labelsOf, replicasOf } from '../../../src/engine/swarm.ts';
-import { drive, runToGoal } from '../../../src/updater/run/drive.ts';
+import { runSteps, runToGoal } from '../../../src/updater/run/drive.ts';
 import type { PlannedStack } from '../../../src/updater/swarm/plan.ts';
-import { planMoves } from '../../../src/updater/swarm/plan-moves.ts';
-import { type RecordData, rollingBack, StackRecord } from '../../../src/updater/swarm/record.ts';
-import type { ServiceMove } from '../../../src/updater/swarm/specs.ts';
+import { planServiceUpdates } from '../../../src/updater/swarm/plan-moves.ts';
+import { type RecordData, rollingBackState, StackRecord } from '../../../src/updater/swarm/record.ts';
+import type { StackServiceUpdate } from '../../../src/updater/swarm/specs.ts';
 import { StackRun } from '../../../src/updater/swarm/stack-run.ts';
 import { engineThat, runContext, target, updateOptions } from '../../build-plan.ts';
 import {
@@ -22,11 +22,11 @@ import {
 } from '../../build-stack.ts';
 import { type SwarmDouble, swarmDouble } from './swarm-double.ts';
 
-const workerMove = (replicas = 2): ServiceMove =>
+const workerMove = (replicas = 2): StackServiceUpdate =>
   moveOf('worker', { before: specWith({ name: 'svc_worker', replicas }) });
 
 interface Stage {
-  moves: readonly ServiceMove[];
+  moves: readonly StackServiceUpdate[];
   /** What is there when the run begins, where it is not as it was found. */
   now?: Readonly<Record<string, Json>>;
   isResumed?: boolean;
@@ -66,7 +66,7 @@ async function begin({
   };
   const record = await StackRecord.make(engine, data, { holder: 'h', container: 'c', node: 'n1' }, null);
   onTestFinished(() => record.release());
-  const earlier = started || wasHolding ? rollingBack : ({ at: 'replacing' } as const);
+  const earlier = started || wasHolding ? rollingBackState : ({ at: 'replacing' } as const);
   if (planned === null) await record.note({ state: earlier, started });
   const app = double.services.get('app-id');
   if (wasHolding && app) {
@@ -81,14 +81,14 @@ async function begin({
   const run = new StackRun(stack, record, { earlier: isResumed ? earlier : null, planned });
   /** Gives what keeps it from the new version; null if nothing does. */
   const forward = (): Promise<unknown> =>
-    drive(run, 'update', context.log).then(
+    runSteps(run, 'update', context.log).then(
       () => null,
       (error) => error,
     );
   /** @param error after which it turns back; null for one that was on its way back when it was killed */
   const back = async (error: unknown) => {
     if (error !== null) await run.turnBack(error);
-    await drive(run, 'rollback', context.log).catch(tooShort);
+    await runSteps(run, 'rollback', context.log).catch(tooShort);
   };
   return { double, run, forward, back, record, log: context.log, lines };
 }
@@ -250,14 +250,14 @@ describe('StackRun', () => {
     double.afterWrite = () => {
       const app = double.services.get('app-id');
       if (!app || imageOf(app.Spec) !== newImage) return null;
-      app.Spec = { ...app.Spec, TaskTemplate: { ...object(app.Spec.TaskTemplate), ForceUpdate: 1 } };
+      app.Spec = { ...app.Spec, TaskTemplate: { ...toObject(app.Spec.TaskTemplate), ForceUpdate: 1 } };
       return null;
     };
     const error = await forward();
     expect(error).toMatchObject({ code: 'recreate-failed' });
     await back(error);
     // Of another template Swarm would make the old ones again, while a new one may be about to start.
-    expect(object(double.written[1]?.spec.TaskTemplate).ForceUpdate).toBe(0);
+    expect(toObject(double.written[1]?.spec.TaskTemplate).ForceUpdate).toBe(0);
   });
 
   it('counts a task as started if it was ready in a late answer and had ended by the next check', async () => {
@@ -352,7 +352,7 @@ describe('StackRun', () => {
 
 describe('a StackRun that begins', () => {
   const planned: PlannedStack = {
-    ...planMoves({ app: serviceWith(specWith({})), workers: [] }, [], {
+    ...planServiceUpdates({ app: serviceWith(specWith({})), workers: [] }, [], {
       ...updateOptions(),
       target: target('v1.5.0'),
     }),

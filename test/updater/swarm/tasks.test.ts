@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { type Json, object } from '../../../src/engine/json.ts';
+import { type Json, toObject } from '../../../src/engine/json.ts';
 import type { SwarmNode, SwarmTask } from '../../../src/engine/swarm.ts';
 import { specOf } from '../../../src/updater/swarm/specs.ts';
 import {
-  endsWhenDone,
-  isWell,
-  mayHaveForgotten,
-  note,
-  nothingSeen,
-  type Seen,
-  summarise,
+  isHealthyService,
+  isRunOnceService,
+  mayHaveMissedTasks,
+  noObservedTasks,
+  type ObservedTasks,
+  recordObservation,
+  summariseTasks,
   type TaskSummary,
 } from '../../../src/updater/swarm/tasks.ts';
 import {
@@ -37,14 +37,17 @@ interface Look {
 }
 
 /** Looks at one task every 100 ms, or when a look says so. */
-function seenIn(looks: readonly (Told | [Told, Look])[], seen: Seen = nothingSeen([])): Seen {
+function seenIn(
+  looks: readonly (Told | [Told, Look])[],
+  seen: ObservedTasks = noObservedTasks([]),
+): ObservedTasks {
   const isLook = (each: Told | [Told, Look]): each is [Told, Look] =>
     Array.isArray(each) && typeof each[1] === 'object' && ('at' in each[1] || 'nodes' in each[1]);
   let now = 0;
   for (const each of looks) {
     const [told, { at = now + 100, nodes: there = allNodes }] = isLook(each) ? each : [each, {}];
     now = at;
-    note(seen, move, { tasks: told === '' ? [] : tasksOf(told), nodes: there }, at);
+    recordObservation(seen, move, { tasks: told === '' ? [] : tasksOf(told), nodes: there }, at);
   }
   return seen;
 }
@@ -90,11 +93,11 @@ describe('note: whether a new task has started', () => {
   ])('%s', (_, looks, started) => expect(isStarted(...looks)).toBe(started));
 
   it('does not count tasks that were there before', () => {
-    expect(seenIn(['new running', 'new failed', ''], nothingSeen(['t1'])).started.size).toBe(0);
+    expect(seenIn(['new running', 'new failed', ''], noObservedTasks(['t1'])).started.size).toBe(0);
   });
 
   it('trusts the record of a previous run that has seen a new task', () => {
-    expect(seenIn([''], nothingSeen([], true)).started.size).toBe(1);
+    expect(seenIn([''], noObservedTasks([], true)).started.size).toBe(1);
   });
 
   it.each<[word: Told, failures: number]>([
@@ -126,7 +129,7 @@ describe('summarise', () => {
     tasks: readonly SwarmTask[];
     spec?: Json;
     nodes?: readonly SwarmNode[];
-    seen?: Seen;
+    seen?: ObservedTasks;
     /** How long the same ones have run. */
     forMs?: number;
   }
@@ -135,14 +138,14 @@ describe('summarise', () => {
     tasks,
     spec = after,
     nodes: there = allNodes,
-    seen = nothingSeen([]),
+    seen = noObservedTasks([]),
     forMs = 5_000,
   }: Given): TaskSummary {
     const look = { spec, tasks, nodes: there };
-    note(seen, move, look, 0);
-    summarise(seen, move, look, 0);
-    note(seen, move, look, forMs);
-    return summarise(seen, move, look, forMs);
+    recordObservation(seen, move, look, 0);
+    summariseTasks(seen, move, look, 0);
+    recordObservation(seen, move, look, forMs);
+    return summariseTasks(seen, move, look, forMs);
   }
   const judged = (given: Given): string => {
     const { isWell: well, isBack } = summary(given);
@@ -203,7 +206,7 @@ describe('summarise', () => {
 
   it('reports new tasks on a node that is down until Swarm no longer waits for them', () => {
     const tasks = tasksOf('new running n2', 'old running n3', ['new starting n1', { wanted: 'shutdown' }]);
-    const seen = nothingSeen([]);
+    const seen = noObservedTasks([]);
     const { lostNew, isStuck } = summary({ tasks, nodes: down, seen });
     expect([lostNew.map(({ id }) => id), isStuck]).toEqual([['t3'], true]);
     seen.passed.add('t3');
@@ -230,10 +233,10 @@ describe('summarise', () => {
     ['the old one had succeeded', tasksOf('old complete'), false, 0],
   ])('a service that ends when it is done: %s', (_, tasks, well, failures) => {
     const once = moveOf('app', { role: 'once' });
-    const seen = nothingSeen([]);
+    const seen = noObservedTasks([]);
     const look = { spec: scaled(1), tasks, nodes: allNodes };
-    note(seen, once, look, 0);
-    const found = summarise(seen, once, look, 0);
+    recordObservation(seen, once, look, 0);
+    const found = summariseTasks(seen, once, look, 0);
     expect([found.isWell, found.failures]).toEqual([well, failures]);
   });
 
@@ -248,9 +251,9 @@ describe('summarise', () => {
   });
 
   it('measures the time since the same tasks have been running', () => {
-    const seen = nothingSeen([]);
+    const seen = noObservedTasks([]);
     const look = (at: number, ...words: string[]) =>
-      summarise(seen, move, { spec: after, tasks: tasksOf(...words), nodes: allNodes }, at);
+      summariseTasks(seen, move, { spec: after, tasks: tasksOf(...words), nodes: allNodes }, at);
     expect(look(0, 'new running', 'new running').isWell).toBe(false);
     expect(look(4_900, 'new running', 'new starting').steadyMs).toBe(0);
     expect(look(5_000, 'new running', 'new running').steadyMs).toBe(0);
@@ -274,16 +277,16 @@ describe('summarise', () => {
   it('a service that keeps its image is restored when its tasks are running', () => {
     const same = moveOf('worker', { before: specWith({ name: 'svc_worker', image: newImage }) });
     const tasks = tasksOf('new running', 'new running');
-    const seen = nothingSeen(tasks.map(({ id }) => id));
+    const seen = noObservedTasks(tasks.map(({ id }) => id));
     const look = { spec: same.before, tasks, nodes: allNodes };
-    summarise(seen, same, look, 0);
-    expect(summarise(seen, same, look, 5_000).isBack).toBe(true);
+    summariseTasks(seen, same, look, 0);
+    expect(summariseTasks(seen, same, look, 5_000).isBack).toBe(true);
   });
 });
 
 describe('mayHaveForgotten', () => {
   const forgotten = (history: number, tasks: readonly SwarmTask[], earlier: string[] = []) =>
-    mayHaveForgotten(nothingSeen(earlier), move, tasks, history);
+    mayHaveMissedTasks(noObservedTasks(earlier), move, tasks, history);
   const ended = (...slots: number[]) =>
     slots.flatMap((slot, at) => tasksOf(['new rejected', { id: `e${at}`, slot, node: 'n1' }]));
 
@@ -305,7 +308,7 @@ describe('endsWhenDone', () => {
     const spec = specWith();
     return serviceWith({
       ...spec,
-      TaskTemplate: { ...object(spec.TaskTemplate), RestartPolicy: { Condition } },
+      TaskTemplate: { ...toObject(spec.TaskTemplate), RestartPolicy: { Condition } },
     });
   };
   it.each<[situation: string, condition: string, tasks: SwarmTask[], ends: boolean]>([
@@ -316,20 +319,22 @@ describe('endsWhenDone', () => {
     ['it has only failed', 'none', tasksOf('old failed'), false],
     ['it had run for long', 'on-failure', tasksOf(['old complete', { tookMs: 300_001 }]), false],
     ['another service has ended', 'none', tasksOf(['old complete', { service: 'worker-id' }]), false],
-  ])('%s', (_, condition, tasks, ends) => expect(endsWhenDone(policy(condition), tasks, 300_000)).toBe(ends));
+  ])('%s', (_, condition, tasks, ends) =>
+    expect(isRunOnceService(policy(condition), tasks, 300_000)).toBe(ends),
+  );
 });
 
 describe('isWell with one check', () => {
   it('wants a service that ends when it is done to have succeeded', () => {
     const once = moveOf('app', { role: 'once', before: specWith({ image: newImage }) });
-    const well = (...words: TaskWord[]) => isWell(once, tasksOf(...words), allNodes);
+    const well = (...words: TaskWord[]) => isHealthyService(once, tasksOf(...words), allNodes);
     expect([well('new complete'), well('new failed'), well('new complete', 'new running')]).toEqual([
       ...[true, false, false],
     ]);
   });
 
   const now = (image: string, ...words: TaskWord[]) =>
-    isWell(moveOf('app', { before: specWith({ image }) }), tasksOf(...words), allNodes);
+    isHealthyService(moveOf('app', { before: specWith({ image }) }), tasksOf(...words), allNodes);
   it.each<[situation: string, words: TaskWord[], well: boolean]>([
     ['all run', ['new running', 'new running'], true],
     ['history does not count', ['new running', 'new running', 'new failed', 'old shutdown'], true],
@@ -337,18 +342,20 @@ describe('isWell with one check', () => {
   ])('%s', (_, words, well) => expect(now(newImage, ...words)).toBe(well));
   it('counts nodes for a global service', () => {
     const global = moveOf('app', { before: specWith({ image: newImage, replicas: null }) });
-    expect(isWell(global, tasksOf('new running n1', 'new running n2'), nodes('n1', 'n2'))).toBe(true);
-    expect(isWell(global, tasksOf('new running n1'), nodes('n1', 'n2'))).toBe(false);
+    expect(isHealthyService(global, tasksOf('new running n1', 'new running n2'), nodes('n1', 'n2'))).toBe(
+      true,
+    );
+    expect(isHealthyService(global, tasksOf('new running n1'), nodes('n1', 'n2'))).toBe(false);
   });
   it('does not count tasks that wait on a node of another platform', () => {
     const before = specWith({ image: newImage, replicas: null, platforms: [{ Architecture: 'amd64' }] });
     const global = moveOf('app', { before });
     const there = [...nodes('n1'), nodeWith('n2', { arch: 'aarch64' })];
-    expect(isWell(global, tasksOf('new running n1', 'new pending n2'), there)).toBe(true);
-    expect(isWell(global, tasksOf('new pending n1', 'new pending n2'), there)).toBe(false);
+    expect(isHealthyService(global, tasksOf('new running n1', 'new pending n2'), there)).toBe(true);
+    expect(isHealthyService(global, tasksOf('new pending n1', 'new pending n2'), there)).toBe(false);
     const told = { spec: before, tasks: tasksOf('new running n1', 'new pending n2'), nodes: there };
-    const seen = nothingSeen([]);
-    summarise(seen, global, told, 0);
-    expect(summarise(seen, global, told, 6_000).isWell).toBe(true);
+    const seen = noObservedTasks([]);
+    summariseTasks(seen, global, told, 0);
+    expect(summariseTasks(seen, global, told, 6_000).isWell).toBe(true);
   });
 });

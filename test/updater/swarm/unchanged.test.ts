@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SwarmTask } from '../../../src/engine/swarm.ts';
-import { isWellNow } from '../../../src/updater/swarm/unchanged.ts';
+import { isUpToDate } from '../../../src/updater/swarm/unchanged.ts';
 import { engineThat, runContext } from '../../build-plan.ts';
 import { moveOf, newImage, nodes, specWith, type TaskWord, tasksOf } from '../../build-stack.ts';
 import { swarmDouble } from './swarm-double.ts';
@@ -12,7 +12,7 @@ async function check(first: readonly TaskWord[], later: readonly TaskWord[] = fi
   double.tasks = (): SwarmTask[] => tasksOf(...later);
   const { context } = runContext(await engineThat(double.answer));
   const found = { context, tasks: tasksOf(...first), nodes: double.nodes };
-  return isWellNow(found, { moves: [moveOf('app', { before })], files: null });
+  return isUpToDate(found, { moves: [moveOf('app', { before })], files: null });
 }
 
 describe('a version that runs already', () => {

@@ -1,12 +1,12 @@
 import { dirname, join, resolve } from 'node:path';
-import { type LinkedFile, missing } from '../../../core/compose/layers.ts';
+import { type LinkedFile, missingFileError } from '../../../core/compose/layers.ts';
 import type { ProjectFiles } from '../../../core/compose/project-files.ts';
-import { readTextFile, readTextFileIfThere } from '../../../core/files/text-file.ts';
+import { readTextFile, readTextFileIfExists } from '../../../core/files/text-file.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Log } from '../../run/log/log.ts';
 import type { BumpOptions } from '../../run/options.ts';
 import { defaultPaths } from '../inspect/default-files.ts';
-import { learnFiles } from '../inspect/learn-files.ts';
+import { maskFileSecrets } from '../inspect/learn-files.ts';
 import { readEnvFiles, withLinkedFiles } from '../inspect/read-files.ts';
 
 /** Returns the compose directory of the options, by default the directory of the first file. */
@@ -27,7 +27,7 @@ export async function readBumpProject(
   const given = (files: readonly string[]) => files.map((file) => resolve(options.dir ?? '.', file));
   const named = await readEnvFiles(given(options.envFiles), asked);
   const nothing = { composeFiles: [], envFiles: named, newEnvFile: byDefault };
-  await learnFiles(log, nothing);
+  await maskFileSecrets(log, nothing);
   const paths = first === undefined ? await defaultPaths(asked, named) : given(options.files);
   if (paths.length === 0)
     throw new UpdateError('compose-invalid', `there is no compose file in ${asked}`, {
@@ -36,7 +36,7 @@ export async function readBumpProject(
   const directory = options.dir === null ? dirname(paths[0] ?? asked) : asked;
   // Compose also reads the .env next to the first file in COMPOSE_FILE. The .env that sets COMPOSE_FILE takes precedence.
   const isLed = first === undefined && options.envFiles.length === 0 && directory !== asked;
-  const beside = isLed ? await readTextFileIfThere(join(directory, '.env')) : null;
+  const beside = isLed ? await readTextFileIfExists(join(directory, '.env')) : null;
   const envFiles = beside === null ? named : [beside, ...named];
   const files: ProjectFiles = {
     composeFiles: await Promise.all(paths.map(readTextFile)),
@@ -44,13 +44,13 @@ export async function readBumpProject(
     newEnvFile: envFiles.at(-1)?.path ?? byDefault,
     directory,
   };
-  await learnFiles(log, files);
+  await maskFileSecrets(log, files);
   const read = async ({ path, as, where, optional }: LinkedFile) => {
-    const file = await readTextFileIfThere(path);
-    if (file === null && !optional) throw missing(path, as, where);
+    const file = await readTextFileIfExists(path);
+    if (file === null && !optional) throw missingFileError(path, as, where);
     return file;
   };
-  const linked = await withLinkedFiles(files, read, (part) => learnFiles(log, part));
-  if ((linked.linkedFiles ?? []).length > 0) await learnFiles(log, linked);
+  const linked = await withLinkedFiles(files, read, (part) => maskFileSecrets(log, part));
+  if ((linked.linkedFiles ?? []).length > 0) await maskFileSecrets(log, linked);
   return linked;
 }

@@ -1,26 +1,37 @@
 import { homedir } from 'node:os';
 import { draftOf, withEdits } from '../../../core/compose/draft.ts';
-import { checkAgainstModel, findPin, sharesPin } from '../../../core/compose/find-pin.ts';
+import { checkPinAgainstModel, isPinShared, requirePin } from '../../../core/compose/find-pin.ts';
 import { requiredIn } from '../../../core/compose/interpolation.ts';
-import { type Layer, pathIn, reachOf } from '../../../core/compose/layers.ts';
+import { type ComposeSource, resolveIncludeTree, resolveLinkPath } from '../../../core/compose/layers.ts';
 import type { Pin } from '../../../core/compose/pin.ts';
-import { movedReference, type PinMove, pinEdits } from '../../../core/compose/pin-edits.ts';
-import { allFiles, directoryOf, type ProjectFiles } from '../../../core/compose/project-files.ts';
-import { isPinnedTo, notPinnedTo, noVersion, otherVariant } from '../../../core/compose/refused-target.ts';
+import { type PinUpdate, pinEdits, updatedReference } from '../../../core/compose/pin-edits.ts';
+import { allFiles, type ProjectFiles, projectDirectoryOf } from '../../../core/compose/project-files.ts';
+import {
+  isPinnedTo,
+  notPinnedToError,
+  noVersionError,
+  otherVariantError,
+} from '../../../core/compose/refused-target.ts';
 import { exists } from '../../../core/files/file-system.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { compareTold, compareVersions, countOf, cutVersion } from '../../../core/release/order.ts';
+import { compareSharedNumbers, compareVersions, countOf, cutVersion } from '../../../core/release/order.ts';
 import { isNumbered } from '../../../core/release/pin-tag.ts';
-import { retag, styled } from '../../../core/release/retag.ts';
+import { formatTagLike, nextTagFor } from '../../../core/release/retag.ts';
 import type { NumberedTag } from '../../../core/release/tag.ts';
 import type { ReleaseTarget, Target } from '../../../core/release/target.ts';
-import { Compose, type Model } from '../../../engine/cli/compose.ts';
+import { Compose, type ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Log } from '../../run/log/log.ts';
 import { maskRulesOfModel } from '../../run/log/mask-rules.ts';
 import type { BumpOptions } from '../../run/options.ts';
-import { modelWith, type StandIns } from '../proof/proposed-model.ts';
-import { type Expectation, prove, refuseUnproven, substitutionsOf, variablePlaces } from '../proof/prove.ts';
+import { type Placeholders, resolveProposedModel } from '../proof/proposed-model.ts';
+import {
+  compareModels,
+  type ExpectedModelChanges,
+  requireExpectedChanges,
+  substitutionsOf,
+  variablePlaces,
+} from '../proof/prove.ts';
 
 type BumpRequest = Pick<BumpOptions, 'services' | 'to' | 'digest'>;
 
@@ -28,13 +39,13 @@ type BumpRequest = Pick<BumpOptions, 'services' | 'to' | 'digest'>;
 export async function planBump(project: ProjectFiles, engine: Engine, options: BumpRequest, log: Log) {
   const compose = new Compose(engine, {
     name: '',
-    directory: directoryOf(project),
+    directory: projectDirectoryOf(project),
     files: project.composeFiles.map(({ path }) => path),
     envFiles: project.envFiles.map(({ path }) => path),
   });
-  const lacking = await standIns(project);
+  const lacking = await createPlaceholders(project);
   const model = async (files: ProjectFiles, changed: readonly string[]) => {
-    const found = await modelWith(compose, files, changed, lacking);
+    const found = await resolveProposedModel(compose, files, changed, lacking);
     log.addMaskRules(() => maskRulesOfModel(found));
     return found;
   };
@@ -45,16 +56,16 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
   if (today.status === 'rejected') throw today.reason;
   if (proposed.status === 'rejected') throw proposed.reason;
   const { draft, edits, pins, moves, after } = proposed.value;
-  for (const pin of pins) checkAgainstModel(pin, today.value.services[pin.service]?.image);
+  for (const pin of pins) checkPinAgainstModel(pin, today.value.services[pin.service]?.image);
   if (after === null) return { draft, edits };
-  const expected: Expectation = {
-    images: new Map(moves.map((move) => [move.pin.service, movedReference(move)] as const)),
+  const expected: ExpectedModelChanges = {
+    images: new Map(moves.map((move) => [move.pin.service, updatedReference(move)] as const)),
     substitutions: substitutionsOf(files, edits),
     places: variablePlaces(files, edits),
-    shares: (service) => sharesPin(files, service, pins),
+    shares: (service) => isPinShared(files, service, pins),
   };
-  const proof = prove(today.value, after, expected);
-  refuseUnproven(proof, expected);
+  const proof = compareModels(today.value, after, expected);
+  requireExpectedChanges(proof, expected);
   for (const name of proof.alsoMoved) log.info(`${name} uses the same pin, so its version also changes`);
   return { draft, edits };
 }
@@ -63,8 +74,8 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
  * Creates placeholders for required variables that are not set and for missing env files. `bump` may run on a
  * workstation or in CI, without the secrets of the instance.
  */
-export async function standIns(files: ProjectFiles): Promise<StandIns> {
-  const { layers } = reachOf(files);
+export async function createPlaceholders(files: ProjectFiles): Promise<Placeholders> {
+  const { layers } = resolveIncludeTree(files);
   const required = new Set(allFiles(files).flatMap(({ text }) => requiredIn(text, () => null)));
   const variables = [...required].filter((name) => !layers.some((layer) => isSet(layer, name)));
   const there = layers.flatMap(envFilesOf).map((path) => path !== null && exists(path));
@@ -76,14 +87,14 @@ export async function standIns(files: ProjectFiles): Promise<StandIns> {
   };
 }
 
-const isSet = ({ variables }: Layer, name: string): boolean => (variables(name)?.text ?? '') !== '';
+const isSet = ({ variables }: ComposeSource, name: string): boolean => (variables(name)?.text ?? '') !== '';
 
 /** Returns the paths of the env files of all services; null for a path that needs a required variable. */
-function envFilesOf(layer: Layer): (string | null)[] {
+function envFilesOf(layer: ComposeSource): (string | null)[] {
   const links = layer.file.services.flatMap((name) => layer.file.service(name)?.envFiles ?? []);
   return links.map((link) => {
     try {
-      return pathIn(layer, link);
+      return resolveLinkPath(layer, link);
     } catch (error) {
       if (error instanceof UpdateError) return null;
       throw error;
@@ -92,29 +103,33 @@ function envFilesOf(layer: Layer): (string | null)[] {
 }
 
 /** Creates an override file that removes the env files of all services. Service names are JSON, which is also YAML. */
-function withoutEnvFiles(layers: readonly Layer[]): string {
+function withoutEnvFiles(layers: readonly ComposeSource[]): string {
   const names = new Set(layers.filter(({ follows }) => follows).flatMap(({ file }) => file.services));
   return `services:\n${[...names].map((name) => `  ${JSON.stringify(name)}: {env_file: !reset []}\n`).join('')}`;
 }
 
 /** Returns the files with predefined variables. Waits for compose only if a file contains the project name variable. */
-async function givenFiles(files: ProjectFiles, model: Promise<Model>): Promise<ProjectFiles> {
+async function givenFiles(files: ProjectFiles, model: Promise<ComposeModel>): Promise<ProjectFiles> {
   const name = 'COMPOSE_PROJECT_NAME';
   const asks = allFiles(files).some(({ text }) => text.includes(name));
   return {
     ...files,
-    given: { ...(asks ? { [name]: (await model).name } : {}), PWD: directoryOf(files), HOME: homedir() },
+    given: {
+      ...(asks ? { [name]: (await model).name } : {}),
+      PWD: projectDirectoryOf(files),
+      HOME: homedir(),
+    },
   };
 }
 
 /** Computes the edits and the model after them; the model is null if there are no edits. */
 async function proposeEdits(
   files: ProjectFiles,
-  model: (files: ProjectFiles, changed: readonly string[]) => Promise<Model>,
+  model: (files: ProjectFiles, changed: readonly string[]) => Promise<ComposeModel>,
   options: BumpRequest,
   log: Log,
 ) {
-  const pins = options.services.map((service) => findPin(files, service));
+  const pins = options.services.map((service) => requirePin(files, service));
   log.addMaskRules(() => ({
     shown: pins.flatMap(({ referenceText, reference }) => [referenceText, reference.repository]),
   }));
@@ -126,9 +141,9 @@ async function proposeEdits(
   return { draft, edits, pins, moves, after };
 }
 
-function bumpMoves(pins: readonly Pin[], options: BumpRequest, log: Log): PinMove[] {
+function bumpMoves(pins: readonly Pin[], options: BumpRequest, log: Log): PinUpdate[] {
   const { to: target, digest } = options;
-  const moves = pins.flatMap((pin): PinMove[] => {
+  const moves = pins.flatMap((pin): PinUpdate[] => {
     const tag = bumpedTag(pin, target);
     if (tag === null) {
       log.info(
@@ -152,7 +167,11 @@ function bumpMoves(pins: readonly Pin[], options: BumpRequest, log: Log): PinMov
     .flatMap(({ pin }) => (isNumbered(pin.tag) ? [pin.tag] : []))
     .sort((a, b) => compareVersions(a.version, b.version))
     .at(-1);
-  if (target.kind === 'release' && newest !== undefined && compareTold(target.version, newest.version) < 0) {
+  if (
+    target.kind === 'release' &&
+    newest !== undefined &&
+    compareSharedNumbers(target.version, newest.version) < 0
+  ) {
     const [to, from] = [target, newest].map(({ version }) => `${newest.prefix}${version}`);
     log.warn(`${to} is older than ${from}; migrations cannot be undone`);
   }
@@ -162,10 +181,10 @@ function bumpMoves(pins: readonly Pin[], options: BumpRequest, log: Log): PinMov
 /** Returns the new tag of a pin; null for a floating tag that needs no change. */
 function bumpedTag(pin: Pin, target: Target): string | null {
   const { service, tag, place } = pin;
-  if (target.kind === 'unversioned') throw noVersion([pin], target.tag);
+  if (target.kind === 'unversioned') throw noVersionError([pin], target.tag);
   if (target.kind === 'word') {
     if (isPinnedTo(pin, target.tag)) return null;
-    throw notPinnedTo(pin, target.tag, '--to');
+    throw notPinnedToError(pin, target.tag, '--to');
   }
   if (tag.kind === 'latest' || tag.kind === 'canary') return null;
   if (tag.kind === 'part' && target.kind === 'release') return bumpedPart(pin, tag, target);
@@ -174,9 +193,9 @@ function bumpedTag(pin: Pin, target: Target): string | null {
     const advice = 'Set a release tag manually, such as v1.2.3. After that, bump can change it.';
     throw new UpdateError('pin-unsupported', message, { advice });
   }
-  const moved = retag(tag, target);
+  const moved = nextTagFor(tag, target);
   if (moved.kind === 'moved') return moved.tag;
-  if (moved.kind === 'variant' && target.kind === 'release') throw otherVariant(pin, target);
+  if (moved.kind === 'variant' && target.kind === 'release') throw otherVariantError(pin, target);
   const message = `${target.tag} does not identify a single release for ${service}, which is pinned to ${tag.text} (${place.description})`;
   const advice =
     'Specify the full version with --to. If the release is published only under a short tag, set that tag manually.';
@@ -191,9 +210,9 @@ function bumpedPart(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string |
   const { version, suffix = '', lead } = target;
   const count = countOf(tag.version);
   if ((suffix !== '' && suffix !== tag.suffix) || (lead !== undefined && lead !== tag.lead))
-    throw otherVariant(pin, target);
-  if (countOf(version) === count) return styled(tag, version);
-  if (compareTold(version, tag.version) === 0 && countOf(version) > count) return null;
+    throw otherVariantError(pin, target);
+  if (countOf(version) === count) return formatTagLike(tag, version);
+  if (compareSharedNumbers(version, tag.version) === 0 && countOf(version) > count) return null;
   const message = `${pin.service} is pinned to ${tag.text} (${pin.place.description}) and can only be changed to a tag in the same format`;
   const advice =
     countOf(version) > count

@@ -1,13 +1,13 @@
-import type { Model } from '../../../engine/cli/compose.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import {
   type DefinedContainer,
   gainedRights,
-  type Right,
-  type RightsSurroundings,
+  type HostRight,
+  type RightsContext,
 } from '../../../engine/rights.ts';
 import type { ServiceFacts } from '../inspect/installation.ts';
-import { type Definition, type Difference, findDifferences } from './shape.ts';
-import { inlineConfig, type Place, type SetValue } from './written-text.ts';
+import { type Definition, type DefinitionDifference, findDifferences } from './shape.ts';
+import { inlineConfig, type TextPosition, type VariableResolver } from './written-text.ts';
 
 /**
  * A running container and its definition after recreation. If its image is gone, `next` contains only settings that
@@ -22,7 +22,7 @@ interface Replaced {
 export interface DriftFacts {
   service: ServiceFacts;
   replaced: readonly Replaced[];
-  surroundings: RightsSurroundings;
+  surroundings: RightsContext;
   /** Image references of its containers that differ from the reference in the files. */
   otherImages: readonly string[];
   copies: readonly EditedCopy[];
@@ -30,9 +30,9 @@ export interface DriftFacts {
 
 /** A change that recreating the containers of a service would make. */
 export type DriftChange = { service: string } & (
-  | { kind: 'difference'; difference: Difference }
-  | { kind: 'gain'; right: Right }
-  | { kind: 'image'; image: OtherImage }
+  | { kind: 'difference'; difference: DefinitionDifference }
+  | { kind: 'gain'; right: HostRight }
+  | { kind: 'image'; image: ImageMismatch }
   /** A config or secret from an environment variable that no file sets: compose would start the service without it. */
   | { kind: 'unset'; of: 'configs' | 'secrets'; source: string; variable: string }
   | ({ kind: 'copy' } & EditedCopy)
@@ -42,7 +42,7 @@ export type DriftChange = { service: string } & (
 export type WrittenChange = readonly [change: DriftChange, texts: readonly string[]];
 
 /** Image reference of a container if the files specify another image. */
-export interface OtherImage {
+export interface ImageMismatch {
   running: string;
   inFiles: string;
   /**
@@ -63,7 +63,7 @@ export interface EditedCopy {
 }
 
 /** Returns the position in the files that a change comes from; null if the position is irrelevant. */
-export function changePlace(change: DriftChange): Place | null {
+export function changePosition(change: DriftChange): TextPosition | null {
   switch (change.kind) {
     case 'difference':
       return change.difference;
@@ -80,9 +80,9 @@ export function changePlace(change: DriftChange): Place | null {
 
 /** Returns the changes that recreating the containers of a service would make, without duplicates. */
 export function changesOf(
-  model: Model,
+  model: ComposeModel,
   { service: { name: service, pin }, replaced, surroundings, otherImages, copies }: DriftFacts,
-  setTo: SetValue,
+  setTo: VariableResolver,
 ): DriftChange[] {
   const own = model.services[service];
   const inFiles = own?.image;

@@ -1,7 +1,7 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Container } from '../../../engine/container.ts';
 import type { Log } from '../../run/log/log.ts';
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
 
 /**
@@ -37,9 +37,9 @@ export function checkDefinitions(installation: Installation, log: Pick<Log, 'war
   if (edited.length === 0) return;
   const users = edited.flatMap(usersOf);
   const names = (users.length > 0 ? users : services).map(({ name }) => name);
-  const networks = and(edited.map((name) => `network ${name}`));
+  const networks = joinWithAnd(edited.map((name) => `network ${name}`));
   throw new UpdateError(
     'network-edited',
-    `the definition of ${networks} in the files was changed after the app was started: replacing ${and([...new Set(names)])} would disconnect containers`,
+    `the definition of ${networks} in the files was changed after the app was started: replacing ${joinWithAnd([...new Set(names)])} would disconnect containers`,
   );
 }

@@ -1,22 +1,22 @@
 import { copiedPaths } from '../../../engine/api/copied-files.ts';
 import { finalName } from '../../../engine/api/project-containers.ts';
-import type { Model } from '../../../engine/cli/compose.ts';
-import { isEmpty, type Json, list, object } from '../../../engine/json.ts';
-import { withPodmansOwn } from '../../../engine/podman.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
+import { isEmpty, type Json, toList, toObject } from '../../../engine/json.ts';
+import { addPodmanDefaults } from '../../../engine/podman.ts';
 import type { DefinedContainer } from '../../../engine/rights.ts';
 import type { SentContainer } from '../inspect/installation.ts';
-import { type EngineDefaults, withChoices } from './engine-choices.ts';
-import { type Definition, mounts, withoutNumber, withoutSlash } from './shape.ts';
+import { applyEngineDefaults, type EngineDefaults } from './engine-choices.ts';
+import { type Definition, definitionMountsOf, withoutNumber, withoutSlash } from './shape.ts';
 
 /** Converts the response of `GET /containers/<id>/json`. @param names names of the service and of its containers */
 export function runningDefinition(raw: Json, names: readonly string[]): Definition {
-  const hostConfig = object(raw.HostConfig);
+  const hostConfig = toObject(raw.HostConfig);
   const named = new Set([
-    ...mounts(hostConfig).map(({ target }) => target),
-    ...Object.keys(object(hostConfig.Tmpfs)).map(withoutSlash),
+    ...definitionMountsOf(hostConfig).map(({ target }) => target),
+    ...Object.keys(toObject(hostConfig.Tmpfs)).map(withoutSlash),
   ]);
   // Volumes declared by the image. The definition does not contain them, but compose carries them over as mounts.
-  const ofImage = list<Json>(raw.Mounts)
+  const ofImage = toList<Json>(raw.Mounts)
     .filter(({ Type, Destination }) => Type === 'volume' && !named.has(withoutSlash(Destination)))
     .map(({ Type, Name: Source, Destination: Target, RW }) => ({
       Type,
@@ -24,14 +24,14 @@ export function runningDefinition(raw: Json, names: readonly string[]): Definiti
       Target,
       ReadOnly: RW === false,
     }));
-  const networks = Object.entries(object(object(raw.NetworkSettings).Networks));
+  const networks = Object.entries(toObject(toObject(raw.NetworkSettings).Networks));
   const shortId = String(raw.Id).slice(0, 12);
   return {
     name: withoutNumber(finalName({ name: String(raw.Name).replace(/^\//, '') })),
-    config: object(raw.Config),
-    hostConfig: { ...hostConfig, Mounts: [...list(hostConfig.Mounts), ...ofImage] },
+    config: toObject(raw.Config),
+    hostConfig: { ...hostConfig, Mounts: [...toList(hostConfig.Mounts), ...ofImage] },
     networks: Object.fromEntries(
-      networks.map(([name, endpoint]) => [name, withoutSwarmsAddress(object(endpoint))]),
+      networks.map(([name, endpoint]) => [name, withoutSwarmsAddress(toObject(endpoint))]),
     ),
     shortId,
     ownNames: [shortId, ...names],
@@ -48,7 +48,7 @@ const withoutSwarmsAddress = (endpoint: Json): Json =>
     : endpoint;
 
 /** Settings of a container that compose does not send when it creates the container. */
-export interface GivenBesides {
+export interface EngineAdditions {
   /** `Config` of the image; null if the image is no longer on this machine. */
   image: Json | null;
   /** Names of networks that compose would connect to the container after creating it. */
@@ -64,13 +64,13 @@ export interface GivenBesides {
 export function plannedDefinition(
   { name, body }: Pick<SentContainer, 'name' | 'body'>,
   running: Definition,
-  { image, moreNetworks, defaults }: GivenBesides,
+  { image, moreNetworks, defaults }: EngineAdditions,
 ): Definition {
   const { HostConfig, NetworkingConfig, ...config } = body;
-  const host = object(HostConfig);
+  const host = toObject(HostConfig);
   const mode = String(host.NetworkMode ?? '');
   const ofMode = ['host', 'none', 'bridge'].includes(mode) ? [mode] : mode === 'default' ? ['bridge'] : [];
-  const endpoints = object(object(NetworkingConfig).EndpointsConfig) as Record<string, Json>;
+  const endpoints = toObject(toObject(NetworkingConfig).EndpointsConfig) as Record<string, Json>;
   const networks = Object.fromEntries([
     // For a network that is joined later or by network mode, the body contains only the name.
     ...[...moreNetworks, ...ofMode].map((name) => [name, running.networks[name] ?? {}]),
@@ -80,8 +80,8 @@ export function plannedDefinition(
   return {
     ...running,
     name: withoutNumber(name),
-    config: defaults.isPodman ? withPodmansOwn(merged, running.config) : merged,
-    hostConfig: withChoices(host, running.hostConfig, defaults),
+    config: defaults.isPodman ? addPodmanDefaults(merged, running.config) : merged,
+    hostConfig: applyEngineDefaults(host, running.hostConfig, defaults),
     networks,
   };
 }
@@ -94,7 +94,7 @@ function withImage(sent: Json, image: Json | null, running: Json): Json {
   for (const key of ['User', 'WorkingDir', 'StopSignal', 'Healthcheck']) {
     if (isEmpty(merged[key])) merged[key] = given[key];
   }
-  const [test, ofImage] = [object(sent.Healthcheck), object(given.Healthcheck)];
+  const [test, ofImage] = [toObject(sent.Healthcheck), toObject(given.Healthcheck)];
   if (!isEmpty(sent.Healthcheck)) {
     const keys = ['Test', 'Interval', 'Timeout', 'StartPeriod', 'StartInterval', 'Retries'];
     merged.Healthcheck = Object.fromEntries(
@@ -104,12 +104,13 @@ function withImage(sent: Json, image: Json | null, running: Json): Json {
   if (isEmpty(sent.Entrypoint)) {
     if (isEmpty(sent.Cmd)) merged.Cmd = given.Cmd;
     if (sent.Entrypoint === null || sent.Entrypoint === undefined) merged.Entrypoint = given.Entrypoint;
-  } else if (list(sent.Entrypoint).length === 1 && list(sent.Entrypoint)[0] === '') merged.Entrypoint = null;
-  merged.Labels = { ...object(given.Labels), ...object(sent.Labels) };
-  merged.ExposedPorts = { ...object(given.ExposedPorts), ...object(sent.ExposedPorts) };
+  } else if (toList(sent.Entrypoint).length === 1 && toList(sent.Entrypoint)[0] === '')
+    merged.Entrypoint = null;
+  merged.Labels = { ...toObject(given.Labels), ...toObject(sent.Labels) };
+  merged.ExposedPorts = { ...toObject(given.ExposedPorts), ...toObject(sent.ExposedPorts) };
   const keyOf = (entry: unknown) => String(entry).split('=', 1)[0] ?? '';
-  const sentKeys = new Set(list(sent.Env).map(keyOf));
-  merged.Env = [...list(sent.Env), ...list(given.Env).filter((entry) => !sentKeys.has(keyOf(entry)))];
+  const sentKeys = new Set(toList(sent.Env).map(keyOf));
+  merged.Env = [...toList(sent.Env), ...toList(given.Env).filter((entry) => !sentKeys.has(keyOf(entry)))];
   return merged;
 }
 
@@ -149,10 +150,10 @@ const givingRights = {
  * Returns the settings of a service in compose's model that grant rights, in the engine's format. @param user the user
  * of the image
  */
-export function definedByModel(model: Model, name: string, user: string): DefinedContainer {
+export function modelDefinitionOf(model: ComposeModel, name: string, user: string): DefinedContainer {
   const service = model.services[name] ?? {};
   const raw = service as Json;
-  const reservations = object(object(object(raw.deploy).resources).reservations);
+  const reservations = toObject(toObject(toObject(raw.deploy).resources).reservations);
   const files = (['secrets', 'configs'] as const).flatMap((kind) =>
     (service[kind] ?? []).flatMap((reference) => {
       const Source = model[kind]?.[reference.source]?.file;
@@ -169,11 +170,11 @@ export function definedByModel(model: Model, name: string, user: string): Define
   const socket = '/var/run/docker.sock';
   const hostConfig = {
     ...Object.fromEntries(Object.entries(givingRights).map(([key, word]) => [key, raw[word]])),
-    Devices: list<Json>(raw.devices).map(({ source, permissions }) => ({
+    Devices: toList<Json>(raw.devices).map(({ source, permissions }) => ({
       PathOnHost: source,
       CgroupPermissions: permissions,
     })),
-    DeviceRequests: ([...list(raw.gpus), ...list(reservations.devices)] as Json[]).map((request) => ({
+    DeviceRequests: ([...toList(raw.gpus), ...toList(reservations.devices)] as Json[]).map((request) => ({
       Driver: request.driver,
       Count: request.count,
       DeviceIDs: request.device_ids,

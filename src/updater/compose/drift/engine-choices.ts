@@ -1,5 +1,5 @@
 import { namespaceModes } from '../../../engine/container.ts';
-import { isEmpty, type Json, list, object } from '../../../engine/json.ts';
+import { isEmpty, type Json, toList, toObject } from '../../../engine/json.ts';
 import { isShared } from './shape.ts';
 
 /** Placeholder for a removed container whose namespace or volumes another container uses. */
@@ -35,7 +35,11 @@ const saidOf: Readonly<Record<string, string | null>> = {
  * Returns a `HostConfig` with the defaults that the engine adds. If a default is unknown, the value of the running
  * container is used.
  */
-export function withChoices(sent: Json, running: Json, { own, info, isPodman }: EngineDefaults): Json {
+export function applyEngineDefaults(
+  sent: Json,
+  running: Json,
+  { own, info, isPodman }: EngineDefaults,
+): Json {
   const filled = { ...sent };
   const asItIs = (key: string) => {
     filled[key] = running[key];
@@ -61,25 +65,25 @@ export function withChoices(sent: Json, running: Json, { own, info, isPodman }: 
     filled.MemorySwap = isChosen ? running.MemorySwap : 2 * Number(filled.Memory ?? 0);
   }
 
-  filled.LogConfig = logConfig(object(sent.LogConfig), object(running.LogConfig), { own, info });
-  const named = new Set(list<Json>(sent.Ulimits).map(({ Name }) => Name));
+  filled.LogConfig = logConfig(toObject(sent.LogConfig), toObject(running.LogConfig), { own, info });
+  const named = new Set(toList<Json>(sent.Ulimits).map(({ Name }) => Name));
   filled.Ulimits = [
-    ...list(sent.Ulimits),
-    ...common(list(running.Ulimits), list(own.Ulimits)).filter(({ Name }) => !named.has(Name)),
+    ...toList(sent.Ulimits),
+    ...common(toList(running.Ulimits), toList(own.Ulimits)).filter(({ Name }) => !named.has(Name)),
   ];
-  filled.SecurityOpt = [...list(sent.SecurityOpt), ...labelsByEngine(sent, running)];
+  filled.SecurityOpt = [...toList(sent.SecurityOpt), ...labelsByEngine(sent, running)];
 
   // The service of a removed container is unknown; compose names the container that replaced it.
   for (const key of namespaceModes) {
     if (isShared(sent[key]) && isGone(running[key])) asItIs(key);
   }
-  const [from, fromNow] = [list(sent.VolumesFrom), list(running.VolumesFrom)];
+  const [from, fromNow] = [toList(sent.VolumesFrom), toList(running.VolumesFrom)];
   if (from.length === fromNow.length && fromNow.some(isGone)) asItIs('VolumesFrom');
   // Volumes of another container are mounted by `VolumesFrom`, not by name.
   if (from.length > 0) {
-    const targets = new Set(list<Json>(sent.Mounts).map(({ Target }) => Target));
-    const brought = list<Json>(running.Mounts).filter(({ Target }) => !targets.has(Target));
-    filled.Mounts = [...list(sent.Mounts), ...brought];
+    const targets = new Set(toList<Json>(sent.Mounts).map(({ Target }) => Target));
+    const brought = toList<Json>(running.Mounts).filter(({ Target }) => !targets.has(Target));
+    filled.Mounts = [...toList(sent.Mounts), ...brought];
   }
   return filled;
 }
@@ -100,14 +104,14 @@ function common(some: readonly unknown[], others: readonly unknown[]): Json[] {
  */
 function logConfig(sent: Json, running: Json, { own, info }: Omit<EngineDefaults, 'isPodman'>): Json {
   const Type = isEmpty(sent.Type) ? info.LoggingDriver || running.Type : sent.Type;
-  const ownLog = object(own.LogConfig);
+  const ownLog = toObject(own.LogConfig);
   const isOfEngine = !info.LoggingDriver || Type === info.LoggingDriver;
-  if (!isOfEngine || Type !== running.Type) return { Type, Config: object(sent.Config) };
-  const options = object(ownLog.Config);
-  const chosen = Object.entries(object(running.Config)).filter(
+  if (!isOfEngine || Type !== running.Type) return { Type, Config: toObject(sent.Config) };
+  const options = toObject(ownLog.Config);
+  const chosen = Object.entries(toObject(running.Config)).filter(
     ([key, value]) => ownLog.Type !== Type || options[key] === value,
   );
-  return { Type, Config: { ...Object.fromEntries(chosen), ...object(sent.Config) } };
+  return { Type, Config: { ...Object.fromEntries(chosen), ...toObject(sent.Config) } };
 }
 
 /** Returns the SELinux labels that the engine itself sets for containers that are privileged or share a namespace. */
@@ -117,6 +121,6 @@ function labelsByEngine(sent: Json, running: Json): unknown[] {
     ({ Privileged, PidMode, IpcMode }) =>
       Privileged === true || [PidMode, IpcMode].some((mode) => mode === 'host' || isShared(mode)),
   );
-  if (list(sent.SecurityOpt).some(isLabel) || !hasMore) return [];
-  return list(running.SecurityOpt).filter(isLabel);
+  if (toList(sent.SecurityOpt).some(isLabel) || !hasMore) return [];
+  return toList(running.SecurityOpt).filter(isLabel);
 }

@@ -7,46 +7,46 @@ import { dirname, join, relative } from 'node:path';
 import { canonicalRepository } from '../../../core/compose/reference.ts';
 import { readEnvFile } from '../../../core/compose/variables.ts';
 import { isWithin } from '../../../core/files/host-paths.ts';
-import { readTextFileIfThere, type TextFile } from '../../../core/files/text-file.ts';
+import { readTextFileIfExists, type TextFile } from '../../../core/files/text-file.ts';
 import { readContainerFile } from '../../../engine/api/container-file.ts';
 import { copiedPaths } from '../../../engine/api/copied-files.ts';
 import { finalName } from '../../../engine/api/project-containers.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { readContainer, requestedMounts } from '../../../engine/container.ts';
+import { requestedMounts, toContainer } from '../../../engine/container.ts';
 import { takesAllNetworks } from '../../../engine/http/api-version.ts';
-import { type Json, list, object } from '../../../engine/json.ts';
+import { type Json, toList, toObject } from '../../../engine/json.ts';
 import { composeLabels } from '../../../engine/labels.ts';
-import type { DefinedContainer, RightsSurroundings } from '../../../engine/rights.ts';
-import { runsImage } from '../../../engine/same-image.ts';
+import type { DefinedContainer, RightsContext } from '../../../engine/rights.ts';
+import { isContainerOfImage } from '../../../engine/same-image.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { DriftFacts, EditedCopy } from './changes.ts';
-import { definedByModel, plannedDefinition, runningDefinition } from './definition.ts';
+import { modelDefinitionOf, plannedDefinition, runningDefinition } from './definition.ts';
 import { type EngineDefaults, goneContainer } from './engine-choices.ts';
 import {
   envFilesOf,
   inlineConfig,
   isInEnvironment,
-  type Place,
-  type SetValue,
+  type TextPosition,
+  type VariableResolver,
   writtenTexts,
 } from './written-text.ts';
 
 /**
  * Reads the engine's defaults. @param ownId ID of the updater's own container @throws UpdateError engine-unavailable
  */
-export async function askDefaults(engine: Engine, ownId: string): Promise<EngineDefaults> {
+export async function fetchEngineDefaults(engine: Engine, ownId: string): Promise<EngineDefaults> {
   const [[own], info] = await Promise.all([engine.inspectRaw([ownId]), engine.getInfo()]);
-  return { own: object(own?.HostConfig), info, isPodman: engine.isPodman };
+  return { own: toObject(own?.HostConfig), info, isPodman: engine.isPodman };
 }
 
 /**
  * Collects facts about a service from the engine, in addition to the dry run. @throws UpdateError engine-unavailable
  */
-export async function askEngine(
+export async function fetchServiceFacts(
   engine: Engine,
   instance: Installation,
   service: DriftFacts['service'],
-  { setTo, ...known }: { defaults: Promise<EngineDefaults>; setTo: SetValue },
+  { setTo, ...known }: { defaults: Promise<EngineDefaults>; setTo: VariableResolver },
 ): Promise<DriftFacts> {
   const { model, project, sent, imagesInUse } = instance;
   const { name, containers } = service;
@@ -67,14 +67,14 @@ export async function askEngine(
       : own.map((key) => model.networks?.[key]?.name ?? key);
   const replaced = inspected.map((each) => {
     const now = runningDefinition(each, [name, ...containers.map(finalName)]);
-    if (planned === undefined) return { now, next: definedByModel(model, name, String(now.config.User)) };
+    if (planned === undefined) return { now, next: modelDefinitionOf(model, name, String(now.config.User)) };
     const used = imagesInUse.get(String(each.Image));
     // For a multi-platform image, the engine returns the data of its own platform.
-    const runs = readContainer(each).platform;
+    const runs = toContainer(each).platform;
     const image = runs === null || runs === used?.platform ? (used?.config ?? null) : null;
     return { now, next: plannedDefinition({ ...planned, body }, now, { image, moreNetworks, defaults }) };
   });
-  const surroundings = await askSurroundings(engine, instance, replaced);
+  const surroundings = await fetchRightsContext(engine, instance, replaced);
   return { service, replaced, surroundings, otherImages, copies };
 }
 
@@ -83,11 +83,11 @@ export async function askEngine(
  * model specifies.
  * @throws UpdateError engine-unavailable
  */
-export async function askSurroundings(
+export async function fetchRightsContext(
   engine: Engine,
   { paths, project, model }: Pick<Installation, 'paths' | 'project' | 'model'>,
   replaced: readonly { now: DefinedContainer; next: DefinedContainer }[],
-): Promise<RightsSurroundings> {
+): Promise<RightsContext> {
   const volumesOf = ({ hostConfig }: DefinedContainer) =>
     requestedMounts(hostConfig).flatMap(({ type, source }) => (type === 'volume' ? [source] : []));
   const known = new Set(replaced.flatMap(({ now }) => volumesOf(now)));
@@ -102,7 +102,7 @@ export async function askSurroundings(
     },
     volumeOptions: (name) =>
       made.find((volume) => volume.name === name)?.options ??
-      object(Object.values(model.volumes ?? {}).find((volume) => volume?.name === name)?.driver_opts),
+      toObject(Object.values(model.volumes ?? {}).find((volume) => volume?.name === name)?.driver_opts),
   };
 }
 
@@ -137,7 +137,7 @@ async function findOtherImages(
   const others = containers.filter(({ imageReference }) => canonicalRepository(imageReference) !== wanted);
   const byId = others.some(({ imageReference }) => isId(imageReference));
   const [named] = byId && inFiles !== undefined ? await engine.inspectImages([inFiles]) : [];
-  const differ = others.filter((each) => !(isId(each.imageReference) && runsImage(each, named)));
+  const differ = others.filter((each) => !(isId(each.imageReference) && isContainerOfImage(each, named)));
   return [...new Set(differ.map(({ imageReference }) => imageReference))];
 }
 
@@ -149,7 +149,7 @@ async function findEditedCopies(
   engine: Engine,
   { model }: Installation,
   { name, containers: [container] }: DriftFacts['service'],
-  setTo: SetValue,
+  setTo: VariableResolver,
 ): Promise<EditedCopy[]> {
   const maxBytes = 1024 * 1024;
   const references = (['configs', 'secrets'] as const).flatMap((of) =>
@@ -176,14 +176,14 @@ async function findEditedCopies(
  * @throws UpdateError engine-unavailable
  */
 async function nameShared(engine: Engine, project: string, definitions: readonly Json[]): Promise<Json[]> {
-  const hosts = definitions.map(({ HostConfig }) => object(HostConfig));
+  const hosts = definitions.map(({ HostConfig }) => toObject(HostConfig));
   const asked = hosts.flatMap((host) => [
     ...namespaceModes.flatMap((key) => sharedContainer(host[key]) ?? []),
-    ...list(host.VolumesFrom).map((entry) => String(entry).split(':')[0] ?? ''),
+    ...toList(host.VolumesFrom).map((entry) => String(entry).split(':')[0] ?? ''),
   ]);
   const found = [...new Set(asked)].map(async (container) => {
     const [raw] = await engine.inspectRaw([container]);
-    const labels = object(object(raw?.Config).Labels);
+    const labels = toObject(toObject(raw?.Config).Labels);
     const isOwn = labels[composeLabels.project] === project;
     const own = isOwn ? `service:${labels[composeLabels.service]}` : null;
     const other = raw === undefined ? goneContainer : `container:${String(raw.Name).replace(/^\//, '')}`;
@@ -201,7 +201,7 @@ async function nameShared(engine: Engine, project: string, definitions: readonly
   };
   return definitions.map((definition, at) => {
     const host = hosts[at] ?? {};
-    const VolumesFrom = list(host.VolumesFrom).map(from);
+    const VolumesFrom = toList(host.VolumesFrom).map(from);
     return { ...definition, HostConfig: { ...host, ...Object.fromEntries(named(host)), VolumesFrom } };
   });
 }
@@ -211,9 +211,9 @@ async function nameShared(engine: Engine, project: string, definitions: readonly
  * no such places.
  * @throws UpdateError if an env file of a service cannot be read
  */
-export async function askTexts(
+export async function readWrittenTexts(
   { compose, files }: Installation,
-  places: readonly { service: string; place: Place | null }[],
+  places: readonly { service: string; place: TextPosition | null }[],
 ): Promise<string[][]> {
   if (places.every(({ place }) => place === null)) return places.map(() => []);
   const written = await compose.written();
@@ -230,7 +230,7 @@ export async function askTexts(
       }
       if (section !== 'environment' || isInEnvironment(written, service, item))
         return writtenTexts(written, service, place);
-      const envFiles = await Promise.all(envFilesOf(written, service).map(readTextFileIfThere));
+      const envFiles = await Promise.all(envFilesOf(written, service).map(readTextFileIfExists));
       return envFiles.flatMap((file) => (file === null ? [] : assigned(file, item)));
     }),
   );

@@ -16,20 +16,20 @@
 
 import { homedir } from 'node:os';
 import { allEnvFiles } from '../../../core/compose/project-files.ts';
-import { variablesOf } from '../../../core/compose/variables.ts';
+import { createVariableLookup } from '../../../core/compose/variables.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import type { Model } from '../../../engine/cli/compose.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { gainedRights } from '../../../engine/rights.ts';
 import type { Log } from '../../run/log/log.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
-import { changePlace, changesOf } from './changes.ts';
+import { changePosition, changesOf } from './changes.ts';
 import { checkDefinitions } from './check-definitions.ts';
-import { definedByModel } from './definition.ts';
-import { askDefaults, askEngine, askSurroundings, askTexts } from './facts.ts';
-import { adviceFor, editWarnings, type Finding, judgeChanges } from './judge.ts';
-import { refuseProvided } from './refuse-provided.ts';
-import type { SetValue } from './written-text.ts';
+import { modelDefinitionOf } from './definition.ts';
+import { fetchEngineDefaults, fetchRightsContext, fetchServiceFacts, readWrittenTexts } from './facts.ts';
+import { adviceFor, type DriftFinding, editWarnings, evaluateChanges } from './judge.ts';
+import { requireProvidedVariables } from './refuse-provided.ts';
+import type { VariableResolver } from './written-text.ts';
 
 /**
  * Compares the containers with what `up` would create. Losses and additional rights on the host are refused unless
@@ -50,29 +50,31 @@ export async function checkDrift(
     );
   }
   const setTo = setValues(instance);
-  const known = { defaults: askDefaults(engine, ownId), setTo };
-  const facts = await Promise.all(services.map((service) => askEngine(engine, instance, service, known)));
+  const known = { defaults: fetchEngineDefaults(engine, ownId), setTo };
+  const facts = await Promise.all(
+    services.map((service) => fetchServiceFacts(engine, instance, service, known)),
+  );
   const changes = facts.flatMap((each) => changesOf(instance.model, each, setTo));
-  const places = changes.map((change) => ({ service: change.service, place: changePlace(change) }));
-  const texts = await askTexts(instance, places);
+  const places = changes.map((change) => ({ service: change.service, place: changePosition(change) }));
+  const texts = await readWrittenTexts(instance, places);
   const written = changes.map((change, at) => [change, texts[at] ?? []] as const);
-  refuseProvided({ model: instance.model, services: replacedServices(instance) }, written, {
+  requireProvidedVariables({ model: instance.model, services: replacedServices(instance) }, written, {
     planned,
     accepted,
   });
-  const findings = judgeChanges(written, { setTo, home: homedir() });
+  const findings = evaluateChanges(written, { setTo, home: homedir() });
   report(findings, { accepted, log }, instance.files.newEnvFile);
 }
 
 /** Returns a lookup for the variables that the files set; compose itself sets the project name. */
-function setValues({ files, project }: Installation): SetValue {
-  const variables = variablesOf(allEnvFiles(files));
+function setValues({ files, project }: Installation): VariableResolver {
+  const variables = createVariableLookup(allEnvFiles(files));
   return (variable) =>
     variables(variable)?.text ?? (variable === 'COMPOSE_PROJECT_NAME' ? project.name : null);
 }
 
 function report(
-  findings: readonly Finding[],
+  findings: readonly DriftFinding[],
   { accepted, log }: { accepted: boolean; log: Log },
   envFile: string,
 ): void {
@@ -101,7 +103,7 @@ function report(
 export async function releaseGains(
   engine: Engine,
   instance: Installation,
-  { model, added }: { model: Model; added: readonly string[] },
+  { model, added }: { model: ComposeModel; added: readonly string[] },
 ): Promise<string[]> {
   const replaced = replacedServices(instance).map(({ name, containers }) => ({
     name,
@@ -110,9 +112,9 @@ export async function releaseGains(
   const services = [...replaced, ...added.map((name) => ({ name, image: undefined }))];
   const sentences = services.map(async ({ name, image: id }) => {
     const image = instance.imagesInUse.get(id ?? '');
-    const defined = (of: Model) => definedByModel(of, name, String(image?.config?.User ?? ''));
+    const defined = (of: ComposeModel) => modelDefinitionOf(of, name, String(image?.config?.User ?? ''));
     const [now, next] = [defined(instance.model), defined(model)];
-    const surroundings = await askSurroundings(engine, { ...instance, model }, [{ now, next }]);
+    const surroundings = await fetchRightsContext(engine, { ...instance, model }, [{ now, next }]);
     const gains = gainedRights(now, next, surroundings);
     const names = [...new Set(gains.map((gain) => gain.name))];
     return names.length === 0 ? [] : [`the release gives ${name} new rights: ${names.join('; ')}`];

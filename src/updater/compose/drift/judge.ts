@@ -1,10 +1,10 @@
 import { parseReference } from '../../../core/compose/reference.ts';
 import { compareVersions } from '../../../core/release/order.ts';
 import { parsePinTag } from '../../../core/release/pin-tag.ts';
-import { and } from '../../run/log/wording.ts';
-import { changePlace, type DriftChange, type OtherImage, type WrittenChange } from './changes.ts';
-import type { Difference, ShapedMount } from './shape.ts';
-import { hasDefault, resolveText, type SetValue, unsetIn } from './written-text.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
+import { changePosition, type DriftChange, type ImageMismatch, type WrittenChange } from './changes.ts';
+import type { DefinitionDifference, DefinitionMount } from './shape.ts';
+import { hasDefault, resolveText, unsetVariablesIn, type VariableResolver } from './written-text.ts';
 
 /** Action that prevents a loss. */
 type Remedy =
@@ -20,7 +20,7 @@ type Remedy =
   | { kind: 'apply' };
 
 /** A change that recreating the containers would make, by name and without values. */
-export type Finding =
+export type DriftFinding =
   /** An edit of the files, such as `label tier`. */
   | { service: string; isLoss: false; key: string }
   /** A change that is refused unless drift is accepted: `app: the mount at /data would become read-only`. */
@@ -48,13 +48,13 @@ interface WrittenFacts {
  * only the loss is reported. If a mere change and a gained right have the same place, only the gained right is
  * reported.
  */
-export function judgeChanges(
+export function evaluateChanges(
   changes: readonly WrittenChange[],
-  { setTo, home }: { setTo: SetValue; home: string },
-): Finding[] {
+  { setTo, home }: { setTo: VariableResolver; home: string },
+): DriftFinding[] {
   const judged = changes.flatMap(([change, texts]) => {
-    const finding = judge(change, { texts, unset: unsetIn(texts, setTo), home }, setTo);
-    const { section, item } = changePlace(change) ?? {};
+    const finding = judge(change, { texts, unset: unsetVariablesIn(texts, setTo), home }, setTo);
+    const { section, item } = changePosition(change) ?? {};
     const place = JSON.stringify([change.service, section, item]);
     return finding === null ? [] : [{ finding, kind: change.kind, place }];
   });
@@ -68,11 +68,11 @@ export function judgeChanges(
   });
 }
 
-function judge(change: DriftChange, facts: WrittenFacts, setTo: SetValue): Finding | null {
+function judge(change: DriftChange, facts: WrittenFacts, setTo: VariableResolver): DriftFinding | null {
   const { service } = change;
   const { unset, texts } = facts;
-  if (change.kind === 'difference') return judgeDifference(service, change.difference, facts);
-  if (change.kind === 'image') return judgeImage(service, { ...change.image, texts }, setTo);
+  if (change.kind === 'difference') return evaluateDifference(service, change.difference, facts);
+  if (change.kind === 'image') return evaluateImage(service, { ...change.image, texts }, setTo);
   if (change.kind === 'gain') {
     const sentence = `${service}: ${change.right.name} would be granted`;
     // Additional rights are refused like a loss, because the author of the files may not be the operator.
@@ -110,7 +110,11 @@ const noFileSets = (variables: readonly string[]): string => ` (no file sets ${v
 const ofEveryShell = ['HOME', 'PWD'];
 
 /** Decides whether a difference is a loss, and which remedy helps (docs/contract.md 4.2). */
-export function judgeDifference(service: string, difference: Difference, facts: WrittenFacts): Finding {
+export function evaluateDifference(
+  service: string,
+  difference: DefinitionDifference,
+  facts: WrittenFacts,
+): DriftFinding {
   const isUnset = facts.unset.length > 0;
   if (!isUnset && !isTaken(difference)) return { service, isLoss: false, key: keyOf(difference) };
   return {
@@ -125,13 +129,13 @@ export function judgeDifference(service: string, difference: Difference, facts: 
 const kept = ['volumes', 'ports', 'networks', 'network address', 'network_mode', 'volumes_from'];
 
 /** Whether a mount, port, network or variable that the container has would be lost. */
-function isTaken({ section, running, planned }: Difference): boolean {
+function isTaken({ section, running, planned }: DefinitionDifference): boolean {
   if (running === null) return false;
   if (section === 'environment') return running !== '""' && (planned === null || planned === '""');
   return kept.includes(section);
 }
 
-function sentenceOf(difference: Difference): string {
+function sentenceOf(difference: DefinitionDifference): string {
   const { section, item, running, planned } = difference;
   if (section === 'volumes' && running !== null) return mountSentence(item, running, planned);
   const name = keyOf(difference);
@@ -143,7 +147,7 @@ function sentenceOf(difference: Difference): string {
     : `${name} would change`;
 }
 
-const keyOf = ({ section, item }: Difference): string =>
+const keyOf = ({ section, item }: DefinitionDifference): string =>
   [nouns[section] ?? section, item].filter(Boolean).join(' ');
 
 function mountSentence(target: string, running: string, planned: string | null): string {
@@ -156,12 +160,12 @@ function mountSentence(target: string, running: string, planned: string | null):
   const then = readMount(planned);
   if (now.type === then.type && now.source === then.source)
     return `the mount at ${target} would become ${then.readOnly ? 'read-only' : 'writable'}`;
-  const from = (mount: ShapedMount) =>
+  const from = (mount: DefinitionMount) =>
     mount.source || (mount.type === 'volume' ? 'an anonymous volume' : mount.type);
   return `the source of the mount at ${target} would change from ${from(now)} to ${from(then)}`;
 }
 
-const readMount = (text: string): ShapedMount => ({ source: '', readOnly: false, ...JSON.parse(text) });
+const readMount = (text: string): DefinitionMount => ({ source: '', readOnly: false, ...JSON.parse(text) });
 
 /** Names of sections in messages, if they differ from the names in compose files. */
 const nouns: Readonly<Record<string, string>> = {
@@ -175,7 +179,7 @@ const nouns: Readonly<Record<string, string>> = {
 
 const proxy = /^(https?|ftp|all|no)_proxy$/i;
 
-function remedyFor({ section, item, planned }: Difference, facts: WrittenFacts): Remedy {
+function remedyFor({ section, item, planned }: DefinitionDifference, facts: WrittenFacts): Remedy {
   const variables = facts.unset.filter((name) => !ofEveryShell.includes(name));
   if (variables.length > 0) return { kind: 'set', variables, hasDefault: hasDefault(facts.texts) };
   if (facts.unset.includes('HOME') || (section === 'volumes' && isIn(facts.home, planned)))
@@ -189,10 +193,10 @@ const isIn = (home: string, planned: string | null): boolean =>
   planned !== null && readMount(planned).source.startsWith(`${home}/`);
 
 /** Returns a warning for each service with edits that cause no loss, listing the edited keys. */
-export function editWarnings(findings: readonly Finding[]): string[] {
+export function editWarnings(findings: readonly DriftFinding[]): string[] {
   const edits = findings.flatMap((finding) => (finding.isLoss ? [] : [finding]));
   return [...Map.groupBy(edits, ({ service }) => service)].map(([service, own]) => {
-    const keys = and([...new Set(own.map(({ key }) => key))]);
+    const keys = joinWithAnd([...new Set(own.map(({ key }) => key))]);
     return `${service}: the files were edited after the app was started; the update will apply the edits of ${keys}`;
   });
 }
@@ -239,13 +243,13 @@ export function adviceFor(remedies: readonly Remedy[], envFile: string): string 
  * Classifies an image that differs from the image in the files. It is a loss if a variable of the image was set only in
  * a shell, because the shell then selected the running image.
  */
-export function judgeImage(
+export function evaluateImage(
   service: string,
-  { running, inFiles, byDefault, texts }: OtherImage & { texts: readonly string[] },
-  setElsewhere: SetValue,
+  { running, inFiles, byDefault, texts }: ImageMismatch & { texts: readonly string[] },
+  setElsewhere: VariableResolver,
 ): Loss | null {
-  const setTo: SetValue = (name) => (name === byDefault ? null : setElsewhere(name));
-  const variables = unsetIn(texts, setTo);
+  const setTo: VariableResolver = (name) => (name === byDefault ? null : setElsewhere(name));
+  const variables = unsetVariablesIn(texts, setTo);
   if (variables.length === 0) return null;
   const loss = lossWithout(variables, service, `${service}: the files specify ${inFiles}, not ${running}`);
   const line = variables
@@ -273,7 +277,7 @@ function isNewer(inFiles: string, running: string): boolean {
 function shellLine(
   variable: string,
   running: string,
-  { texts, setTo }: { texts: readonly string[]; setTo: SetValue },
+  { texts, setTo }: { texts: readonly string[]; setTo: VariableResolver },
 ): string[] {
   const mark = '\0';
   return texts.flatMap((text) => {

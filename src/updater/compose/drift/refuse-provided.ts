@@ -1,8 +1,8 @@
 import { placesOf } from '../../../core/compose/pin.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { isNumbered } from '../../../core/release/pin-tag.ts';
-import type { Model } from '../../../engine/cli/compose.ts';
-import { and } from '../../run/log/wording.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import type { ServiceFacts } from '../inspect/installation.ts';
 import type { WrittenChange } from './changes.ts';
 
@@ -12,8 +12,8 @@ import type { WrittenChange } from './changes.ts';
  * @param planned the references that the update installs, by service
  * @throws UpdateError drift
  */
-export function refuseProvided(
-  { model, services }: { model: Model; services: readonly ServiceFacts[] },
+export function requireProvidedVariables(
+  { model, services }: { model: ComposeModel; services: readonly ServiceFacts[] },
   changes: readonly WrittenChange[],
   { planned, accepted }: { planned: ReadonlyMap<string, string>; accepted: boolean },
 ): void {
@@ -27,12 +27,12 @@ export function refuseProvided(
     // Providers can also set variables without a prefix, and override variables of the files.
     const mayBe = !accepted && (hasPrefix || (next === null && texts.length === 0));
     if (running === null || providers.length === 0 || !(isProvided || mayBe)) return [];
-    const by = `${change.service}: provider ${and(providers)} ${isProvided ? 'sets' : 'may set'}`;
+    const by = `${change.service}: provider ${joinWithAnd(providers)} ${isProvided ? 'sets' : 'may set'}`;
     return [{ by, item, isProvided }];
   });
   const sentences = [...Map.groupBy(lost, ({ by }) => by)].map(([by, items]) => {
     const names = [...new Set(items.map(({ item }) => item))];
-    return `${by} ${and(names)}; the updater cannot run providers, so the new container would lose these values`;
+    return `${by} ${joinWithAnd(names)}; the updater cannot run providers, so the new container would lose these values`;
   });
   const [first, ...others] = sentences;
   if (first === undefined) return;

@@ -1,5 +1,5 @@
-import { environment } from '../../../engine/container.ts';
-import { type Json, list, object, strings } from '../../../engine/json.ts';
+import { toEnvironment } from '../../../engine/container.ts';
+import { type Json, toList, toObject, toStrings } from '../../../engine/json.ts';
 import { toolLabels } from '../../../engine/labels.ts';
 import type { DefinedContainer } from '../../../engine/rights.ts';
 
@@ -49,7 +49,7 @@ function text(value: unknown): string {
 }
 
 const one = (value: unknown): Items => ({ '': value });
-const set = (values: unknown): Items => one([...new Set(strings(values))].sort());
+const set = (values: unknown): Items => one([...new Set(toStrings(values))].sort());
 const byKey = <T>(entries: readonly T[], read: (entry: T) => readonly [key: string, value: unknown]): Items =>
   Object.fromEntries(entries.map(read));
 
@@ -61,7 +61,7 @@ const inConfig = (keys: Readonly<Record<string, string>>): Sections =>
 const inHost = (keys: Readonly<Record<string, string>>): Sections =>
   eachOf(keys, (key, { hostConfig: { [key]: value } }) => {
     if (Array.isArray(value)) return set(value);
-    return value !== null && typeof value === 'object' ? object(value) : one(value);
+    return value !== null && typeof value === 'object' ? toObject(value) : one(value);
   });
 
 /** Creates sections for limits in `HostConfig`, for which -1 means no limit. */
@@ -85,9 +85,9 @@ const sections: Sections = {
   container_name: ({ name }) => one(name),
   // Empty values also count: a label without a value, or a variable that is set to an empty value.
   environment: ({ config }) =>
-    byKey([...environment(strings(config.Env))], ([key, value]) => [key, JSON.stringify(value)]),
+    byKey([...toEnvironment(toStrings(config.Env))], ([key, value]) => [key, JSON.stringify(value)]),
   labels: ({ config }) => {
-    const labels = Object.entries(object(config.Labels));
+    const labels = Object.entries(toObject(config.Labels));
     const given = labels.filter(([key]) => !toolLabels.some((beginning) => key.startsWith(beginning)));
     return byKey(given, ([key, value]) => [key, JSON.stringify(value)]);
   },
@@ -98,43 +98,43 @@ const sections: Sections = {
   stop_signal: ({ config }) => one(String(config.StopSignal ?? '').replace(/^(SIG)?TERM$/, '')),
   ...inConfig({ stop_grace_period: 'StopTimeout', healthcheck: 'Healthcheck' }),
   expose: ({ config, hostConfig }) => {
-    const ports = object(hostConfig.PortBindings);
-    return set(Object.keys(object(config.ExposedPorts)).filter((port) => !Object.hasOwn(ports, port)));
+    const ports = toObject(hostConfig.PortBindings);
+    return set(Object.keys(toObject(config.ExposedPorts)).filter((port) => !Object.hasOwn(ports, port)));
   },
-  cap_add: host(({ CapAdd }) => set(strings(CapAdd).map(capability))),
-  cap_drop: host(({ CapDrop }) => set(strings(CapDrop).map(capability))),
+  cap_add: host(({ CapAdd }) => set(toStrings(CapAdd).map(capability))),
+  cap_drop: host(({ CapDrop }) => set(toStrings(CapDrop).map(capability))),
   ...inHost({ init: 'Init', ipc: 'IpcMode', pid: 'PidMode', cgroup: 'CgroupnsMode' }),
   ...inHost({ userns_mode: 'UsernsMode', uts: 'UTSMode', read_only: 'ReadonlyRootfs' }),
   ...inHost({ privileged: 'Privileged', runtime: 'Runtime' }),
-  restart: host(({ RestartPolicy }) => one(object(RestartPolicy).Name === 'no' ? '' : RestartPolicy)),
+  restart: host(({ RestartPolicy }) => one(toObject(RestartPolicy).Name === 'no' ? '' : RestartPolicy)),
   ...inHost({ sysctls: 'Sysctls', storage_opt: 'StorageOpt', annotations: 'Annotations' }),
   ...inHost({ dns: 'Dns', dns_search: 'DnsSearch', dns_opt: 'DnsOptions' }),
-  extra_hosts: host(({ ExtraHosts }) => hosts(strings(ExtraHosts))),
+  extra_hosts: host(({ ExtraHosts }) => hosts(toStrings(ExtraHosts))),
   security_opt: host(({ SecurityOpt, MaskedPaths, Privileged }) => {
     const isUnconfined = Array.isArray(MaskedPaths) && MaskedPaths.length === 0 && Privileged !== true;
     return set([
-      ...strings(SecurityOpt).map(securityOption),
+      ...toStrings(SecurityOpt).map(securityOption),
       ...(isUnconfined ? ['systempaths=unconfined'] : []),
     ]);
   }),
   ...inHost({ group_add: 'GroupAdd', oom_score_adj: 'OomScoreAdj', volume_driver: 'VolumeDriver' }),
   ...inHost({ volumes_from: 'VolumesFrom' }),
-  logging: host(({ LogConfig }) => one(object(LogConfig).Type)),
-  'logging options': host(({ LogConfig }) => object(object(LogConfig).Config)),
+  logging: host(({ LogConfig }) => one(toObject(LogConfig).Type)),
+  'logging options': host(({ LogConfig }) => toObject(toObject(LogConfig).Config)),
   tmpfs: host(({ Tmpfs }) =>
-    byKey(Object.entries(object(Tmpfs)), ([target, options]) => {
+    byKey(Object.entries(toObject(Tmpfs)), ([target, options]) => {
       const words = String(options ?? '').split(',');
       return [target, `tmpfs ${words.filter(Boolean).sort().join()}`];
     }),
   ),
   devices: host(({ Devices }) =>
-    byKey(list<Json>(Devices), ({ PathOnHost, PathInContainer, CgroupPermissions }) => [
+    byKey(toList<Json>(Devices), ({ PathOnHost, PathInContainer, CgroupPermissions }) => [
       String(PathInContainer),
       `${PathOnHost} ${[...String(CgroupPermissions || 'rwm')].sort().join('')}`,
     ]),
   ),
   ...inHost({ device_cgroup_rules: 'DeviceCgroupRules' }),
-  gpus: host(({ DeviceRequests }) => set(list(DeviceRequests).map(text))),
+  gpus: host(({ DeviceRequests }) => set(toList(DeviceRequests).map(text))),
   ...limits({ mem_limit: 'Memory', memswap_limit: 'MemorySwap', mem_swappiness: 'MemorySwappiness' }),
   ...limits({ mem_reservation: 'MemoryReservation', oom_kill_disable: 'OomKillDisable', cpus: 'NanoCpus' }),
   ...limits({ cpu_shares: 'CpuShares', cpu_period: 'CpuPeriod', cpu_quota: 'CpuQuota' }),
@@ -146,10 +146,12 @@ const sections: Sections = {
   }),
   ...inHost({ shm_size: 'ShmSize', cgroup_parent: 'CgroupParent' }),
   ulimits: host(({ Ulimits }) =>
-    byKey(list<Json>(Ulimits), ({ Name, Soft, Hard }) => [String(Name), `${Soft}:${Hard}`]),
+    byKey(toList<Json>(Ulimits), ({ Name, Soft, Hard }) => [String(Name), `${Soft}:${Hard}`]),
   ),
-  volumes: host((all) => byKey(mounts(all), ({ target, mount }) => [target, mount])),
-  'volume options': host((all) => byKey(mounts(all), ({ target, options }) => [target, options.sort()])),
+  volumes: host((all) => byKey(definitionMountsOf(all), ({ target, mount }) => [target, mount])),
+  'volume options': host((all) =>
+    byKey(definitionMountsOf(all), ({ target, options }) => [target, options.sort()]),
+  ),
   ports: host((all) => byKey(publishedPorts(all), (port) => [port, 'published'])),
   network_mode: host(({ NetworkMode }) => {
     const mode = String(NetworkMode ?? '');
@@ -159,12 +161,12 @@ const sections: Sections = {
   networks: endpoints(() => 'joined'),
   'network address': endpoints(({ IPAMConfig }) => IPAMConfig),
   'network aliases': endpoints(({ Aliases }, { ownNames }) =>
-    strings(Aliases)
+    toStrings(Aliases)
       .filter((alias) => !ownNames.includes(alias))
       .sort(),
   ),
   'network options': endpoints(({ DriverOpts, GwPriority }) => ({ DriverOpts, GwPriority })),
-  links: endpoints(({ Links }) => [...new Set(strings(Links).map(withoutNumber))].sort()),
+  links: endpoints(({ Links }) => [...new Set(toStrings(Links).map(withoutNumber))].sort()),
 };
 
 const capability = (name: string): string => name.toUpperCase().replace(/^CAP_/, '');
@@ -208,7 +210,7 @@ export const withoutNumber = (name: string): string => name.replace(/[-_]\d+$/, 
 export const withoutSlash = (path: unknown): string => String(path).replace(/(?<=.)\/+$/, '');
 
 /** A mount without its target, in the JSON format of the section `volumes`. */
-export interface ShapedMount {
+export interface DefinitionMount {
   type: string;
   /** Host path or volume name; empty for an anonymous volume, whose data compose carries over. */
   source: string;
@@ -219,20 +221,22 @@ export interface ShapedMount {
 const anonymous = /^[0-9a-f]{64}$/;
 
 /** Returns the mounts of a container. Named volumes are in `Binds` or in `Mounts`, depending on the compose version. */
-export function mounts(host: Json): { target: string; mount: ShapedMount; options: string[] }[] {
+export function definitionMountsOf(
+  host: Json,
+): { target: string; mount: DefinitionMount; options: string[] }[] {
   const plain = new Set(['rw', 'ro', '', 'rprivate']);
-  const binds = strings(host.Binds).map((bind) => {
+  const binds = toStrings(host.Binds).map((bind) => {
     const [first = '', second, mode = ''] = bind.split(':');
     const [source, target] = second === undefined ? ['', first] : [first, second];
     const words = mode.split(',');
     const mount = shaped(source.startsWith('/') ? 'bind' : 'volume', source, words.includes('ro'));
     return { target: withoutSlash(target), mount, options: words.filter((word) => !plain.has(word)) };
   });
-  const others = list<Json>(host.Mounts).map((each) => {
+  const others = toList<Json>(host.Mounts).map((each) => {
     const { Type, Source, Target, ReadOnly, BindOptions, VolumeOptions, TmpfsOptions } = each;
-    const { Propagation, NonRecursive, ReadOnlyNonRecursive, ReadOnlyForceRecursive } = object(BindOptions);
-    const { NoCopy, Subpath } = object(VolumeOptions);
-    const { SizeBytes, Mode } = object(TmpfsOptions);
+    const { Propagation, NonRecursive, ReadOnlyNonRecursive, ReadOnlyForceRecursive } = toObject(BindOptions);
+    const { NoCopy, Subpath } = toObject(VolumeOptions);
+    const { SizeBytes, Mode } = toObject(TmpfsOptions);
     const options = [
       ...(plain.has(String(Propagation ?? '')) ? [] : [String(Propagation)]),
       ...(NonRecursive ? ['non-recursive'] : []),
@@ -249,7 +253,7 @@ export function mounts(host: Json): { target: string; mount: ShapedMount; option
   return [...binds, ...others];
 }
 
-const shaped = (type: string, source: string, readOnly: boolean): ShapedMount => ({
+const shaped = (type: string, source: string, readOnly: boolean): DefinitionMount => ({
   type,
   // A mounted image contains no data. Compose 5.5 and later send its name, earlier versions its ID.
   source: type === 'image' || (type === 'volume' && anonymous.test(source)) ? '' : withoutSlash(source),
@@ -260,8 +264,8 @@ const anyAddress = new Set(['', '0.0.0.0', '::']);
 
 /** Returns the published ports, `127.0.0.1:80:8080/tcp`. A port that the engine chooses is `0`. */
 function publishedPorts(host: Json): string[] {
-  return Object.entries(object(host.PortBindings)).flatMap(([target, bindings]) =>
-    list<Json>(bindings).map(({ HostIp, HostPort }) => {
+  return Object.entries(toObject(host.PortBindings)).flatMap(([target, bindings]) =>
+    toList<Json>(bindings).map(({ HostIp, HostPort }) => {
       const address = anyAddress.has(String(HostIp ?? '')) ? '' : `${HostIp}:`;
       return `${address}${HostPort || 0}:${target}`;
     }),
@@ -269,7 +273,7 @@ function publishedPorts(host: Json): string[] {
 }
 
 /** A change that recreating a container would make. It contains values that must not be logged. */
-export interface Difference {
+export interface DefinitionDifference {
   /** Section of the compose file: `environment`, `volumes`, `cap_add`. */
   section: string;
   /** Item of the section; `''` if the section has a single value. */
@@ -280,10 +284,10 @@ export interface Difference {
   planned: string | null;
 }
 
-export function findDifferences(running: Definition, planned: Definition): Difference[] {
+export function findDifferences(running: Definition, planned: Definition): DefinitionDifference[] {
   const differences = Object.entries(sections).flatMap(([section, read]) => {
     const [now, then] = [textsOf(read(running)), textsOf(read(planned))];
-    return [...new Set([...now.keys(), ...then.keys()])].flatMap((item): Difference[] => {
+    return [...new Set([...now.keys(), ...then.keys()])].flatMap((item): DefinitionDifference[] => {
       const pair = { running: now.get(item) ?? null, planned: then.get(item) ?? null };
       return pair.running === pair.planned ? [] : [{ section, item, ...pair }];
     });
@@ -295,15 +299,15 @@ export function findDifferences(running: Definition, planned: Definition): Diffe
 const ofNetwork = new Set(['network address', 'network aliases', 'network options', 'links']);
 
 /** If a network is added or removed, its other differences are not reported separately. */
-function withinNetworks(differences: readonly Difference[]): Difference[] {
+function withinNetworks(differences: readonly DefinitionDifference[]): DefinitionDifference[] {
   const others = new Set(differences.filter(({ section }) => section === 'networks').map(({ item }) => item));
   return differences.filter(({ section, item }) => !ofNetwork.has(section) || !others.has(item));
 }
 
 /** Removes the differences for ports that compose chose from a published range. */
-function withoutChosenPorts(differences: readonly Difference[]): Difference[] {
+function withoutChosenPorts(differences: readonly DefinitionDifference[]): DefinitionDifference[] {
   const ports = differences.filter(({ section }) => section === 'ports');
-  const chosen = new Set<Difference>();
+  const chosen = new Set<DefinitionDifference>();
   for (const now of ports.filter(({ running }) => running !== null)) {
     const then = ports.find(({ planned, item }) => planned !== null && isChosenFrom(now.item, item));
     if (then) chosen.add(now).add(then);

@@ -1,14 +1,14 @@
 import { interpolate } from '../../../core/compose/interpolation.ts';
-import { trace } from '../../../core/compose/traced.ts';
+import { createSourceMap } from '../../../core/compose/traced.ts';
 import { copiedPaths } from '../../../engine/api/copied-files.ts';
-import { type Json, list, object } from '../../../engine/json.ts';
+import { type Json, toList, toObject } from '../../../engine/json.ts';
 import { withoutSlash } from './shape.ts';
 
 /**
  * Position of a setting in a service: a section of the definition, and an item of this section, `''` if the section has
  * a single value.
  */
-export interface Place {
+export interface TextPosition {
   section: string;
   item: string;
 }
@@ -27,9 +27,9 @@ const alsoInDeploy = ['gpus', 'restart', 'cpus', 'mem_limit', 'mem_reservation',
  * Returns the texts in the files that determine an item of a service, with unresolved variables.
  * @param written the output of `docker compose config --no-interpolate`
  */
-export function writtenTexts(written: unknown, service: string, { section, item }: Place): string[] {
-  const whole = object(written);
-  if (section === inlineConfig) return textsIn(object(object(whole.configs)[item]).content);
+export function writtenTexts(written: unknown, service: string, { section, item }: TextPosition): string[] {
+  const whole = toObject(written);
+  if (section === inlineConfig) return textsIn(toObject(toObject(whole.configs)[item]).content);
   const own = serviceIn(written, service);
   const files = section === 'volumes' ? mountedFiles(whole, own, item) : [];
   if (files.length > 0) return files;
@@ -44,16 +44,16 @@ export function writtenTexts(written: unknown, service: string, { section, item 
 }
 
 const serviceIn = (written: unknown, service: string): Json =>
-  object(object(object(written).services)[service]);
+  toObject(toObject(toObject(written).services)[service]);
 
 /**
  * Returns the texts of the volume that is mounted at the target, or of all volumes if the files do not specify which
  * volume.
  */
 function volumeTexts(whole: Json, own: Json, target: string): string[] {
-  const volumes = object(whole.volumes);
-  const mounts = list(own.volumes)
-    .map(object)
+  const volumes = toObject(whole.volumes);
+  const mounts = toList(own.volumes)
+    .map(toObject)
     .filter((each) => withoutSlash(each.target) === target);
   const sources = mounts.map(({ source }) => String(source ?? ''));
   const isTold = sources.length > 0 && !sources.some((source) => source.includes('$'));
@@ -63,11 +63,11 @@ function volumeTexts(whole: Json, own: Json, target: string): string[] {
 /** Returns the paths of the source files of configs and secrets that are mounted at the target. */
 const mountedFiles = (whole: Json, own: Json, target: string): string[] =>
   (['configs', 'secrets'] as const).flatMap((kind) =>
-    list(own[kind])
+    toList(own[kind])
       .filter((reference) => copiedPaths({ [kind]: [reference] }).includes(target))
       .flatMap((reference) => {
-        const source = typeof reference === 'string' ? reference : String(object(reference).source);
-        return textsIn(object(object(whole[kind])[source]).file);
+        const source = typeof reference === 'string' ? reference : String(toObject(reference).source);
+        return textsIn(toObject(toObject(whole[kind])[source]).file);
       }),
   );
 
@@ -77,8 +77,8 @@ export const isInEnvironment = (written: unknown, service: string, key: string):
 
 /** Returns the absolute paths of the env files of a service. */
 export const envFilesOf = (written: unknown, service: string): string[] =>
-  list(serviceIn(written, service).env_file).flatMap((entry) => {
-    const path = typeof entry === 'string' ? entry : object(entry).path;
+  toList(serviceIn(written, service).env_file).flatMap((entry) => {
+    const path = typeof entry === 'string' ? entry : toObject(entry).path;
     return typeof path === 'string' ? [path] : [];
   });
 
@@ -96,14 +96,14 @@ function textsOfItem(section: unknown, item: string, bare: Bare): string[] {
 /** Finds an item in a map, or in a list of `KEY=value`, of `host:ip`, or of maps with the item as a target. */
 function itemIn(section: unknown, item: string, bare: Bare): unknown {
   if (!Array.isArray(section)) {
-    const map = object(typeof section === 'object' ? section : {});
+    const map = toObject(typeof section === 'object' ? section : {});
     return Object.hasOwn(map, item) ? (map[item] ?? bare(item)) : undefined;
   }
   const found = section.flatMap((entry) => {
     if (entry === item) return [bare(item)];
     if (typeof entry === 'string')
       return entry.startsWith(`${item}=`) || entry.startsWith(`${item}:`) ? [entry] : [];
-    return Object.values(object(entry)).some((value) => withoutSlash(value) === item) ? [entry] : [];
+    return Object.values(toObject(entry)).some((value) => withoutSlash(value) === item) ? [entry] : [];
   });
   return found.length > 0 ? found : undefined;
 }
@@ -120,15 +120,18 @@ function textsIn(value: unknown): string[] {
 }
 
 /** Returns the value of a variable in the files; null if no file sets it. */
-export type SetValue = (name: string) => string | null;
+export type VariableResolver = (name: string) => string | null;
 
 /**
  * Resolves a text as compose does, and lists the variables in it that no file sets, whether required or optional. The
  * resolved text is null if compose could not read the text.
  */
-export function resolveText(text: string, setTo: SetValue): { resolved: string | null; unset: string[] } {
+export function resolveText(
+  text: string,
+  setTo: VariableResolver,
+): { resolved: string | null; unset: string[] } {
   const unset = new Set<string>();
-  const plain = (content: string) => trace(content, '', -1, { via: 'text' });
+  const plain = (content: string) => createSourceMap(content, '', -1, { via: 'text' });
   const lookup = (name: string) => {
     const value = setTo(name);
     if (value === null) unset.add(name);
@@ -144,7 +147,7 @@ export function resolveText(text: string, setTo: SetValue): { resolved: string |
 }
 
 /** Returns the variables in these texts that no file sets, without duplicates. */
-export const unsetIn = (texts: readonly string[], setTo: SetValue): string[] => [
+export const unsetVariablesIn = (texts: readonly string[], setTo: VariableResolver): string[] => [
   ...new Set(texts.flatMap((text) => resolveText(text, setTo).unset)),
 ];
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { isWithin } from '../../../core/files/host-paths.ts';
-import { type ListedMount, mountTable, unescaped } from '../../../core/files/mount-table.ts';
+import { type ListedMount, parseMountTable, unescapeOctal } from '../../../core/files/mount-table.ts';
 import type { StorageMount } from '../../../engine/container.ts';
 import type { Tables } from '../../data/tools-answers.ts';
 import { dataPath } from '../../data/tools-protocol.ts';
@@ -24,9 +24,9 @@ export interface HostMount extends StorageMount {
  * running container, including mounts in subdirectories. A share may have been unmounted, or a directory replaced.
  */
 export function changedMounts(mounts: readonly HostMount[], { tables, directories }: Tables): string[] {
-  const fresh = mountTable(tables.self ?? '');
+  const fresh = parseMountTable(tables.self ?? '');
   return mounts.flatMap(({ where, volume, path: source, destination, besides, pid, dataRoot }, at) => {
-    const running = mountTable(tables[pid] ?? '');
+    const running = parseMountTable(tables[pid] ?? '');
     // The container's own mounts also appear below a host directory that contains the engine's data.
     const own = running.filter(({ path }) => besides.includes(path) || isWithin(path, '/etc'));
     const nested = besides.filter((path) => path !== destination && isWithin(path, destination));
@@ -62,4 +62,4 @@ const isSame = (now: ListedMount, next: ListedMount, isDirectory: boolean): bool
     (/^fuse/.test(now.type) && now.type === next.type && now.source === next.source));
 
 const wordsOf = ({ root, device, type, source }: ListedMount): string =>
-  `${JSON.stringify(unescaped(root))} of ${source} (${type}, ${device})`;
+  `${JSON.stringify(unescapeOctal(root))} of ${source} (${type}, ${device})`;

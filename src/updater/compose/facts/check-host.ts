@@ -3,26 +3,20 @@
 // still running, and change nothing.
 
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { pause } from '../../../core/progress/wait.ts';
-import { tryScratch } from '../../../engine/api/scratch.ts';
+import { sleepFor } from '../../../core/progress/wait.ts';
+import { tryHelper } from '../../../engine/api/scratch.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import {
-  isUp,
-  namespaceModes,
-  readContainer,
-  serviceOf,
-  sharedContainer,
-} from '../../../engine/container.ts';
-import { engineErrorIn, rejections } from '../../../engine/http/engine-error.ts';
-import { isEmpty, type Json, object } from '../../../engine/json.ts';
-import { isOfService, placed } from '../../data/choose-mounts.ts';
+import { isUp, namespaceModes, serviceOf, sharedContainer, toContainer } from '../../../engine/container.ts';
+import { findEngineError, rejectionCodes } from '../../../engine/http/engine-error.ts';
+import { isEmpty, type Json, toObject } from '../../../engine/json.ts';
+import { isOfService, mountOriginOf } from '../../data/choose-mounts.ts';
 import { toolsMount } from '../../data/copies.ts';
-import type { DataDoors } from '../../data/data-doors.ts';
-import { declareData } from '../../data/declare.ts';
-import { namedIn } from '../../data/survey-point.ts';
+import type { DataContext } from '../../data/data-doors.ts';
+import { requireDataDeclaration } from '../../data/declare.ts';
+import { findMountInText } from '../../data/survey-point.ts';
 import { runTools } from '../../data/tools-container.ts';
-import { program } from '../../data/tools-protocol.ts';
-import { and } from '../../run/log/wording.ts';
+import { toolsCommand } from '../../data/tools-protocol.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import type { Installation } from '../inspect/installation.ts';
@@ -37,7 +31,7 @@ interface Definition {
 }
 
 /** Command without output, because nothing must be sent to a user's log server. */
-const silent = { Entrypoint: [program[0], '-e', ''], Cmd: [] };
+const silent = { Entrypoint: [toolsCommand[0], '-e', ''], Cmd: [] };
 const confined = {
   CapDrop: ['ALL'],
   SecurityOpt: ['no-new-privileges'],
@@ -65,16 +59,19 @@ export async function checkHost(
   if (engine.isPodman) return;
   const { project, containers, sent } = installation;
   const facts = dataFacts(installation, options.data);
-  const services = [...facts.updated, ...(options.data.restorePoint ? declareData(facts).covered : [])];
+  const services = [
+    ...facts.updated,
+    ...(options.data.restorePoint ? requireDataDeclaration(facts).covered : []),
+  ];
   const ids = containers
     .filter((each) => isOfService(each, project.name) && services.includes(serviceOf(each)) && isUp(each))
     .map(({ id }) => id);
   const running = await engine.inspectRaw(ids);
   const definitions = running.flatMap((raw): Definition[] => {
-    const service = serviceOf(readContainer(raw));
-    const host = object(raw.HostConfig);
-    const { Ports } = object(raw.NetworkSettings);
-    const next = withUsedPorts(object(sent.get(service)?.body.HostConfig), host, object(Ports));
+    const service = serviceOf(toContainer(raw));
+    const host = toObject(raw.HostConfig);
+    const { Ports } = toObject(raw.NetworkSettings);
+    const next = withUsedPorts(toObject(sent.get(service)?.body.HostConfig), host, toObject(Ports));
     const both = [
       { ...host, PortBindings: Ports },
       ...(isEmpty(next) ? [] : [{ Runtime: host.Runtime, ...next }]),
@@ -118,9 +115,9 @@ async function downProviders(engine: Engine, definitions: readonly Definition[])
 /** Returns the bind mounts and local volumes of running containers. */
 async function mountsOf(engine: Engine, running: readonly Json[], info: Json): Promise<HostMount[]> {
   const mounts = running.flatMap((raw) => {
-    const { labels, storage } = readContainer(raw);
+    const { labels, storage } = toContainer(raw);
     const besides = storage.map(({ destination }) => destination);
-    const pid = Number(object(raw.State).Pid);
+    const pid = Number(toObject(raw.State).Pid);
     return storage
       .filter(({ type, driver }) => type === 'bind' || driver === 'local')
       .map((mount) => ({ ...mount, where: `${serviceOf({ labels })}:${mount.destination}`, besides, pid }));
@@ -129,11 +126,11 @@ async function mountsOf(engine: Engine, running: readonly Json[], info: Json): P
   const volumes = await engine.listVolumes(names);
   const options = new Map(volumes.map((volume) => [volume.name, volume.options]));
   const dataRoot = String(info.DockerRootDir || '/var/lib/docker');
-  return mounts.map((mount) => ({ ...mount, ...placed(mount, { options }), dataRoot }));
+  return mounts.map((mount) => ({ ...mount, ...mountOriginOf(mount, { options }), dataRoot }));
 }
 
 /** Returns a message for each changed mount. */
-function checkMounts(doors: DataDoors, services: string, mounts: readonly HostMount[]): Promise<string[]> {
+function checkMounts(doors: DataContext, services: string, mounts: readonly HostMount[]): Promise<string[]> {
   const start = async (signal: AbortSignal) => {
     const tables = await runTools(doors, {
       verb: 'tables',
@@ -145,28 +142,28 @@ function checkMounts(doors: DataDoors, services: string, mounts: readonly HostMo
     });
     return changedMounts(mounts, tables);
   };
-  const named = (reason: string) => namedIn(reason, mounts)?.where ?? services;
+  const named = (reason: string) => findMountInText(reason, mounts)?.where ?? services;
   return tryStart(doors, start, (reason) => `${named(reason)} cannot be started again`);
 }
 
-function checkNeed(doors: DataDoors, services: string, [name, hostConfig]: HostNeed): Promise<string[]> {
+function checkNeed(doors: DataContext, services: string, [name, hostConfig]: HostNeed): Promise<string[]> {
   const start = async (signal: AbortSignal) => {
     const options = { config: silent, hostConfig: { ...confined, ...hostConfig } };
-    await tryScratch(doors.engine.until(signal), doors.toolsImage, doors.project, options);
+    await tryHelper(doors.engine.until(signal), doors.toolsImage, doors.project, options);
     return [];
   };
   return tryStart(doors, start, () => `${services} cannot be started again${name && ` with ${name}`}`);
 }
 
 const servicesOf = (all: readonly Pick<Definition, 'service'>[]): string =>
-  and([...new Set(all.map(({ service }) => service))]);
+  joinWithAnd([...new Set(all.map(({ service }) => service))]);
 
 /**
  * Starts a helper container and returns the engine's error as a message. Server errors are retried, because a
  * restarting engine also returns errors, or stops the helper container.
  */
 async function tryStart(
-  { engine, log }: DataDoors,
+  { engine, log }: DataContext,
   start: (signal: AbortSignal) => Promise<string[]>,
   sentenceFor: (reason: string) => string,
 ): Promise<string[]> {
@@ -178,8 +175,8 @@ async function tryStart(
     } catch (error) {
       const { code } = Object(error);
       if (!signal.aborted && code !== 'engine-unavailable') throw error;
-      const cause = engineErrorIn(error);
-      const fault = cause !== null && rejections.some((each) => each === cause.code) ? cause : null;
+      const cause = findEngineError(error);
+      const fault = cause !== null && rejectionCodes.some((each) => each === cause.code) ? cause : null;
       // A socket proxy may deny the requests that create the helper container.
       if (/\b403\b/.test(String(fault?.status ?? fault?.message))) {
         log.warn(`the host was not checked, because the engine denied a request: ${fault?.message}`);
@@ -191,7 +188,7 @@ async function tryStart(
       // An unavailable network share never responds.
       if (signal.aborted && (isFinal || (await engine.answers()))) return refusal(late);
       if (isFinal) throw error;
-      await pause(tryPauseMs, engine.aborted);
+      await sleepFor(tryPauseMs, engine.aborted);
       engine.aborted.throwIfAborted();
     }
   }

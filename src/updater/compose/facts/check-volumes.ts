@@ -2,8 +2,14 @@ import { UpdateError } from '../../../core/progress/update-error.ts';
 import { hasEntries, readContainerFile } from '../../../engine/api/container-file.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { serviceOf } from '../../../engine/container.ts';
-import { runsImage } from '../../../engine/same-image.ts';
-import { findLeftData, hasNoName, type LeftData, linesFor, sentenceFor } from '../plan/left-data.ts';
+import { isContainerOfImage } from '../../../engine/same-image.ts';
+import {
+  describeUnmountedData,
+  findUnmountedData,
+  isAnonymousVolume,
+  mountLinesFor,
+  type UnmountedData,
+} from '../plan/left-data.ts';
 import type { PreparedPlan } from '../plan/plan.ts';
 
 /**
@@ -13,18 +19,19 @@ import type { PreparedPlan } from '../plan/plan.ts';
  */
 export async function checkVolumes(engine: Engine, plan: PreparedPlan): Promise<void> {
   const { installation, model, references, images, changes, to } = plan;
-  const [left, sentences, existing]: [LeftData[], string[], Set<string>] = [[], [], new Set()];
+  const [left, sentences, existing]: [UnmountedData[], string[], Set<string>] = [[], [], new Set()];
   for (const name of new Set([...references.keys(), ...installation.followers.map((each) => each.name)])) {
     const own = installation.containers.filter((each) => serviceOf(each) === name);
     const reference = references.get(name) ?? own[0]?.imageReference ?? '';
     const image = images.get(reference) ?? (await engine.inspectImages([reference]))[0];
     // Without a configuration in the engine's response, the declared volumes of the image are unknown.
-    if (!image?.config || (changes.length === 0 && own.every((each) => runsImage(each, image)))) continue;
-    for (const each of findLeftData(plan, name, image)) {
+    if (!image?.config || (changes.length === 0 && own.every((each) => isContainerOfImage(each, image))))
+      continue;
+    for (const each of findUnmountedData(plan, name, image)) {
       const { id } = each.container;
-      if (hasNoName(each.mount) && !(await hasEntries(engine, id, each.mount.destination))) continue;
+      if (isAnonymousVolume(each.mount) && !(await hasEntries(engine, id, each.mount.destination))) continue;
       left.push(each);
-      sentences.push(sentenceFor(each, reference));
+      sentences.push(describeUnmountedData(each, reference));
       for (const path of each.newPaths)
         if ((await readContainerFile(engine, id, path, 0)) !== 'missing') existing.add(`${name}:${path}`);
     }
@@ -32,7 +39,7 @@ export async function checkVolumes(engine: Engine, plan: PreparedPlan): Promise<
   const [first, ...others] = sentences;
   if (first === undefined) return;
   throw new UpdateError('volume-moved', first, {
-    detail: [...others, ...linesFor(left, existing, model)],
+    detail: [...others, ...mountLinesFor(left, existing, model)],
     advice: `Add the lines above to the compose file. If updates replace that file, add them to compose.override.yaml and run docker compose up -d. The lines mount the data at its old path and at each new path. If the release notes of ${to} describe how to move the data, follow them. Then run {command} again.`,
   });
 }

@@ -1,12 +1,12 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import type { Model } from '../../../engine/cli/compose.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { isOfService } from '../../data/choose-mounts.ts';
-import type { Estimate, SurveyedPoint } from '../../data/survey-point.ts';
-import { and, size } from '../../run/log/wording.ts';
+import type { Estimate, RestorePointSurvey } from '../../data/survey-point.ts';
+import { formatSize, joinWithAnd } from '../../run/log/wording.ts';
 
 interface Using {
-  model: Model;
+  model: ComposeModel;
   /** All containers of the project, and all running containers on the engine. */
   containers: readonly Container[];
   updated: readonly string[];
@@ -50,28 +50,28 @@ export function usersOf(
  * @param users the result of `usersOf`
  * @param name the name of the product
  */
-export function describePoint(
-  { point, seconds, outside, notSaved, needed, free }: SurveyedPoint,
+export function describeRestorePoint(
+  { point, seconds, outside, notSaved, needed, free }: RestorePointSurvey,
   users: readonly string[],
   name: string,
 ): string[] {
   const { mounts, services, inMemory, excluded, directory } = point;
   const saved = mounts.map(({ where, bytes, excluded }) => {
     const without = excluded.map((path) => JSON.stringify(path)).join(', ');
-    return `${where} (${size(bytes)}${without && `, without ${without}`})`;
+    return `${where} (${formatSize(bytes)}${without && `, without ${without}`})`;
   });
   const left = [...excluded, ...outside.map((host) => `the database on ${host}`)];
   const listed = (names: readonly string[], sentence: string, after = '') =>
-    names.length > 0 ? [`${sentence}: ${and(names)}${after}`] : [];
-  const downtime = `${[name, ...services].join(', ')} will be unavailable for ${estimateWords(seconds)}`;
+    names.length > 0 ? [`${sentence}: ${joinWithAnd(names)}${after}`] : [];
+  const downtime = `${[name, ...services].join(', ')} will be unavailable for ${formatEstimate(seconds)}`;
   return [
-    `the restore point will contain ${and(saved) || 'no data, because no covered service has a writable mount'}`,
+    `the restore point will contain ${joinWithAnd(saved) || 'no data, because no covered service has a writable mount'}`,
     ...listed(left, 'excluded from the restore point and therefore not restored by a rollback'),
     ...(notSaved.length > 0 ? [`not in the restore point: ${notSaved.join(', ')}`] : []),
     ...listed(services, 'services that will be stopped while the data is saved, then started again'),
     ...listed(inMemory, 'services that keep data only in memory and are restarted after a rollback'),
     ...(mounts.length > 0 ? [downtime] : []),
-    `the restore point needs ${size(needed)}; ${size(free)} is free in ${directory}`,
+    `the restore point needs ${formatSize(needed)}; ${formatSize(free)} is free in ${directory}`,
     ...listed(
       users,
       'these running containers will not be updated and will lose their connection to the data services',
@@ -81,7 +81,7 @@ export function describePoint(
 }
 
 /** Formats an estimate: `about 12 s`, `3 to 20 s`, `2 to 15 min` */
-export function estimateWords([least, most]: Estimate): string {
+export function formatEstimate([least, most]: Estimate): string {
   const unit = most > 180 ? 'min' : 's';
   const [from, to] = [least, most].map((each) => Math.max(Math.ceil(unit === 'min' ? each / 60 : each), 1));
   return from === to ? `about ${to} ${unit}` : `${from} to ${to} ${unit}`;
@@ -96,13 +96,13 @@ const longDowntimeSeconds = 15 * 60;
  * @throws UpdateError data-unsupported if the downtime is certainly longer than allowed
  */
 export function downtimeWarning(
-  { point, seconds }: Pick<SurveyedPoint, 'point' | 'seconds'>,
+  { point, seconds }: Pick<RestorePointSurvey, 'point' | 'seconds'>,
   limit: number | null,
   name: string,
 ): string[] {
   const [least, most] = seconds;
   if (point.mounts.length === 0 || most <= (limit ?? longDowntimeSeconds)) return [];
-  const sentence = `${name} is expected to be unavailable for ${estimateWords(seconds)} while the data is saved`;
+  const sentence = `${name} is expected to be unavailable for ${formatEstimate(seconds)} while the data is saved`;
   if (limit === null) return [`${sentence}; --max-downtime limits the time`];
   const message = `${sentence}, but --max-downtime allows ${limit} s`;
   if (least <= limit) return [message];

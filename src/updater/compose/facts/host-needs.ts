@@ -1,4 +1,4 @@
-import { isEmpty, type Json, list, object, strings } from '../../../engine/json.ts';
+import { isEmpty, type Json, toList, toObject, toStrings } from '../../../engine/json.ts';
 
 /**
  * Settings that the host may no longer support. The name is used in messages; it is empty if the engine's error
@@ -24,16 +24,18 @@ const everywhere = /^(?:|0\.0\.0\.0|::|127\..*)$/;
 export function hostNeeds(host: Json, defaultDriver: unknown): HostNeed[] {
   const asked: Json = {
     ...host,
-    SecurityOpt: strings(host.SecurityOpt).filter((each) => !/^(no-new-priv|label=disable)/.test(each)),
+    SecurityOpt: toStrings(host.SecurityOpt).filter((each) => !/^(no-new-priv|label=disable)/.test(each)),
     // A helper container has no network interfaces.
-    Sysctls: Object.fromEntries(Object.entries(object(host.Sysctls)).filter(([key]) => !/\.eth\d/.test(key))),
+    Sysctls: Object.fromEntries(
+      Object.entries(toObject(host.Sysctls)).filter(([key]) => !/\.eth\d/.test(key)),
+    ),
     // Every engine has this runtime.
     Runtime: host.Runtime === 'runc' ? '' : host.Runtime,
   };
   const given = provided.split(' ').flatMap((key) => (isEmpty(asked[key]) ? [] : [[key, asked[key]]]));
-  const { Type, Config } = object(host.LogConfig);
+  const { Type, Config } = toObject(host.LogConfig);
   const driver = String(Type || defaultDriver || 'json-file');
-  const [, server] = Object.entries(object(Config)).find(([key]) => key.endsWith('-address')) ?? [];
+  const [, server] = Object.entries(toObject(Config)).find(([key]) => key.endsWith('-address')) ?? [];
   const withServer = server === undefined ? driver : `${driver} (${server})`;
   const log = untriedDrivers.includes(driver) ? {} : { LogConfig: { Type: driver, Config } };
   // Without a port number, the engine chooses a free port.
@@ -49,7 +51,7 @@ export function hostNeeds(host: Json, defaultDriver: unknown): HostNeed[] {
 /** Returns the addresses of published ports. Ports are ignored if the container has no network of its own. */
 function publishedAddresses({ NetworkMode, PortBindings }: Json): string[] {
   if (/^(?:host|none|container:)/.test(String(NetworkMode))) return [];
-  const bindings = Object.values(object(PortBindings)).flatMap((each) => list<Json>(each));
+  const bindings = Object.values(toObject(PortBindings)).flatMap((each) => toList<Json>(each));
   const addresses = new Set(bindings.map(({ HostIp }) => String(HostIp ?? '')));
   return [...addresses].filter((address) => !everywhere.test(address));
 }

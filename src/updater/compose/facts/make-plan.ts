@@ -1,22 +1,22 @@
-import { checkTargets } from '../../../core/files/check-targets.ts';
-import type { Model } from '../../../engine/cli/compose.ts';
+import { checkReplaceableFiles } from '../../../core/files/check-targets.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { checkPublished } from '../../plan/check-published.ts';
 import { tagLookup } from '../../plan/tag-lookup.ts';
-import { askValues } from '../../run/ask-values.ts';
+import { promptValues } from '../../run/ask-values.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import { checkDrift } from '../drift/index.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { candidateFiles } from '../plan/candidate-files.ts';
-import { describePlan, recallFiles } from '../plan/describe.ts';
-import { goneImages } from '../plan/gone-images.ts';
-import { refuseMissing } from '../plan/new-services.ts';
+import { describePlan, logComposeFileReminder } from '../plan/describe.ts';
+import { missingImages } from '../plan/gone-images.ts';
+import { requireExistingDependencies } from '../plan/new-services.ts';
 import type { Plan } from '../plan/plan.ts';
 import { planUpdate } from '../plan/plan-update.ts';
 import { newSettings } from './new-settings.ts';
-import { checkOwnBuilds } from './own-builds.ts';
-import { planPoint } from './plan-point.ts';
-import { askModelEarly } from './prepare-files.ts';
+import { checkLocalBuilds } from './own-builds.ts';
+import { planRestorePoint } from './plan-point.ts';
+import { readModelEarly } from './prepare-files.ts';
 
 /**
  * Creates, checks and logs the plan before the pull. `early` is compose's model of the new files, which compose
@@ -26,29 +26,32 @@ export async function makePlan(
   context: RunContext,
   instance: FoundInstance,
   { installation, expected, recalls }: Pick<Plan, 'installation' | 'expected' | 'recalls'>,
-): Promise<{ plan: Plan; early: Promise<Model | null> }> {
+): Promise<{ plan: Plan; early: Promise<ComposeModel | null> }> {
   const { engine, options, log } = context;
   const plan: Plan = {
     ...planUpdate(installation, options),
     expected,
     recalls,
-    given: await askValues(context),
+    given: await promptValues(context),
     unconfirmed: [],
     point: null,
   };
   newSettings(plan);
-  refuseMissing(installation);
-  const early = startEarly(askModelEarly(plan));
+  requireExistingDependencies(installation);
+  const early = startEarly(readModelEarly(plan));
   await checkPublished(plan, tagLookup(options.proof.archive === null ? engine : null));
-  const unconfirmed = await checkOwnBuilds(context, plan);
+  const unconfirmed = await checkLocalBuilds(context, plan);
   await checkDrift(context, installation, {
     ownId: instance.own.id,
     accepted: options.acceptDrift,
     planned: new Map(plan.updates.map(({ service, to }) => [service, to])),
   });
-  const untold = await checkTargets(candidateFiles(plan), installation.paths);
+  const untold = await checkReplaceableFiles(candidateFiles(plan), installation.paths);
   describePlan(plan, log);
-  recallFiles(plan, options, log);
-  for (const warning of [...untold, ...goneImages(installation)]) log.warn(warning);
-  return { plan: { ...plan, unconfirmed, point: await planPoint(context, instance, installation) }, early };
+  logComposeFileReminder(plan, options, log);
+  for (const warning of [...untold, ...missingImages(installation)]) log.warn(warning);
+  return {
+    plan: { ...plan, unconfirmed, point: await planRestorePoint(context, instance, installation) },
+    early,
+  };
 }

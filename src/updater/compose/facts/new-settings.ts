@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { variablesOf } from '../../../core/compose/variables.ts';
+import { createVariableLookup } from '../../../core/compose/variables.ts';
 import type { Image } from '../../../engine/container.ts';
-import { runsImage } from '../../../engine/same-image.ts';
-import { and } from '../../run/log/wording.ts';
+import { isContainerOfImage } from '../../../engine/same-image.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { Plan } from '../plan/plan.ts';
 import { type NewSetting, planSettings } from '../plan/plan-settings.ts';
@@ -23,14 +23,14 @@ export function newSettings(plan: Plan, image?: Image): { settings: NewSetting[]
   const { containers } = installation.app;
   const isKnown = image !== undefined || (expected?.settings && app.tag !== app.pin.reference.tag);
   if (given === null || !isKnown) return { settings: [], warnings: [] };
-  if (containers.every((container) => runsImage(container, image))) {
+  if (containers.every((container) => isContainerOfImage(container, image))) {
     const ignored = `${app.to} is installed already, so the given settings are not written`;
     return { settings: [], warnings: given.size > 0 ? [ignored] : [] };
   }
   const listed = (expected?.settings ?? releaseLabel(plan, image, 'settings') ?? []).filter(
     ({ name }) => name !== installation.versionVariable,
   );
-  const variables = variablesOf(installation.files.envFiles);
+  const variables = createVariableLookup(installation.files.envFiles);
   const isSet = (name: string) =>
     [variables(name)?.text, ...containers.map(({ env }) => env.get(name))].some(Boolean);
   const settings = planSettings(listed, given, isSet, (generator) => generators[generator]());
@@ -43,5 +43,7 @@ function unused({ kind, files }: Installation, settings: readonly NewSetting[]):
   const isUsed = (name: string) => texts.some((text) => text.includes(name) || text.includes('env_file'));
   const names = settings.flatMap(({ name }) => (kind === 'generated' || isUsed(name) ? [] : [name]));
   if (names.length === 0) return [];
-  return [`your compose files do not use ${and(names)}: add the new settings to the environment of the app`];
+  return [
+    `your compose files do not use ${joinWithAnd(names)}: add the new settings to the environment of the app`,
+  ];
 }

@@ -1,24 +1,24 @@
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Change } from '../../../core/compose/draft.ts';
-import { nameOf } from '../../../core/compose/project-files.ts';
+import type { FileChange } from '../../../core/compose/draft.ts';
+import { displayPathOf } from '../../../core/compose/project-files.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
 import type { Log } from '../../run/log/log.ts';
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import type { Installation } from '../inspect/installation.ts';
 
 /**
  * Returns warnings about other projects that use a file that the update changes, such as a project started from the
  * same directory with `-p`. The next `up` of such a project applies the change.
  */
-export async function warnOthers(
+export async function warnOtherProjects(
   { beside, files, paths }: Installation,
-  changes: readonly Change[],
+  changes: readonly FileChange[],
   log: Pick<Log, 'addMaskRules'>,
 ): Promise<string[]> {
   if (changes.length === 0) return [];
   const real = (path: string) => realpath(paths.fromHost(path) ?? path).catch(() => path);
-  const written = new Map<string, Change>();
+  const written = new Map<string, FileChange>();
   for (const change of changes) written.set(await real(change.path), change);
   const warnings: string[] = [];
   for (const project of beside) {
@@ -27,7 +27,7 @@ export async function warnOthers(
     if (shared.length === 0) continue;
     const { name, directory } = project;
     log.addMaskRules(() => ({ shown: [name, directory] }));
-    const names = and(shared.map(({ path }) => nameOf(files, path)));
+    const names = joinWithAnd(shared.map(({ path }) => displayPathOf(files, path)));
     const what = shared.map(({ description }) => description).join('; ');
     warnings.push(
       `project ${name} (${directory}) also uses ${names}; the next docker compose up of that project will apply the change (${what})`,

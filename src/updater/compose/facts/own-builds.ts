@@ -3,7 +3,7 @@ import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { movedServices } from '../inspect/installation.ts';
+import { updatedServices } from '../inspect/installation.ts';
 import type { Plan } from '../plan/plan.ts';
 
 /**
@@ -11,7 +11,7 @@ import type { Plan } from '../plan/plan.ts';
  * 3.26). Returns the services with `build:` for which the registry did not respond.
  * @throws UpdateError own-build
  */
-export async function checkOwnBuilds(
+export async function checkLocalBuilds(
   { engine, options, log }: RunContext,
   plan: Pick<Plan, 'installation' | 'updates'>,
 ): Promise<string[]> {
@@ -21,7 +21,7 @@ export async function checkOwnBuilds(
     if (options.acceptOwnBuild || !pull || plan.installation.model.services[service]?.build === undefined)
       continue;
     const found = options.proof.archive === null ? await findPublished(engine, plan, update) : null;
-    if (found === 'none') throw ownBuild(plan, update, 'the registry does not have the running image');
+    if (found === 'none') throw localBuildError(plan, update, 'the registry does not have the running image');
     if (found !== null) continue;
     unconfirmed.push(service);
     log.warn(
@@ -37,7 +37,7 @@ async function findPublished(
   { installation }: Pick<Plan, 'installation'>,
   { service, pin }: ServiceUpdate,
 ): Promise<'all' | 'none' | null> {
-  const facts = movedServices(installation).find(({ name }) => name === service);
+  const facts = updatedServices(installation).find(({ name }) => name === service);
   const ids = [...new Set(facts?.containers.map(({ imageId }) => imageId))];
   const images = await engine.inspectImages(ids);
   const { repository } = pin.reference;
@@ -52,7 +52,7 @@ async function findPublished(
 }
 
 /** Creates the error for an image that the owner built, with the commands that keep this build. */
-export function ownBuild(
+export function localBuildError(
   { updates }: Pick<Plan, 'updates'>,
   { service, pin, to }: ServiceUpdate,
   why: string,

@@ -3,42 +3,47 @@ import { dirname } from 'node:path';
 import type { HostPaths } from '../../../core/files/host-paths.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { composeLabels } from '../../../engine/labels.ts';
-import { type DataFacts, declareData } from '../../data/declare.ts';
+import { type DataFacts, requireDataDeclaration } from '../../data/declare.ts';
 import {
+  findRestorePoints,
   isComplete,
   isUsed,
-  type Point,
-  placesIn,
-  pointsDirectory,
-  readPoint,
-  wordsOf,
+  readRestorePoint,
+  restorePointsDirectory,
+  type SavedRestorePoint,
+  savedRestorePointText,
 } from '../../data/point.ts';
-import { usableRecord } from '../../data/point-record.ts';
-import { type LastTime, lengthOf, type PlannedPoint, surveyPoint } from '../../data/survey-point.ts';
+import { readUsableRecord } from '../../data/point-record.ts';
+import {
+  bytesToReadOf,
+  type LastTime,
+  type PlannedRestorePoint,
+  surveyRestorePoint,
+} from '../../data/survey-point.ts';
 import type { DataOptions } from '../../run/options.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { pointsOf } from '../../run/state/state-directory.ts';
+import { restorePointsPath } from '../../run/state/state-directory.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { type Installation, ownFiles, replacedServices } from '../inspect/installation.ts';
-import { describePoint, downtimeWarning, usersOf } from './describe-point.ts';
+import { describeRestorePoint, downtimeWarning, usersOf } from './describe-point.ts';
 
 /**
  * Plans the data in the restore point of the run, checks that it can be saved, and logs the result; null if no restore
  * point was requested. Without a restore point, logs which rollback the update makes impossible.
  * @throws UpdateError engine-version
  */
-export async function planPoint(
+export async function planRestorePoint(
   { engine, options, log }: RunContext,
   { own, paths }: FoundInstance,
   installation: Installation,
-): Promise<PlannedPoint | null> {
+): Promise<PlannedRestorePoint | null> {
   if (!options.data.restorePoint) {
     const { project } = installation;
     // The record is only used for a log line, so errors are ignored.
-    const lost = await usableRecord(pointsOf(project.directory), project).catch(() => null);
+    const lost = await readUsableRecord(restorePointsPath(project.directory), project).catch(() => null);
     if (lost !== null)
       log.info(
-        `${wordsOf(lost.record.point)} cannot be used after this update; to be able to roll back, use --restore-point`,
+        `${savedRestorePointText(lost.record.point)} cannot be used after this update; to be able to roll back, use --restore-point`,
       );
     return null;
   }
@@ -48,9 +53,9 @@ export async function planPoint(
     throw new UpdateError('engine-version', message, { advice });
   }
   const { project, model } = installation;
-  const points = pointsDirectory(options.data.restoreDir, paths, project);
+  const points = restorePointsDirectory(options.data.restoreDir, paths, project);
   const facts = dataFacts(installation, options.data);
-  const declared = declareData(facts);
+  const declared = requireDataDeclaration(facts);
   const [running, ofProject, info] = await Promise.all([
     engine.listContainers({ status: ['running', 'restarting', 'paused'] }),
     engine.listContainers({ label: [`${composeLabels.project}=${project.name}`] }),
@@ -64,7 +69,7 @@ export async function planPoint(
   const found = await engine.listVolumes([...new Set(volumes)]);
   const { updated, files } = facts;
   const { earlier, used } = await earlierPoints(points, project);
-  const surveyed = await surveyPoint(declared, {
+  const surveyed = await surveyRestorePoint(declared, {
     ...{ updated, containers, last: lastTime(earlier) },
     doors: { engine, log, project: project.name, toolsImage: own.imageId },
     above: await existing(points, paths),
@@ -75,12 +80,12 @@ export async function planPoint(
     },
   });
   const users = usersOf(surveyed.point.services, { model, containers, updated, toolsImage: own.imageId });
-  for (const line of describePoint(surveyed, users, options.product.name)) log.info(line);
+  for (const line of describeRestorePoint(surveyed, users, options.product.name)) log.info(line);
   for (const point of earlier) {
     log.info(
       used.has(point)
-        ? `${wordsOf(point)} will be removed before the data is copied`
-        : `${wordsOf(point)} will be removed after this update succeeds`,
+        ? `${savedRestorePointText(point)} will be removed before the data is copied`
+        : `${savedRestorePointText(point)} will be removed after this update succeeds`,
     );
   }
   const tooLong = downtimeWarning(surveyed, options.data.maxDowntimeSeconds, options.product.name);
@@ -95,11 +100,11 @@ export async function planPoint(
 async function earlierPoints(
   directory: string,
   project: { name: string; directory: string },
-): Promise<{ earlier: Point[]; used: ReadonlySet<Point> }> {
-  const earlier: Point[] = [];
-  const used = new Set<Point>();
-  for (const place of await placesIn(directory, project)) {
-    const point = await readPoint(place).catch(() => null);
+): Promise<{ earlier: SavedRestorePoint[]; used: ReadonlySet<SavedRestorePoint> }> {
+  const earlier: SavedRestorePoint[] = [];
+  const used = new Set<SavedRestorePoint>();
+  for (const place of await findRestorePoints(directory, project)) {
+    const point = await readRestorePoint(place).catch(() => null);
     if (point === null || !isComplete(point)) continue;
     earlier.push(point);
     if (await isUsed(place)) used.add(point);
@@ -108,9 +113,9 @@ async function earlierPoints(
 }
 
 /** Returns how long the app was unavailable for the newest restore point, and the amount of data; null if unknown. */
-function lastTime(points: readonly Point[]): LastTime | null {
+function lastTime(points: readonly SavedRestorePoint[]): LastTime | null {
   const timed = points.find(({ downtimeSeconds }) => downtimeSeconds !== null);
-  return timed ? { bytes: lengthOf(timed.mounts), seconds: timed.downtimeSeconds ?? 0 } : null;
+  return timed ? { bytes: bytesToReadOf(timed.mounts), seconds: timed.downtimeSeconds ?? 0 } : null;
 }
 
 /** Returns the directory or its nearest existing parent, which is on the same disk. */

@@ -2,36 +2,36 @@ import { join } from 'node:path';
 import { readComposeFile } from '../../../core/compose/compose-file.ts';
 import { type ProjectDraft, withEdits } from '../../../core/compose/draft.ts';
 import { setVariableEdit } from '../../../core/compose/env-file.ts';
-import { nameOf, type ProjectFiles } from '../../../core/compose/project-files.ts';
-import { checkTargets } from '../../../core/files/check-targets.ts';
+import { displayPathOf, type ProjectFiles } from '../../../core/compose/project-files.ts';
+import { checkReplaceableFiles } from '../../../core/files/check-targets.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import type { Model } from '../../../engine/cli/compose.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/container.ts';
 import { checkPulled } from '../../plan/check-pulled.ts';
 import { tagLookup } from '../../plan/tag-lookup.ts';
 import type { Log } from '../../run/log/log.ts';
 import { maskRulesOfModel } from '../../run/log/mask-rules.ts';
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import { releaseGains } from '../drift/index.ts';
 import { type Installation, releaseFileNames } from '../inspect/installation.ts';
-import { learnFiles } from '../inspect/learn-files.ts';
+import { maskFileSecrets } from '../inspect/learn-files.ts';
 import { checkPlatforms } from '../plan/check-platforms.ts';
 import { draftFiles, needsImages } from '../plan/draft-files.ts';
-import { emptyVariables, missingVariables, refuseUnsetSecrets } from '../plan/needed-variables.ts';
+import { emptyVariables, missingVariables, requireSecretValues } from '../plan/needed-variables.ts';
 import type { Plan, PreparedPlan } from '../plan/plan.ts';
 import { planFiles, pulledVersion } from '../plan/plan-files.ts';
 import { runningApp } from '../plan/plan-update.ts';
 import { labelWarnings } from '../plan/release-label.ts';
 import type { ReleaseText } from '../plan/release-texts.ts';
-import { modelWith } from '../proof/proposed-model.ts';
-import { proveSettings } from '../proof/prove.ts';
+import { resolveProposedModel } from '../proof/proposed-model.ts';
+import { checkSettingsChanges } from '../proof/prove.ts';
 import { newSettings } from './new-settings.ts';
-import { warnOthers } from './other-projects.ts';
+import { warnOtherProjects } from './other-projects.ts';
 import { takeReleaseFiles } from './release-files.ts';
 
 /** Requests compose's model of the new files while images are being pulled; null if the files depend on the images. */
-export async function askModelEarly(plan: Plan): Promise<Model | null> {
+export async function readModelEarly(plan: Plan): Promise<ComposeModel | null> {
   if (needsImages(plan)) return null;
   const { draft } = draftFiles(plan);
   return modelOf(plan.installation, draft);
@@ -50,8 +50,8 @@ export async function prepareFiles(
     /** Whether to skip the check for stale tags: before a pull, and for images from an archive. */
     skipLag?: boolean;
     backup: string;
-    /** Result of `askModelEarly`. If the pull also fails, only the failed pull is reported. */
-    early: Promise<Model | null>;
+    /** Result of `readModelEarly`. If the pull also fails, only the failed pull is reported. */
+    early: Promise<ComposeModel | null>;
     /** Digests (`sha256:…`) of the release's files by name, if they must be verified. */
     proven?: ReadonlyMap<string, string> | undefined;
     log: Pick<Log, 'addMaskRules'>;
@@ -78,22 +78,22 @@ export async function prepareFiles(
     unsetDraft,
   );
   if (draft.changes.length > 0) {
-    await learnFiles(log, draft.files, (path) => installation.paths.fromHost(path));
+    await maskFileSecrets(log, draft.files, (path) => installation.paths.fromHost(path));
   }
   // Compose may reject the files of a release without its new settings.
   const isWhole = draft !== unsetDraft && installation.kind === 'generated';
   const unset = isWhole ? null : ((await early) ?? (await modelOf(installation, unsetDraft, taken.texts)));
   const model = unset && draft === unsetDraft ? unset : await modelOf(installation, draft, taken.texts);
-  if (unset) proveSettings(unset, model);
+  if (unset) checkSettingsChanges(unset, model);
   const paths = draft.changes.map(({ path }) => path);
-  if (settings.length > 0) await checkTargets(paths, installation.paths);
+  if (settings.length > 0) await checkReplaceableFiles(paths, installation.paths);
   log.addMaskRules(() => maskRulesOfModel(model));
   const platforms = checkPlatforms(plan, model, images);
-  if (installation.kind === 'generated') refuseUnsetSecrets(installation, draft, model);
+  if (installation.kind === 'generated') requireSecretValues(installation, draft, model);
   const empty = emptyVariables(installation, draft, taken.texts);
   const hashedNetworks = await networksInQuestion(engine, installation, model);
   const planned = planFiles(plan, { draft, expected, model, unset, hashedNetworks, images, version });
-  const others = await warnOthers(installation, draft.changes, log);
+  const others = await warnOtherProjects(installation, draft.changes, log);
   const { added } = planned;
   const gains =
     installation.kind === 'generated' ? await releaseGains(engine, installation, { model, added }) : [];
@@ -115,7 +115,7 @@ export async function prepareFiles(
 async function networksInQuestion(
   engine: Engine,
   { kind, model: before }: Installation,
-  after: Model,
+  after: ComposeModel,
 ): Promise<ReadonlySet<string>> {
   if (kind !== 'generated' || before === after) return new Set();
   const names = Object.entries(before.networks ?? {})
@@ -132,7 +132,9 @@ function ownUses(files: ProjectFiles, directory: string, message: string): strin
   return all.flatMap((file) =>
     [...message.matchAll(/service "([^"]+)"/g)].flatMap(([, name = '']) => {
       const line = shipped.includes(file.path) ? undefined : readComposeFile(file).service(name)?.line;
-      return line === undefined ? [] : [`services.${name} in ${nameOf(files, file.path)} line ${line}`];
+      return line === undefined
+        ? []
+        : [`services.${name} in ${displayPathOf(files, file.path)} line ${line}`];
     }),
   );
 }
@@ -142,12 +144,12 @@ async function modelOf(
   installation: Installation,
   draft: ProjectDraft,
   release: readonly ReleaseText[] = [],
-): Promise<Model> {
+): Promise<ComposeModel> {
   const { compose, kind, model } = installation;
   const paths = draft.changes.map(({ path }) => path);
   if (paths.length === 0) return model;
   const standIns = { composeFiles: [], envFiles: [], isStrict: kind === 'generated' };
-  return modelWith(compose, draft.files, paths, standIns).catch((error) => {
+  return resolveProposedModel(compose, draft.files, paths, standIns).catch((error) => {
     if (kind !== 'generated' || !(error instanceof UpdateError)) throw error;
     const missing = missingVariables(installation, draft, release, error);
     if (missing) throw missing;
@@ -155,7 +157,7 @@ async function modelOf(
     if (uses.length > 0) {
       throw new UpdateError('compose-invalid', `with the release's compose file, ${error.message}`, {
         detail: error.detail,
-        advice: `Delete the parts that the release no longer has: see ${and(uses)}. Then run {command} again.`,
+        advice: `Delete the parts that the release no longer has: see ${joinWithAnd(uses)}. Then run {command} again.`,
       });
     }
     throw new UpdateError('release-file', `the release's compose file cannot be used: ${error.message}`, {

@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto';
 import { filesLabelOf, type Product } from '../../../core/progress/product.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { type ContainerFile, type NoFile, readContainerFile } from '../../../engine/api/container-file.ts';
-import { createScratch, removeScratch } from '../../../engine/api/scratch.ts';
+import {
+  type ContainerFile,
+  type NoFileReason,
+  readContainerFile,
+} from '../../../engine/api/container-file.ts';
+import { createHelper, removeHelper } from '../../../engine/api/scratch.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/container.ts';
-import { runsImage } from '../../../engine/same-image.ts';
+import { isContainerOfImage } from '../../../engine/same-image.ts';
 import { type Installation, isGenerated } from '../inspect/installation.ts';
 import { releaseTexts, type ShippedFiles, wantedReleaseFiles } from '../plan/release-texts.ts';
 
@@ -27,7 +31,7 @@ export async function takeReleaseFiles(
   const fresh = await readReleaseFiles(engine, image, wanted, installation);
   requireShipped(fresh, proven);
   const running = app.containers.at(-1);
-  if (running && runsImage(running, image)) return releaseTexts(installation, fresh, fresh, backup);
+  if (running && isContainerOfImage(running, image)) return releaseTexts(installation, fresh, fresh, backup);
   const old = imagesInUse.get(running?.imageId ?? '');
   const reading = old === undefined ? null : readReleaseFiles(engine, old, wanted, installation);
   // If these files cannot be read, manual edits cannot be detected.
@@ -59,7 +63,7 @@ async function readReleaseFiles(
   { project, product }: Pick<Installation, 'project' | 'product'>,
 ): Promise<ShippedFiles> {
   const from = releaseDirectory(image.labels, product);
-  const container = await createScratch(engine, image.id, project.name);
+  const container = await createHelper(engine, image.id, project.name);
   if (container === null)
     throw new UpdateError('engine-unavailable', `the engine no longer has image ${image.id}`);
   try {
@@ -74,11 +78,11 @@ async function readReleaseFiles(
     }
     return texts;
   } finally {
-    await removeScratch(engine.uncancellable(), container).catch(() => {});
+    await removeHelper(engine.uncancellable(), container).catch(() => {});
   }
 }
 
-function releaseText(file: ContainerFile | NoFile, name: string, product: Product): string {
+function releaseText(file: ContainerFile | NoFileReason, name: string, product: Product): string {
   if (typeof file === 'string') {
     const what = file === 'too-big' ? 'larger than 1 MiB' : 'not a regular file';
     throw new UpdateError('release-file', `the release's ${name} is ${what}`);

@@ -1,12 +1,12 @@
 import { roleLabelOf } from '../../../core/progress/product.ts';
-import type { Model } from '../../../engine/cli/compose.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { serviceOf } from '../../../engine/container.ts';
 import { composeLabels } from '../../../engine/labels.ts';
 import { withTargetOfArchive } from '../../run/expectations.ts';
 import { type UpdateOptions, updateOptionsOf } from '../../run/options.ts';
 import type { FirstContext, RunContext } from '../../run/run-context.ts';
 import { withSettings } from '../../run/settings-file.ts';
-import type { ProjectPlace } from './labelled-project.ts';
+import type { ProjectLocation } from './labelled-project.ts';
 
 /** The value of the role label for a worker. */
 const workerRole = 'worker';
@@ -17,7 +17,7 @@ const workerRole = 'worker';
  */
 export async function withProjectOptions(
   { line, ...context }: FirstContext,
-  place: ProjectPlace,
+  place: ProjectLocation,
 ): Promise<RunContext> {
   const options = updateOptionsOf(await withSettings(line, place.mountedAt, context.log));
   context.notifier.addresses = options.notify;
@@ -50,7 +50,7 @@ export async function withWorkers(context: RunContext, project: string): Promise
  * Returns the workers in compose's model. For services with a profile, which are not in the model, the labels of their
  * containers are used.
  */
-export function workersOf({ services }: Model, options: UpdateOptions): readonly string[] {
+export function workersOf({ services }: ComposeModel, options: UpdateOptions): readonly string[] {
   if (options.servicesNamed) return options.workers;
   const roleLabel = roleLabelOf(options.product);
   const labelled = Object.keys(services).filter((name) => services[name]?.labels?.[roleLabel] === workerRole);

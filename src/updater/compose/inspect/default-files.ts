@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { defaultNames } from '../../../core/compose/project-files.ts';
-import { variablesOf } from '../../../core/compose/variables.ts';
+import { createVariableLookup } from '../../../core/compose/variables.ts';
 import { isFile } from '../../../core/files/file-system.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 import { fileFlags } from '../../../core/progress/compose-command.ts';
@@ -32,7 +32,7 @@ export const hasDefaultFiles = (project: ComposeProject): boolean =>
 
 /** Returns the absolute paths of the compose files in `COMPOSE_FILE`; empty if the variable is not set. */
 function filesNamedBy(envFiles: readonly TextFile[], directory: string): string[] {
-  const variable = variablesOf(envFiles);
+  const variable = createVariableLookup(envFiles);
   const named = variable('COMPOSE_FILE')?.text ?? '';
   const separator = variable('COMPOSE_PATH_SEPARATOR')?.text || ':';
   return named === '' ? [] : named.split(separator).map((path) => resolve(directory, path));

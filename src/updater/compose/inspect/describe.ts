@@ -2,14 +2,14 @@ import { basename } from 'node:path';
 import { parseReference } from '../../../core/compose/reference.ts';
 import { isNumbered, parsePinTag } from '../../../core/release/pin-tag.ts';
 import { type Container, isUp } from '../../../engine/container.ts';
-import { quoted } from '../../../engine/health-check.ts';
+import { quoteOutput } from '../../../engine/health-check.ts';
 import type { Log } from '../../run/log/log.ts';
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import {
   type InspectedProject,
   type Installation,
-  movedServices,
   type ServiceFacts,
+  updatedServices,
 } from './installation.ts';
 import { migrationsOf } from './services/migrations.ts';
 
@@ -18,11 +18,11 @@ export function describeInstallation(installation: Installation, log: Log): void
   const { app, workers, kind, files, runningVersion, followers } = installation;
   const migrations = migrationsOf(installation);
   const isLasting = ({ name }: ServiceFacts) => !migrations.includes(name);
-  const moved = movedServices(installation).filter(isLasting);
-  const names = and(moved.map(({ name }) => name));
+  const moved = updatedServices(installation).filter(isLasting);
+  const names = joinWithAnd(moved.map(({ name }) => name));
   const file = basename(files.composeFiles[0]?.path ?? '');
-  const pinnedBy = and([...new Set(moved.map(({ pin }) => pin.place.description))]);
-  const from = fromWord(installation);
+  const pinnedBy = joinWithAnd([...new Set(moved.map(({ pin }) => pin.place.description))]);
+  const from = runningVersionText(installation);
   // A variable may contain the version without its variant. This value is not a secret.
   log.addMaskRules(() => ({ shown: [from] }));
   const runs = moved.length > 1 ? 'run' : 'runs';
@@ -51,10 +51,10 @@ export function describeInstallation(installation: Installation, log: Log): void
       ? `the health check of ${name} cannot run`
       : `${name} is already unhealthy`;
     log.warn(
-      `${what}, so the update of ${name} cannot be verified${quoted(log.masked(failed.lastHealthOutput))}`,
+      `${what}, so the update of ${name} cannot be verified${quoteOutput(log.masked(failed.lastHealthOutput))}`,
     );
   }
-  const shared = and(followers.map(({ name }) => name));
+  const shared = joinWithAnd(followers.map(({ name }) => name));
   if (followers.length === 1)
     log.info(`${shared} shares a namespace with ${names} and will also be recreated`);
   if (followers.length > 1) log.info(`${shared} share a namespace with ${names} and will also be recreated`);
@@ -68,7 +68,7 @@ function describeReplicas({ name, containers }: ServiceFacts, left: readonly Con
 }
 
 /** Returns the running version, `v1.4.2`, or the tag if the tag is partial or the version is unknown. */
-export const fromWord = ({ runningVersion, prefix, app }: InspectedProject): string => {
+export const runningVersionText = ({ runningVersion, prefix, app }: InspectedProject): string => {
   const reference = parseReference(app.containers[0]?.imageReference ?? '');
   const tag = parsePinTag(reference?.tag ?? 'latest');
   if (runningVersion && !(tag.kind === 'part' && tag.version === runningVersion))

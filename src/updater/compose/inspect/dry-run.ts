@@ -6,10 +6,10 @@ import { finalName } from '../../../engine/api/project-containers.ts';
 import type { CommandResult } from '../../../engine/cli/command.ts';
 import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { rejectionOf } from '../../../engine/cli/rejection.ts';
+import { rejectionErrorOf } from '../../../engine/cli/rejection.ts';
 import { composeLabels } from '../../../engine/labels.ts';
 import type { DryRun, SentContainer, ServiceFacts } from './installation.ts';
-import { type Hold, type RecordedWrite, startRecorder } from './recorder.ts';
+import { type RecordedWrite, startRecorder, type WriteListener } from './recorder.ts';
 
 /**
  * Determines what `up` would do with services, each with the image of its containers. If this image is no longer on
@@ -17,7 +17,7 @@ import { type Hold, type RecordedWrite, startRecorder } from './recorder.ts';
  * it. If no image is left, the service is skipped.
  * @throws UpdateError compose-invalid
  */
-export async function dryRun(
+export async function dryRunUp(
   engine: Engine,
   project: ComposeProject,
   services: readonly ServiceFacts[],
@@ -84,7 +84,7 @@ export async function recordUp(
   );
   for (const call of calls) {
     if (call.status === 'rejected') throw call.reason;
-    if (!sent.has(call.value.name)) throw rejectionOf(call.value.result);
+    if (!sent.has(call.value.name)) throw rejectionErrorOf(call.value.result);
   }
   return recorded;
 }
@@ -136,7 +136,7 @@ async function recordCall(
  * Delays the responses until the requests of all services have arrived, or the time limit has passed: compose cancels
  * the other services as soon as a request fails.
  */
-function untilAllCame(expected: number): Hold {
+function untilAllCame(expected: number): WriteListener {
   const came = new Set<string | undefined>();
   const all = Promise.withResolvers<void>();
   return async (write) => {

@@ -9,17 +9,17 @@ import { requireEngine } from '../../run/require-engine.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import { isPending, type JournalData, journalsIn } from '../../run/state/journal.ts';
-import { programsOf, version } from '../../run/versions.ts';
-import { hostLook } from './host-look.ts';
-import { refuseKeptByOthers, refuseRootlessPodman, withoutProject } from './kept-by-others.ts';
-import { type KnownProject, knownProjects, listComposed, type ProjectPlace } from './labelled-project.ts';
+import { readProgramVersions, version } from '../../run/versions.ts';
+import { createHostInspection } from './host-look.ts';
+import { explainMissingProject, requireComposeContainers, requireTestedPodman } from './kept-by-others.ts';
+import { type KnownProject, knownProjects, listComposed, type ProjectLocation } from './labelled-project.ts';
 import { directoriesOf, locateProject, projectOfJournal } from './locate-project.ts';
 
 /** The updater's own container and the project to update. */
 export interface FoundInstance {
   own: Container;
   paths: HostPaths;
-  place: ProjectPlace;
+  place: ProjectLocation;
   /** Platform of the engine: `linux/amd64` */
   platform: string;
   /** Containers of all compose projects on the engine. */
@@ -42,16 +42,16 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
     facts.then(() => requireOwnContainer(engine)),
     facts,
     facts.then(() => listComposed(engine)),
-    programsOf(engine, facts),
+    readProgramVersions(engine, facts),
   ]);
-  refuseRootlessPodman(engine);
+  requireTestedPodman(engine);
   const paths = new HostPaths(own.mounts);
   const told = composed.find(({ id }) => id === options.container) ?? null;
   const isGone = options.container !== null && told === null;
   const known = isGone ? [await projectOf(own, paths, options)] : knownProjects(told ? [told] : composed);
-  const place = await locateProject(known, paths, options, hostLook(engine, own.imageId)).catch(
+  const place = await locateProject(known, paths, options, createHostInspection(engine, own.imageId)).catch(
     async (error) => {
-      throw await withoutProject(engine, error);
+      throw await explainMissingProject(engine, error);
     },
   );
   const { cli, compose } = programs;
@@ -72,13 +72,13 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
  * @param journal the journal of the previous run, or of this run if it was interrupted
  * @throws UpdateError unrelated-container, not-compose
  */
-export function refuseForeignContainers(
+export function requireNoUnrelatedContainers(
   containers: readonly Container[],
   { own, place, told }: FoundInstance,
   { app, container }: { app: string; container: string | null },
   journal: JournalData | null,
 ): void {
-  refuseKeptByOthers(containers);
+  requireComposeContainers(containers);
   // Containers of an interrupted update may have different labels, such as another env file, than the old containers.
   const run = journal !== null && (isPending(journal) || journal.containerId === own.id) ? journal : null;
   const before = new Set(run?.containers.map(({ id }) => id));

@@ -3,16 +3,16 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { defaultNames } from '../../../core/compose/project-files.ts';
 import { type HostPaths, isWithin } from '../../../core/files/host-paths.ts';
-import { addMount } from '../../../core/progress/advice.ts';
-import { stateName } from '../../../core/progress/state-name.ts';
+import { mountAdviceFor } from '../../../core/progress/advice.ts';
+import { stateDirectoryName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { readContainerFile } from '../../../engine/api/container-file.ts';
-import { createScratch, removeScratch, removeScratches } from '../../../engine/api/scratch.ts';
+import { createHelper, removeHelper, removeHelpers } from '../../../engine/api/scratch.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { NamedMount } from '../../../engine/engine-api.ts';
 
 /** How a path on the host relates to a mounted directory. */
-export type Likeness =
+export type DirectoryMatch =
   | 'same'
   /** The directory has other compose files. */
   | 'another'
@@ -20,13 +20,13 @@ export type Likeness =
   | 'nothing';
 
 /** Checks directories on the host. */
-export interface HostLook {
+export interface HostInspection {
   /**
    * Compares a path on the host with the directory mounted at `here`.
    * @param files the compose files of the project at the host path, if known
    * @throws UpdateError engine-unavailable, read-only
    */
-  compare(path: string, here: string, files?: readonly string[]): Promise<Likeness>;
+  compare(path: string, here: string, files?: readonly string[]): Promise<DirectoryMatch>;
   /**
    * Whether the host directory contains a compose file with one of these names, by default compose's.
    * @throws UpdateError engine-unavailable
@@ -36,7 +36,7 @@ export interface HostLook {
   mounts(path: string): Promise<readonly NamedMount[]>;
 }
 
-const marker = `${stateName}-seen-`;
+const marker = `${stateDirectoryName}-seen-`;
 /** Mount point in the helper container. */
 const inScratch = '/seen';
 
@@ -49,13 +49,13 @@ export async function hasComposeHere(directory: string): Promise<boolean> {
 }
 
 /** Creates the checks of directories on the host. @param image the image of the updater's own container */
-export const hostLook = (engine: Engine, image: string): HostLook => {
+export const createHostInspection = (engine: Engine, image: string): HostInspection => {
   /**
    * Reads a host path through a container that mounts the path and is never started. Returns null if the host has no
    * such directory.
    */
   const through = async <T>(path: string, look: (has: Has) => Promise<T>): Promise<T | null> => {
-    await removeScratches(engine, path);
+    await removeHelpers(engine, path);
     const scratch = await makeScratch(engine, image, path);
     if (scratch === null) return null;
     try {
@@ -64,7 +64,7 @@ export const hostLook = (engine: Engine, image: string): HostLook => {
         async (name) => (await readContainerFile(engine, scratch, join(inScratch, name), 1)) !== 'missing',
       );
     } finally {
-      await removeScratch(engine.uncancellable(), scratch).catch(() => {});
+      await removeHelper(engine.uncancellable(), scratch).catch(() => {});
     }
   };
   return {
@@ -76,7 +76,7 @@ export const hostLook = (engine: Engine, image: string): HostLook => {
       // A killed run may have left its marker file.
       for (const left of names.filter((name) => name.startsWith(marker))) await rm(join(here, left));
       const file = `${marker}${randomBytes(8).toString('hex')}`;
-      const likeness = await through(path, async (has): Promise<Likeness> => {
+      const likeness = await through(path, async (has): Promise<DirectoryMatch> => {
         try {
           await leaveFile(join(here, file));
           if (await has(file)) return 'same';
@@ -106,7 +106,7 @@ async function someOf(names: readonly string[], has: Has): Promise<boolean> {
 async function makeScratch(engine: Engine, image: string, path: string): Promise<string | null> {
   const Mounts = [{ Type: 'bind', Source: path, Target: inScratch, ReadOnly: true }];
   try {
-    return await createScratch(engine, image, path, { hostConfig: { Mounts } });
+    return await createHelper(engine, image, path, { hostConfig: { Mounts } });
   } catch (error) {
     if (error instanceof UpdateError && /bind source path does not exist/.test(error.message)) return null;
     throw error;
@@ -129,7 +129,11 @@ async function leaveFile(path: string): Promise<void> {
  * path on the host always belong to the instance. Returns whether the directory was found.
  * @param directory the path in the labels, which is not mounted here
  */
-export async function findHidden(directory: string, paths: HostPaths, look: HostLook): Promise<boolean> {
+export async function aliasProjectDirectory(
+  directory: string,
+  paths: HostPaths,
+  look: HostInspection,
+): Promise<boolean> {
   for (const root of await candidates(directory, paths, look)) {
     const here = join(root.here, relative(root.host, directory));
     if (!(await hasComposeHere(here)) || (await look.compare(directory, here)) === 'another') continue;
@@ -146,7 +150,7 @@ export async function findHidden(directory: string, paths: HostPaths, look: Host
 async function candidates(
   directory: string,
   paths: HostPaths,
-  look: HostLook,
+  look: HostInspection,
 ): Promise<{ host: string; here: string }[]> {
   const foreign = await look.mounts(directory);
   const byVolume = foreign.flatMap(({ volume, destination }) =>
@@ -169,7 +173,7 @@ const sourceOf = ({ source, destination }: NamedMount, directory: string): strin
  * Returns advice to mount a directory from the host path that another program's container uses. Null for an ordinary
  * host directory, or if several host paths are possible.
  */
-export async function mountOfHidden(directory: string, look: HostLook): Promise<string | null> {
+export async function findMountAdvice(directory: string, look: HostInspection): Promise<string | null> {
   const mounts = await look.mounts(directory);
   const sources = new Set(mounts.map((mount) => sourceOf(mount, directory)));
   if (sources.size === 0 || sources.has(directory) || (await look.hasCompose(directory))) return null;
@@ -177,5 +181,5 @@ export async function mountOfHidden(directory: string, look: HostLook): Promise<
   // Many containers have a mount at /data, but few of these mounts contain a compose file.
   for (const source of sources) if (await look.hasCompose(source)) homes.push(source);
   const [only, ...others] = homes;
-  return only === undefined || others.length > 0 ? null : addMount(only, directory);
+  return only === undefined || others.length > 0 ? null : mountAdviceFor(only, directory);
 }

@@ -1,24 +1,24 @@
 import { basename, join } from 'node:path';
-import { findPin } from '../../../core/compose/find-pin.ts';
+import { requirePin } from '../../../core/compose/find-pin.ts';
 import type { ProjectFiles } from '../../../core/compose/project-files.ts';
-import { variablesOf } from '../../../core/compose/variables.ts';
+import { createVariableLookup } from '../../../core/compose/variables.ts';
 import { exists } from '../../../core/files/file-system.ts';
 import { readTextFile, type TextFile } from '../../../core/files/text-file.ts';
-import { filled, shellWord } from '../../../core/progress/advice.ts';
+import { fillFields, quoteForShell } from '../../../core/progress/advice.ts';
 import { shortComposeCommand } from '../../../core/progress/compose-command.ts';
 import type { Product } from '../../../core/progress/product.ts';
-import { settingsName } from '../../../core/progress/state-name.ts';
+import { settingsFileName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { maskRulesOfSent } from '../../run/log/mask-rules.ts';
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
-import type { WasInterrupted } from '../../run/state/changeover.ts';
+import type { InterruptionTest } from '../../run/state/changeover.ts';
 import { workersOf } from './choose-workers.ts';
 import { defaultPaths, hasDefaultFiles } from './default-files.ts';
-import { dryRun } from './dry-run.ts';
+import { dryRunUp } from './dry-run.ts';
 import type { FoundInstance } from './find-instance.ts';
 import {
   clusterFile,
@@ -30,20 +30,20 @@ import {
   type ServiceFacts,
 } from './installation.ts';
 import { labelledProject, projectsBeside } from './labelled-project.ts';
-import { learnFiles } from './learn-files.ts';
+import { maskFileSecrets } from './learn-files.ts';
 import { readEnvFiles } from './read-files.ts';
-import { newestRunning, versionPrefix } from './running-version.ts';
-import { checkNamed } from './services/check-named.ts';
+import { newestRunningVersionOf, versionPrefix } from './running-version.ts';
+import { checkSpecifiedServices } from './services/check-named.ts';
 import { chooseServices, profilesOf } from './services/choose-services.ts';
 import { findMigrations } from './services/migrations.ts';
-import { lastUp, withoutApp } from './survey.ts';
-import { asOutside, givePaths, viewProject } from './view-project.ts';
+import { explainMissingApp, lastRunningContainerOf } from './survey.ts';
+import { explainUnmountedFile, linkProjectPaths, viewProject } from './view-project.ts';
 
 /** Data about the project that is available before its files are read. */
 interface Found {
   /** Current containers, without unrelated containers. */
   containers: readonly Container[];
-  wasInterrupted: WasInterrupted;
+  wasInterrupted: InterruptionTest;
   /** Callback that runs as soon as compose has resolved the project, while the dry run of `up` is still in progress. */
   onRead?: (project: InspectedProject) => void;
 }
@@ -60,14 +60,14 @@ export async function inspectInstallation(
   const { options, log } = context;
   const { containers } = found;
   const { paths, place, told } = instance;
-  const app = lastUp(containers.filter((each) => serviceOf(each) === options.app));
-  if (app === undefined) throw await withoutApp(context, instance, containers);
+  const app = lastRunningContainerOf(containers.filter((each) => serviceOf(each) === options.app));
+  if (app === undefined) throw await explainMissingApp(context, instance, containers);
   const labelled = labelledProject(told ?? app, { place, containers });
-  await givePaths(labelled, paths, log);
+  await linkProjectPaths(labelled, paths, log);
   const project = await withCurrentFiles(labelled, context, containers);
-  if (project !== labelled) await givePaths(project, paths, log);
+  if (project !== labelled) await linkProjectPaths(project, paths, log);
   return inspectProject(project, context, instance, found).catch((error) => {
-    throw withCommandsOf(project, asOutside(error, paths));
+    throw withCommandsOf(project, explainUnmountedFile(error, paths));
   });
 }
 
@@ -85,12 +85,12 @@ async function withCurrentFiles(
   const isThere = await Promise.all([...files, ...envFiles].map(exists));
   const gone = [...files, ...envFiles].filter((_, at) => !isThere[at]);
   if (gone.length === 0) return project;
-  const missing = and(gone.map((path) => basename(path)));
+  const missing = joinWithAnd(gone.map((path) => basename(path)));
   if (hasDefaultFiles(project) && !envFiles.some((path) => gone.includes(path))) {
     const read = await readEnvFiles(envFiles, directory);
-    await learnFiles(log, { composeFiles: [], envFiles: read, newEnvFile: '' });
+    await maskFileSecrets(log, { composeFiles: [], envFiles: read, newEnvFile: '' });
     const found = await defaultPaths(directory, read);
-    const names = and(found.map((path) => basename(path)));
+    const names = joinWithAnd(found.map((path) => basename(path)));
     if (found.length > 0) log.info(`${missing} no longer exists; the update uses ${names}`);
     if (found.length > 0) return { ...project, files: found };
   }
@@ -98,7 +98,7 @@ async function withCurrentFiles(
     containers.some((each) => serviceOf(each) === service),
   );
   throw new UpdateError('compose-invalid', `${gone.join(', ')} does not exist`, {
-    advice: `If the directory was moved, or the project was started inside a container, mount it under this path: -v DIRECTORY:${shellWord(directory)}, where DIRECTORY is its path on the host. If the file was renamed, run docker compose -p ${name} with the new names (-f, --env-file) and up -d --no-deps --force-recreate ${updated.join(' ')}, then run {command} again.`,
+    advice: `If the directory was moved, or the project was started inside a container, mount it under this path: -v DIRECTORY:${quoteForShell(directory)}, where DIRECTORY is its path on the host. If the file was renamed, run docker compose -p ${name} with the new names (-f, --env-file) and up -d --no-deps --force-recreate ${updated.join(' ')}, then run {command} again.`,
   });
 }
 
@@ -107,7 +107,7 @@ function withCommandsOf(project: ComposeProject, error: unknown): unknown {
   if (!(error instanceof UpdateError)) return error;
   const { code, message, detail, cause } = error;
   const compose = shortComposeCommand(project);
-  const advice = filled(error.advice, { compose, up: `${compose} up -d` });
+  const advice = fillFields(error.advice, { compose, up: `${compose} up -d` });
   return new UpdateError(code, message, { advice, detail, cause });
 }
 
@@ -121,7 +121,7 @@ async function inspectProject(
   const choose = (workers: readonly string[]) =>
     chooseServices(containers, { app: options.app, workers }, wasInterrupted);
   const guessed = choose(options.workers);
-  const early = startEarly(dryRun(engine, project, guessed.replaced));
+  const early = startEarly(dryRunUp(engine, project, guessed.replaced));
   const running = startEarly(engine.inspectRunning());
   const about = { containers, services: [options.app, ...options.workers] };
   const { files, model } = await viewProject(new Compose(engine, project), paths, about, log);
@@ -130,7 +130,7 @@ async function inspectProject(
   const { app, asked, workers, followers, replaced } = isAsGuessed ? guessed : choose(named);
   const profiles = profilesOf(files, model, containers);
   const asksForNames =
-    variablesOf(files.envFiles)('COMPOSE_COMPATIBILITY') !== null &&
+    createVariableLookup(files.envFiles)('COMPOSE_COMPATIBILITY') !== null &&
     replaced.some(({ name }) => !project.oldNames?.includes(name));
   const compose = new Compose(engine, {
     ...project,
@@ -139,7 +139,7 @@ async function inspectProject(
   });
   // The result of the early dry run cannot be used if the workers, profiles or old names differ.
   const isOutdated = profiles.length > 0 || !isAsGuessed || asksForNames;
-  const asking = isOutdated ? startEarly(dryRun(engine, compose.project, replaced)) : early;
+  const asking = isOutdated ? startEarly(dryRunUp(engine, compose.project, replaced)) : early;
 
   const related = { moved: [app, ...asked].map(nameOf), followers: followers.map(nameOf) };
   const migrations = findMigrations({ files, exclude, model, containers, ...related });
@@ -150,7 +150,7 @@ async function inspectProject(
       log.info(`${name} has no container; the update will not create a container for it`);
     else if (options.servicesNamed && !containers.some((each) => serviceOf(each) === name)) {
       throw new UpdateError('no-app', `project ${project.name} has no service ${name}`, {
-        advice: `Correct the name in the services setting of ${settingsName} or in the --service option. The project has these services: ${Object.keys(model.services).sort().join(', ')}.`,
+        advice: `Correct the name in the services setting of ${settingsFileName} or in the --service option. The project has these services: ${Object.keys(model.services).sort().join(', ')}.`,
       });
     }
   }
@@ -161,9 +161,12 @@ async function inspectProject(
     return isMissing && (isUp(each) || named.includes(name));
   });
   const seen = { orphans, running: containers.map(serviceOf), followers: related.followers, migrations };
-  for (const sentence of checkNamed({ ...options, workers: named }, { files, model, kind, ...seen }))
+  for (const sentence of checkSpecifiedServices(
+    { ...options, workers: named },
+    { files, model, kind, ...seen },
+  ))
     log.info(sentence);
-  const pinned = (facts: ServiceFacts): PinnedService => ({ ...facts, pin: findPin(files, facts.name) });
+  const pinned = (facts: ServiceFacts): PinnedService => ({ ...facts, pin: requirePin(files, facts.name) });
   const pinnedApp = pinned(app);
   const read = {
     product,
@@ -180,7 +183,7 @@ async function inspectProject(
     app: pinnedApp,
     workers: asked.filter(isThere).map(pinned),
     followers,
-    runningVersion: newestRunning([app, ...workers].flatMap((facts) => facts.containers)),
+    runningVersion: newestRunningVersionOf([app, ...workers].flatMap((facts) => facts.containers)),
     prefix: versionPrefix(pinnedApp.pin, app.containers, product),
   };
   onRead(read);

@@ -4,7 +4,7 @@ import type { ProjectFiles } from '../../../core/compose/project-files.ts';
 import type { HostPaths } from '../../../core/files/host-paths.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 import type { Product } from '../../../core/progress/product.ts';
-import type { Compose, ComposeProject, Model, ModelService } from '../../../engine/cli/compose.ts';
+import type { Compose, ComposeModel, ComposeProject, ModelService } from '../../../engine/cli/compose.ts';
 import { type Container, type Image, serviceOf } from '../../../engine/container.ts';
 import type { Json } from '../../../engine/json.ts';
 
@@ -45,7 +45,7 @@ export interface InspectedProject {
   /** Variable that contains the version; `SVC_VERSION` by default. */
   versionVariable: string;
   /** All services of the project, without the values of env files. */
-  model: Model;
+  model: ComposeModel;
   /** Containers of the project, without one-off containers and compose's leftovers. */
   containers: readonly Container[];
   app: PinnedService;
@@ -92,11 +92,11 @@ export interface Installation extends InspectedProject, DryRun {
 }
 
 /** Returns the updated services, the app first. */
-export const movedServices = ({ app, workers }: InspectedProject): PinnedService[] => [app, ...workers];
+export const updatedServices = ({ app, workers }: InspectedProject): PinnedService[] => [app, ...workers];
 
 /** Returns all services whose containers the update replaces. */
 export const replacedServices = (installation: Installation): ServiceFacts[] => [
-  ...movedServices(installation),
+  ...updatedServices(installation),
   ...installation.followers,
 ];
 
@@ -114,7 +114,7 @@ export function otherContainers(installation: Installation): Container[] {
 }
 
 /** Returns the services that must complete before this service starts. */
-export const awaitedEnds = (service: ModelService | undefined): string[] =>
+export const completedDependencies = (service: ModelService | undefined): string[] =>
   Object.entries(service?.depends_on ?? {}).flatMap(([name, { condition }]) =>
     condition === 'service_completed_successfully' ? [name] : [],
   );

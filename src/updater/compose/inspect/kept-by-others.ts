@@ -1,12 +1,12 @@
-import { shellWord } from '../../../core/progress/advice.ts';
+import { quoteForShell } from '../../../core/progress/advice.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Container } from '../../../engine/container.ts';
 import { composeLabels, podmanLabels } from '../../../engine/labels.ts';
-import { mappedBy } from '../../../engine/mapped-users.ts';
+import { readUserMapping } from '../../../engine/mapped-users.ts';
 
 /** Rejects rootless Podman, which is untested (docs/contract.md 12.5). @throws UpdateError engine-version */
-export function refuseRootlessPodman(engine: Pick<Engine, 'isPodman'>, users = mappedBy()): void {
+export function requireTestedPodman(engine: Pick<Engine, 'isPodman'>, users = readUserMapping()): void {
   if (!engine.isPodman || users !== 'rootless') return;
   throw new UpdateError('engine-version', 'updates are not supported on rootless Podman', {
     advice: 'Use rootful Podman, or change the version manually and run {compose} pull && {up}.',
@@ -19,7 +19,7 @@ export function refuseRootlessPodman(engine: Pick<Engine, 'isPodman'>, users = m
  * docker-compose 1 depend on the working directory of that command (2.3).
  * @throws UpdateError not-compose
  */
-export function refuseKeptByOthers(containers: readonly Pick<Container, 'name' | 'labels'>[]): void {
+export function requireComposeContainers(containers: readonly Pick<Container, 'name' | 'labels'>[]): void {
   for (const { name, labels } of containers) {
     const unit = labels[podmanLabels.unit];
     if (unit) throw keptBySystemd(name, unit);
@@ -37,7 +37,7 @@ export function refuseKeptByOthers(containers: readonly Pick<Container, 'name' |
 }
 
 /** Returns a more specific error if no project was found but systemd manages a container. */
-export async function withoutProject(engine: Engine, error: unknown): Promise<unknown> {
+export async function explainMissingProject(engine: Engine, error: unknown): Promise<unknown> {
   if (!engine.isPodman || !(error instanceof UpdateError)) return error;
   if (error.code !== 'not-compose' && error.code !== 'not-mounted') return error;
   const [kept] = await engine.listContainers({ label: [podmanLabels.unit] });
@@ -49,8 +49,8 @@ function keptBySystemd(name: string, unit: string): UpdateError {
   return new UpdateError('not-compose', `${name} is managed by systemd (${unit}), not by docker compose`, {
     detail: [
       // The label is untrusted and becomes part of a command, so it is quoted.
-      `sed -i 's|^Image=.*|Image=REPOSITORY:VERSION|' ${shellWord(file)}`,
-      `systemctl daemon-reload && systemctl restart ${shellWord(unit)}`,
+      `sed -i 's|^Image=.*|Image=REPOSITORY:VERSION|' ${quoteForShell(file)}`,
+      `systemctl daemon-reload && systemctl restart ${quoteForShell(unit)}`,
     ],
     advice:
       'The commands above update a Quadlet. For rootless Podman, use the file in ~/.config/containers/systemd and systemctl --user.',

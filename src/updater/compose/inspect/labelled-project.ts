@@ -51,7 +51,7 @@ export function knownProjects(composed: readonly ListedContainer[]): KnownProjec
   return [...rows.values()];
 }
 
-export interface ProjectPlace {
+export interface ProjectLocation {
   name: string;
   /** Path on the host, spelled as in the labels. */
   directory: string;
@@ -63,7 +63,7 @@ export interface ProjectPlace {
 type LabelledPaths = Pick<ComposeProject, 'files' | 'envFiles'>;
 
 interface LabelledProject {
-  place: ProjectPlace;
+  place: ProjectLocation;
   containers: readonly Container[];
 }
 

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { allFiles, directoryOf, type ProjectFiles } from '../../../core/compose/project-files.ts';
+import { allFiles, type ProjectFiles, projectDirectoryOf } from '../../../core/compose/project-files.ts';
 import { keyedSecrets, secretsOfContent, secretsOfRawEnvFile } from '../../../core/compose/secret-lines.ts';
 import {
   readableNames,
@@ -19,7 +19,7 @@ const maxBytes = 5 * 1024 * 1024;
  * throws, because compose reports invalid files.
  * @param find maps a host path to the path in this container, or to null if the path is not mounted
  */
-export async function learnFiles(
+export async function maskFileSecrets(
   log: Pick<Log, 'addMaskRules'>,
   files: ProjectFiles,
   find: (path: string) => string | null = (path) => path,
@@ -28,7 +28,7 @@ export async function learnFiles(
   const paths = [...allFiles(files).map(({ path }) => path), ...envFiles, ...secretFiles, ...configFiles];
   log.addMaskRules(() => {
     const { services, images } = readableNames(files);
-    const places = [directoryOf(files), ...paths.flatMap((path) => [path, basename(path)])];
+    const places = [projectDirectoryOf(files), ...paths.flatMap((path) => [path, basename(path)])];
     return {
       secrets: secretsOfProject(files),
       shown: [...places, ...services, ...images.flatMap(imageNames)],

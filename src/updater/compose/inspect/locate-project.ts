@@ -1,19 +1,25 @@
 import { basename, join, normalize } from 'node:path';
 import { isFile } from '../../../core/files/file-system.ts';
 import { type HostPaths, isWithin } from '../../../core/files/host-paths.ts';
-import { addMount, addMounts } from '../../../core/progress/advice.ts';
+import { mountAdviceFor, samePathMountsAdviceFor } from '../../../core/progress/advice.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { UpdateOptions } from '../../run/options.ts';
 import { isPending, type JournalData, journalsIn } from '../../run/state/journal.ts';
-import { findHidden, type HostLook, hasComposeHere, type Likeness, mountOfHidden } from './host-look.ts';
-import type { KnownProject, ProjectPlace } from './labelled-project.ts';
+import {
+  aliasProjectDirectory,
+  type DirectoryMatch,
+  findMountAdvice,
+  type HostInspection,
+  hasComposeHere,
+} from './host-look.ts';
+import type { KnownProject, ProjectLocation } from './labelled-project.ts';
 
 /** Criteria for finding the project. */
 interface Search {
   projects: readonly KnownProject[];
   paths: HostPaths;
   options: UpdateOptions;
-  look: HostLook;
+  look: HostInspection;
   /** Mounted directories that contain a compose file, or the directory of `--dir`. */
   candidates: readonly string[];
 }
@@ -26,8 +32,8 @@ export async function locateProject(
   known: readonly KnownProject[],
   paths: HostPaths,
   options: UpdateOptions,
-  look: HostLook,
-): Promise<ProjectPlace> {
+  look: HostInspection,
+): Promise<ProjectLocation> {
   const pending = (await journalsIn(directoriesOf(paths, options))).filter(isPending);
   const projects = withHalfReplaced(known, pending.map(projectOfJournal));
   const search = { projects, paths, options, look, candidates: await candidatesOf(paths, options) };
@@ -40,12 +46,12 @@ export async function locateProject(
   );
   const found: string[] = [];
   for (const { directory } of unseen) {
-    if (await findHidden(directory, paths, look)) found.push(directory);
+    if (await aliasProjectDirectory(directory, paths, look)) found.push(directory);
   }
   const again = found.length > 0 ? byDirectory(search, found) : place;
   if (!(again instanceof UpdateError)) return again;
   const [only, ...others] = unseen;
-  const hidden = only && others.length === 0 ? await mountOfHidden(only.directory, look) : null;
+  const hidden = only && others.length === 0 ? await findMountAdvice(only.directory, look) : null;
   const advice = hidden ?? (await mountOfMoved(unseen, search));
   throw advice === null ? again : new UpdateError(again.code, again.message, { advice });
 }
@@ -70,13 +76,13 @@ async function mountOfMoved(unseen: readonly KnownProject[], search: Search): Pr
 }
 
 const underItsPath = (host: string, { name, directory }: KnownProject): string =>
-  `If ${host} is the directory of project ${name}, mount it also under the path that compose used. ${addMount(host, directory)}`;
+  `If ${host} is the directory of project ${name}, mount it also under the path that compose used. ${mountAdviceFor(host, directory)}`;
 
 /** Finds the project whose mounted directory has a compose file or is in `found`. Returns an error if there is none. */
 function byDirectory(
   { projects, paths, options: { dir, app }, candidates }: Search,
   found: readonly string[] = [],
-): ProjectPlace | UpdateError {
+): ProjectLocation | UpdateError {
   const hosts = candidates.map((here) => paths.toHost(here)).filter((host) => host !== null);
   if (dir && hosts.length === 0)
     return new UpdateError('not-mounted', `the directory ${dir} (--dir) is not mounted from the host`);
@@ -129,7 +135,7 @@ async function candidatesOf(paths: HostPaths, { dir }: UpdateOptions): Promise<s
   return found;
 }
 
-async function byName(search: Search, name: string): Promise<ProjectPlace> {
+async function byName(search: Search, name: string): Promise<ProjectLocation> {
   const { projects, paths, options, look, candidates } = search;
   const row = likeliest(name, search);
   if (!row) {
@@ -137,14 +143,14 @@ async function byName(search: Search, name: string): Promise<ProjectPlace> {
     throw new UpdateError('not-compose', message);
   }
   const { directory } = row;
-  if (paths.fromHost(directory) === null) await findHidden(directory, paths, look);
+  if (paths.fromHost(directory) === null) await aliasProjectDirectory(directory, paths, look);
   const here = paths.fromHost(directory);
   if (here !== null && (options.dir === null || here === candidates[0]))
     return { name, directory, mountedAt: here };
   const [mountedAt, ...others] = candidates;
   const host = mountedAt === undefined ? null : paths.toHost(mountedAt);
   if (mountedAt === undefined || others.length > 0 || host === null) {
-    const advice = (await mountOfHidden(directory, look)) ?? addMounts(directory);
+    const advice = (await findMountAdvice(directory, look)) ?? samePathMountsAdviceFor(directory);
     const message = `the directory ${directory} of project ${name} is not mounted`;
     throw new UpdateError('not-mounted', message, { advice });
   }
@@ -184,7 +190,7 @@ function likeliest(
 function notThat(
   row: KnownProject,
   host: string,
-  likeness: Likeness,
+  likeness: DirectoryMatch,
   projects: readonly KnownProject[],
 ): UpdateError {
   const { name, directory } = row;
@@ -194,7 +200,7 @@ function notThat(
     : 'no project was started from that directory, so it may be an old copy';
   const message = `${host} is not the directory of project ${name} (${directory}); ${whose}`;
   if (likeness === 'another')
-    return new UpdateError('not-mounted', message, { advice: addMounts(directory) });
+    return new UpdateError('not-mounted', message, { advice: samePathMountsAdviceFor(directory) });
   const gone = `${message}; ${directory} no longer contains a compose file`;
   return new UpdateError('not-mounted', gone, {
     advice: `${underItsPath(host, row)} Otherwise, mount the directory of the project.`,
@@ -204,7 +210,7 @@ function notThat(
 function noMatch(directories: readonly string[], projects: readonly KnownProject[]): UpdateError {
   if (directories.length === 0) {
     const [only, ...others] = projects;
-    const advice = only && others.length === 0 ? { advice: addMounts(only.directory) } : {};
+    const advice = only && others.length === 0 ? { advice: samePathMountsAdviceFor(only.directory) } : {};
     return new UpdateError(
       'not-mounted',
       `no mounted directory contains a compose file; ${list(projects)}`,

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import { type LinkedFile, reachOf } from '../../../core/compose/layers.ts';
+import { type LinkedFile, resolveIncludeTree } from '../../../core/compose/layers.ts';
 import { allFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
-import { readTextFile, readTextFileIfThere, type TextFile } from '../../../core/files/text-file.ts';
+import { readTextFile, readTextFileIfExists, type TextFile } from '../../../core/files/text-file.ts';
 
 /** Reads the specified env files, or by default the `.env` of the directory if it exists. */
 export async function readEnvFiles(named: readonly string[], directory: string): Promise<TextFile[]> {
   if (named.length > 0) return Promise.all(named.map(readTextFile));
-  const byDefault = await readTextFileIfThere(join(directory, '.env'));
+  const byDefault = await readTextFileIfExists(join(directory, '.env'));
   return byDefault === null ? [] : [byDefault];
 }
 
@@ -31,7 +31,7 @@ export async function withLinkedFiles(
     return file;
   };
   for (;;) {
-    const { composeFiles, envFiles } = reachOf({ ...files, linkedFiles, linkedEnvFiles });
+    const { composeFiles, envFiles } = resolveIncludeTree({ ...files, linkedFiles, linkedEnvFiles });
     const known = asked.size;
     const readNew = async (found: readonly LinkedFile[]) => {
       const fresh = found.filter(({ path }) => !asked.has(path));

@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { notExecuted } from '../../../engine/cli/rejection.ts';
+import { notExecutedText } from '../../../engine/cli/rejection.ts';
 import { openRequest } from '../../../engine/http/request.ts';
 import type { EngineTarget } from '../../../engine/http/target.ts';
 import { type Json, parseObject } from '../../../engine/json.ts';
@@ -35,7 +35,7 @@ export interface Recorder {
 /**
  * Delays the response to a write until the promise resolves. Called after the write has been recorded. Never rejects.
  */
-export type Hold = (write: RecordedWrite) => Promise<void>;
+export type WriteListener = (write: RecordedWrite) => Promise<void>;
 
 /** Maximum size of a body in bytes, more than any container definition has. */
 const longestBody = 16 * 1024 * 1024;
@@ -47,7 +47,7 @@ const ofConnection = new Set([
 ]);
 
 /** Starts a recorder on a private socket that only this user can access. */
-export async function startRecorder(engine: Engine, hold: Hold = async () => {}): Promise<Recorder> {
+export async function startRecorder(engine: Engine, hold: WriteListener = async () => {}): Promise<Recorder> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-recorder-'));
   const path = join(directory, 'engine.sock');
   const writes: RecordedWrite[] = [];
@@ -100,7 +100,7 @@ const endToEnd = (headers: IncomingHttpHeaders, kept?: string): IncomingHttpHead
 function keep(
   request: IncomingMessage,
   response: ServerResponse,
-  { writes, hold }: { writes: RecordedWrite[]; hold: Hold },
+  { writes, hold }: { writes: RecordedWrite[]; hold: WriteListener },
 ): void {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -142,7 +142,7 @@ const pretended: readonly [method: string, path: RegExp, status: number][] = [
 function answerTo({ method, path, name, body }: RecordedWrite): [status: number, body?: Json] {
   const status = pretended.find(([verb, form]) => verb === method && form.test(path))?.[2];
   if (status === undefined)
-    return [500, { message: `${notExecuted} ${method} ${path}${name && ` (${name})`}` }];
+    return [500, { message: `${notExecutedText} ${method} ${path}${name && ` (${name})`}` }];
   if (status !== 201) return [status];
   // The engine's response to the creation of a network or a volume.
   if (/^\/networks\//.test(path)) return [status, { Id: '0'.repeat(64), Warning: '' }];

@@ -2,7 +2,7 @@ import type { Pin } from '../../../core/compose/pin.ts';
 import { parseReference } from '../../../core/compose/reference.ts';
 import type { Product } from '../../../core/progress/product.ts';
 import { compareVersions } from '../../../core/release/order.ts';
-import { isNumbered, type PinTag, parsePinTag, versionOfLabel } from '../../../core/release/pin-tag.ts';
+import { isNumbered, type PinTag, parsePinTag, parseVersionLabel } from '../../../core/release/pin-tag.ts';
 import type { Container } from '../../../engine/container.ts';
 import { versionLabel } from '../../../engine/labels.ts';
 import { hasInheritedVersion, isOfProduct } from '../../plan/release-plan.ts';
@@ -15,7 +15,7 @@ export function runningVersions(containers: readonly Container[]): string[] {
   const versions = containers.flatMap((container) => {
     const tag = tagOf(container);
     if (tag.kind === 'release') return [tag.version];
-    return hasOtherLabel(container) ? [] : (versionOfLabel(container.labels[versionLabel]) ?? []);
+    return hasOtherLabel(container) ? [] : (parseVersionLabel(container.labels[versionLabel]) ?? []);
   });
   return versions.sort(compareVersions);
 }
@@ -28,7 +28,7 @@ export const hasOtherLabel = (container: Container): boolean =>
  * Returns the newest running version, because an update must not install an older version. If no image specifies its
  * version, a tag such as `2025.10` is the lower bound. Null if there is no such tag either.
  */
-export function newestRunning(containers: readonly Container[]): string | null {
+export function newestRunningVersionOf(containers: readonly Container[]): string | null {
   const parts = containers.map(tagOf).flatMap((tag) => (tag.kind === 'part' ? [tag.version] : []));
   return runningVersions(containers).at(-1) ?? parts.sort(compareVersions).at(-1) ?? null;
 }
@@ -43,7 +43,7 @@ export function versionPrefix(pin: Pin, containers: readonly Container[], produc
   if (tag) return tag.prefix;
   const label = containers
     .map(({ labels }) => labels[versionLabel] ?? '')
-    .find((text) => versionOfLabel(text));
+    .find((text) => parseVersionLabel(text));
   return label === undefined ? null : label.startsWith('v') ? 'v' : '';
 }
 

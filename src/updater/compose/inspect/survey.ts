@@ -1,24 +1,24 @@
-import { settingsName } from '../../../core/progress/state-name.ts';
+import { settingsFileName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
-import { agreeing } from '../../../engine/foreign-containers.ts';
+import { majorityOfContainers } from '../../../engine/foreign-containers.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { FoundInstance } from './find-instance.ts';
 import { labelledProject } from './labelled-project.ts';
 import { type Choice, choiceLines, choicesOf } from './services/choices.ts';
 import { imagesOf } from './services/together.ts';
-import { givePaths, viewProject } from './view-project.ts';
+import { linkProjectPaths, viewProject } from './view-project.ts';
 
 type Context = Pick<RunContext, 'engine' | 'log' | 'options'>;
 type Found = Pick<FoundInstance, 'paths' | 'place' | 'told'>;
 
 /** Returns the last running container, or the last container if none is running. */
-export const lastUp = (containers: readonly Container[]): Container | undefined =>
+export const lastRunningContainerOf = (containers: readonly Container[]): Container | undefined =>
   containers.findLast(isUp) ?? containers.at(-1);
 
 /** Creates the error for an app without containers. It lists the services that can be specified instead. */
-export async function withoutApp(
+export async function explainMissingApp(
   context: Context,
   found: Found,
   containers: readonly Container[],
@@ -34,7 +34,7 @@ export async function withoutApp(
   const next =
     choices.length === 0
       ? 'Start the instance once with {up}, or specify the app service with --service.'
-      : `Add one of the lines above to ${settingsName}, or specify the same services with --service, starting with the app.`;
+      : `Add one of the lines above to ${settingsFileName}, or specify the same services with --service, starting with the app.`;
   return new UpdateError('no-app', `project ${name} in ${directory} has no container for service ${app}`, {
     detail: choiceLines(choices),
     advice: `Services with containers: ${names || 'none'}. ${next}`,
@@ -50,10 +50,10 @@ async function choicesIn(
   { paths, place, told }: Found,
   containers: readonly Container[],
 ): Promise<Choice[]> {
-  const telling = told ?? lastUp(agreeing(containers, place.directory));
+  const telling = told ?? lastRunningContainerOf(majorityOfContainers(containers, place.directory));
   if (telling === undefined) return [];
   const project = labelledProject(telling, { place, containers });
-  await givePaths(project, paths, log);
+  await linkProjectPaths(project, paths, log);
   const about = { containers, services: [] };
   const { files, model } = await viewProject(new Compose(engine, project), paths, about, log);
   // If the files contain the app, the app only has to be started.

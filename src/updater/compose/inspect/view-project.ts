@@ -1,25 +1,31 @@
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readComposeFile } from '../../../core/compose/compose-file.ts';
-import { type LinkedFile, pathIn, placeOf, reachOf, resolvedText } from '../../../core/compose/layers.ts';
+import {
+  formatLocation,
+  type LinkedFile,
+  resolveIncludeTree,
+  resolveLayerText,
+  resolveLinkPath,
+} from '../../../core/compose/layers.ts';
 import { allFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import { exists } from '../../../core/files/file-system.ts';
 import type { HostPaths } from '../../../core/files/host-paths.ts';
 import { linkAllPaths, linkPath } from '../../../core/files/link-paths.ts';
-import { readTextFile, refuseOddFile } from '../../../core/files/text-file.ts';
-import { addMounts } from '../../../core/progress/advice.ts';
+import { readTextFile, requireRegularFile } from '../../../core/files/text-file.ts';
+import { samePathMountsAdviceFor } from '../../../core/progress/advice.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import type { Compose, ComposeProject, Model } from '../../../engine/cli/compose.ts';
+import type { Compose, ComposeModel, ComposeProject } from '../../../engine/cli/compose.ts';
 import type { Container } from '../../../engine/container.ts';
 import type { Log } from '../../run/log/log.ts';
 import { maskRulesOfContainers, maskRulesOfModel } from '../../run/log/mask-rules.ts';
 import { startEarly } from '../../run/start-early.ts';
 import { clusterFile, composeFile } from './installation.ts';
-import { learnFiles } from './learn-files.ts';
+import { maskFileSecrets } from './learn-files.ts';
 import { readEnvFiles, withLinkedFiles } from './read-files.ts';
 
 /**
- * Reads a project the way compose does and masks its secrets in the log. Call `givePaths` first. The model contains all
+ * Reads a project the way compose does and masks its secrets in the log. Call `linkProjectPaths` first. The model contains all
  * services; it lacks the values of env files if compose 5 or later cannot read one of these files.
  * @param about the containers of the project and the services of the run
  * @throws UpdateError outside-mounts, compose-invalid
@@ -29,12 +35,12 @@ export async function viewProject(
   paths: HostPaths,
   about: { containers: readonly Container[]; services: readonly string[] },
   log: Log,
-): Promise<{ files: ProjectFiles; model: Model }> {
+): Promise<{ files: ProjectFiles; model: ComposeModel }> {
   const { project } = compose;
   const { containers, services } = about;
   log.addMaskRules(() => maskRulesOfContainers(containers));
   log.addMaskRules(() => ({ shown: [project.name, project.directory] }));
-  const learn = (files: ProjectFiles) => learnFiles(log, files, (path) => paths.fromHost(path));
+  const learn = (files: ProjectFiles) => maskFileSecrets(log, files, (path) => paths.fromHost(path));
   // Mistakes in the files are reported before compose's error, which only follows from them.
   const asked = startEarly(compose.config());
   const own = await readFiles(project);
@@ -43,7 +49,7 @@ export async function viewProject(
   for (const file of own.composeFiles) readComposeFile(file);
   const files = await readMountedLinks(own, paths, learn);
   await learn(files);
-  const checkEnv = (known: Model | null) => checkEnvFiles(files, known, services, paths);
+  const checkEnv = (known: ComposeModel | null) => checkEnvFiles(files, known, services, paths);
   const model = await asked.catch((error) => {
     // For an unmounted file, compose reports that the file does not exist. The check for mounts has a better message,
     // so it runs first.
@@ -60,12 +66,12 @@ export async function viewProject(
  * host does.
  * @throws UpdateError outside-mounts, path-taken
  */
-export async function givePaths(project: ComposeProject, paths: HostPaths, log: Log): Promise<void> {
+export async function linkProjectPaths(project: ComposeProject, paths: HostPaths, log: Log): Promise<void> {
   const named = [...project.files, ...project.envFiles];
   const outside = named.filter((file) => paths.fromHost(file) === null);
   if (outside.length > 0) {
     const message = `the instance was started with files that are not mounted: ${outside.join(', ')}`;
-    const advice = addMounts(...outside.map((file) => dirname(file)));
+    const advice = samePathMountsAdviceFor(...outside.map((file) => dirname(file)));
     throw new UpdateError('outside-mounts', message, { advice });
   }
   const tell = (path: string, to: string) =>
@@ -76,7 +82,7 @@ export async function givePaths(project: ComposeProject, paths: HostPaths, log: 
   }
   for (const { link, to } of await linkAllPaths(paths)) tell(link, to);
   // Checked before compose runs: compose would wait forever for another process to write into a pipe.
-  for (const path of [...named, join(project.directory, '.env')]) await refuseOddFile(path);
+  for (const path of [...named, join(project.directory, '.env')]) await requireRegularFile(path);
 }
 
 /**
@@ -138,7 +144,7 @@ async function readMountedLinks(
  */
 function checkEnvFiles(
   files: ProjectFiles,
-  model: Model | null,
+  model: ComposeModel | null,
   services: readonly string[],
   paths: HostPaths,
 ): void {
@@ -149,15 +155,16 @@ function checkEnvFiles(
     for (const other of Object.keys(model?.services[name]?.depends_on ?? {})) closure.add(other);
   }
   const outside: NamedFile[] = [];
-  for (const layer of reachOf(files).layers) {
+  for (const layer of resolveIncludeTree(files).layers) {
     // Extended services may have their own env files, so all services of an extended file are checked.
     const wanted = new Set(layer.follows ? closure : layer.file.services);
     for (const name of wanted) {
       const entry = layer.file.service(name);
       const base = entry?.extends;
-      if (base?.file === null) wanted.add(resolvedText(layer, base.service, placeOf(layer, base.line)));
+      if (base?.file === null)
+        wanted.add(resolveLayerText(layer, base.service, formatLocation(layer, base.line)));
       for (const link of entry?.envFiles ?? []) {
-        const path = pathIn(layer, link);
+        const path = resolveLinkPath(layer, link);
         if (paths.fromHost(path) === null) outside.push({ path, as: `env_file of ${name}` });
       }
     }
@@ -169,13 +176,13 @@ function checkEnvFiles(
  * Converts compose's error for a missing file if the file is not mounted here. Compose reads some files, such as
  * seccomp profiles, only when it creates a container.
  */
-export function asOutside(error: unknown, paths: HostPaths): unknown {
+export function explainUnmountedFile(error: unknown, paths: HostPaths): unknown {
   if (!(error instanceof UpdateError) || error.code !== 'compose-invalid') return error;
   const [, path] = /\b(?:open|stat) (\/[^:]+): no such file or directory/.exec(error.message) ?? [];
   if (path === undefined || paths.fromHost(path) !== null) return error;
   const message = `compose needs ${path}, which is outside the mounted directories`;
   return new UpdateError('outside-mounts', message, {
-    advice: `Make sure that the file exists on the host. ${addMounts(path)}`,
+    advice: `Make sure that the file exists on the host. ${samePathMountsAdviceFor(path)}`,
     cause: error,
   });
 }
@@ -183,7 +190,7 @@ export function asOutside(error: unknown, paths: HostPaths): unknown {
 function refuseOutside(outside: readonly NamedFile[]): void {
   if (outside.length === 0) return;
   const named = outside.map(({ path, as }) => `${path} (${as})`).join(', ');
-  const advice = addMounts(...outside.map(({ path }) => dirname(path)));
+  const advice = samePathMountsAdviceFor(...outside.map(({ path }) => dirname(path)));
   throw new UpdateError('outside-mounts', `these files are outside the mounted directories: ${named}`, {
     advice,
   });

@@ -1,8 +1,8 @@
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import type { Replacement } from '../replace/replacement.ts';
 
 /** Logs the services that are about to be replaced, unless a killed run had already reached `verify`. */
-export function announce({ log, journal, changeover: { moved } }: Replacement): void {
+export function logReplacement({ log, journal, changeover: { moved } }: Replacement): void {
   if (journal.data.state.at === 'verifying') {
     log.enter('verify');
     return;
@@ -16,12 +16,14 @@ export function announce({ log, journal, changeover: { moved } }: Replacement): 
   const migrations = moved.flatMap(({ name, runsOnce }) => (runsOnce ? [name] : []));
   const followers = moved.filter(({ follows }) => follows).map(({ name }) => name);
   // Workers were already stopped for the restore point.
-  const stopping = workers.length > 0 && !journal.data.point ? `stopping ${and(workers)}, then ` : '';
-  const running = migrations.length > 0 ? `running ${and(migrations)}, then ` : '';
-  const starting = added.length > 0 ? `starting ${and(added)}, then ` : '';
-  const removing = removed.length > 0 ? `, then removing ${and(removed)}` : '';
-  log.info(`${starting}${stopping}${running}replacing ${and([...names, ...followers])}${removing}`);
+  const stopping = workers.length > 0 && !journal.data.point ? `stopping ${joinWithAnd(workers)}, then ` : '';
+  const running = migrations.length > 0 ? `running ${joinWithAnd(migrations)}, then ` : '';
+  const starting = added.length > 0 ? `starting ${joinWithAnd(added)}, then ` : '';
+  const removing = removed.length > 0 ? `, then removing ${joinWithAnd(removed)}` : '';
+  log.info(`${starting}${stopping}${running}replacing ${joinWithAnd([...names, ...followers])}${removing}`);
   if (followers.length > 0) {
-    log.info(`also replacing ${and(followers)} because of the namespace shared with ${names.join(' or ')}`);
+    log.info(
+      `also replacing ${joinWithAnd(followers)} because of the namespace shared with ${names.join(' or ')}`,
+    );
   }
 }

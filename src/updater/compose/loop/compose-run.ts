@@ -5,18 +5,18 @@ import type { Ending } from '../../run/log/ending.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { Journal } from '../../run/state/journal.ts';
 import { isReplacing } from '../../run/state/run-state.ts';
-import { endUpdated } from '../replace/end-updated.ts';
+import { finishUpdated } from '../replace/end-updated.ts';
 import { ComposeWork, type WorkOptions } from './compose-work.ts';
 import { executeStep, isRestoreStep } from './executors.ts';
 import {
   type ComposeStep,
   type ComposeView,
-  containersNotRestored,
+  containersNotRestoredError,
   nextStep,
   stepName,
 } from './next-step.ts';
-import { turnBack } from './turn-back.ts';
-import { endUnchanged } from './unchanged.ts';
+import { decideRollback } from './turn-back.ts';
+import { finishUnchanged } from './unchanged.ts';
 
 /** Run of a journal on a compose project: the update to the new version, or its rollback. */
 export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
@@ -54,7 +54,7 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
   /** Lists the containers. In a rollback, an engine that does not respond means that containers are not restored. */
   #containers(goal: Goal): Promise<ProjectContainers> {
     return this.#work.containers().catch((error: unknown) => {
-      throw goal === 'rollback' ? containersNotRestored(error, this.journal.data) : error;
+      throw goal === 'rollback' ? containersNotRestoredError(error, this.journal.data) : error;
     });
   }
 
@@ -78,13 +78,13 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
   }
 
   turnBack(error: unknown): Promise<() => unknown> {
-    return turnBack(this.#work, error);
+    return decideRollback(this.#work, error);
   }
 
   end(): Promise<Ending> {
     const { context, found, freed, record } = this.#work;
-    if (found === 'no change') return endUnchanged(context, this.#work.prepared());
-    return endUpdated(this.#work.replacement(), freed, record);
+    if (found === 'no change') return finishUnchanged(context, this.#work.prepared());
+    return finishUpdated(this.#work.replacement(), freed, record);
   }
 
   close(): void {
@@ -93,7 +93,7 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
 
   #explained({ kind }: ComposeStep, error: unknown): unknown {
     const isStart = kind === 'start-data-services' || kind === 'end-stops';
-    return isStart ? containersNotRestored(error, this.journal.data) : error;
+    return isStart ? containersNotRestoredError(error, this.journal.data) : error;
   }
 }
 

@@ -1,26 +1,26 @@
 import { watchStops } from '../../../engine/api/events.ts';
 import { listProject, type ProjectContainers } from '../../../engine/api/project-containers.ts';
-import { Compose, type Model } from '../../../engine/cli/compose.ts';
+import { Compose, type ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Container } from '../../../engine/container.ts';
-import type { PointRecord } from '../../data/point-record.ts';
+import type { RestorePointRecord } from '../../data/point-record.ts';
 import type { Goal } from '../../run/drive.ts';
 import type { EndingFacts } from '../../run/log/ending-facts.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { type Changeover, newHasStarted } from '../../run/state/changeover.ts';
-import { endingFactsOf, type Journal, type JournalData } from '../../run/state/journal.ts';
-import { isReplacing, wayBackOf } from '../../run/state/run-state.ts';
+import { type Changeover, hasNewVersionStarted } from '../../run/state/changeover.ts';
+import { type Journal, type JournalData, journalEndingFactsOf } from '../../run/state/journal.ts';
+import { isReplacing, rollbackOf } from '../../run/state/run-state.ts';
 import type { Plan, PreparedPlan } from '../plan/plan.ts';
 import type { EarlyPull } from '../pull/early-pull.ts';
-import type { UpTries } from '../replace/bring-up.ts';
-import type { Freeable } from '../replace/end-updated.ts';
+import type { UpAttempts } from '../replace/bring-up.ts';
+import type { UnusedImages } from '../replace/end-updated.ts';
 import { StartTimes } from '../replace/health.ts';
 import type { JournaledContext, Replacement } from '../replace/replacement.ts';
-import type { RestoreWork } from '../replace/rollback/restore-containers.ts';
+import type { RestoreContext } from '../replace/rollback/restore-containers.ts';
 import { startsWhileRestoring } from '../replace/rollback/restore-data.ts';
-import type { OldTexts } from '../replace/rollback/restore-files-and-tags.ts';
-import type { StopsUnderWay } from '../replace/rollback/restore-steps.ts';
-import type { ContainersSeen } from '../replace/same-containers.ts';
-import type { Saved } from '../replace/save.ts';
+import type { PreviousTexts } from '../replace/rollback/restore-files-and-tags.ts';
+import type { PendingStops } from '../replace/rollback/restore-steps.ts';
+import type { ProjectObservation } from '../replace/same-containers.ts';
+import type { SavedData } from '../replace/save.ts';
 import type { Knowledge, StepKind } from './next-step.ts';
 import { isUnchanged } from './unchanged.ts';
 
@@ -31,7 +31,7 @@ const freshMs = 500;
 interface UpdatePreparation {
   plan: Plan;
   /** Compose model of the files with the planned changes. */
-  early: Promise<Model | null>;
+  early: Promise<ComposeModel | null>;
   /** Check of the host, which must succeed before a container is stopped. */
   checked: Promise<void>;
   earlyPull: EarlyPull;
@@ -41,8 +41,8 @@ interface UpdatePreparation {
   debris: readonly Container[];
   prepared?: PreparedPlan;
   changeover?: Changeover;
-  look?: ContainersSeen;
-  saved?: Saved | null;
+  look?: ProjectObservation;
+  saved?: SavedData | null;
 }
 
 export interface WorkOptions {
@@ -65,15 +65,15 @@ export class ComposeWork {
   readonly #preparation: UpdatePreparation | null;
   readonly facts: () => EndingFacts;
   /** Restore point that this process has created. */
-  record: PointRecord | null = null;
-  freed: Promise<Freeable | null> = Promise.resolve(null);
-  readonly #upTries = new Map<string, UpTries>();
+  record: RestorePointRecord | null = null;
+  freed: Promise<UnusedImages | null> = Promise.resolve(null);
+  readonly #upTries = new Map<string, UpAttempts>();
   readonly #starts = new StartTimes();
   /** Counter of containers that were started while data was restored. */
   readonly startsWhileRestoring = startsWhileRestoring();
   readonly #wasKilled: boolean;
   #watch: ReturnType<typeof watchStops> | null = null;
-  #seen: ContainersSeen | null = null;
+  #seen: ProjectObservation | null = null;
   /** Number of times that the new version was started during a restore. */
   overtakings = 0;
   /** Ids of containers whose rights were checked. */
@@ -97,7 +97,7 @@ export class ComposeWork {
     this.lasting = { ...this.context, engine: context.engine.uncancellable() };
     this.journal = journal;
     this.#preparation = preparation ?? null;
-    this.facts = facts ?? (() => endingFactsOf(journal.data));
+    this.facts = facts ?? (() => journalEndingFactsOf(journal.data));
     this.#wasKilled = wasKilled;
     this.memory.without = new Set(without);
   }
@@ -138,14 +138,15 @@ export class ComposeWork {
    * Records a list of containers. @param startedAt start time of containers that were not running in the previous list;
    * null if the time is unknown
    */
-  async saw(seen: ContainersSeen, startedAt: number | null): Promise<void> {
+  async saw(seen: ProjectObservation, startedAt: number | null): Promise<void> {
     const { found } = seen;
     this.#seen = seen;
     this.#starts.note(found.containers, startedAt);
     const { state, started, changeover } = this.journal.data;
     // Recorded in the journal, because the container may be removed later.
-    const isNews = changeover !== null && !started && newHasStarted(changeover, found.containers);
-    if (isNews && isReplacing(state) && wayBackOf(state) === null) await this.journal.note({ started: true });
+    const isNews = changeover !== null && !started && hasNewVersionStarted(changeover, found.containers);
+    if (isNews && isReplacing(state) && rollbackOf(state) === null)
+      await this.journal.note({ started: true });
   }
 
   get found(): Knowledge['found'] {
@@ -178,12 +179,12 @@ export class ComposeWork {
   }
 
   /** Returns the old texts of files that this process has overwritten. */
-  oldTexts(): OldTexts {
+  oldTexts(): PreviousTexts {
     const { changes = [] } = this.#preparation?.prepared ?? {};
     return new Map(changes.flatMap(({ path, before }) => (before === null ? [] : [[path, before] as const])));
   }
 
-  triesOf(service: string): UpTries {
+  triesOf(service: string): UpAttempts {
     const tries = this.#upTries.get(service) ?? {};
     this.#upTries.set(service, tries);
     return tries;
@@ -194,7 +195,7 @@ export class ComposeWork {
     return { ...this.lasting, compose, changeover: this.changeover(), starts: this.#starts };
   }
 
-  restoreWork(): RestoreWork {
+  restoreWork(): RestoreContext {
     const { successors } = this.memory;
     const onRebuilt = (id: string) => this.#rebuilt(id);
     return { ...this.lasting, successors, agreed: this.#agreed, onRebuilt };
@@ -218,7 +219,7 @@ export class ComposeWork {
   }
 
   /** Returns the known stops: these containers may exit at any moment. */
-  stopsUnderWay(): StopsUnderWay {
+  stopsUnderWay(): PendingStops {
     return { wasKilled: this.#wasKilled, stopping: this.#watch?.underWay() ?? [] };
   }
 

@@ -1,29 +1,40 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { TryAgain } from '../../run/drive.ts';
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import { startEarly } from '../../run/start-early.ts';
-import { isThereAlready } from '../../run/state/changeover.ts';
-import { fromWord } from '../inspect/describe.ts';
+import { isAlreadyReached } from '../../run/state/changeover.ts';
+import { runningVersionText } from '../inspect/describe.ts';
 import { replacedServices } from '../inspect/installation.ts';
-import { planChangeover } from '../plan/plan-changeover.ts';
-import { nameReached } from '../plan/version-sentences.ts';
+import { planRollout } from '../plan/plan-changeover.ts';
+import { reachedVersionNameOf } from '../plan/version-sentences.ts';
 import { pullAndPrepare } from '../pull/pull-and-prepare.ts';
 import { awaitServices } from '../replace/await-services.ts';
-import { bringUp } from '../replace/bring-up.ts';
-import { giveNames, namesOf, removeLeftovers, stopAll, stopAndRemove } from '../replace/containers.ts';
-import { dataDoors, writePointState } from '../replace/data-services.ts';
-import { freeable } from '../replace/end-updated.ts';
+import { replaceService } from '../replace/bring-up.ts';
+import {
+  namesOf,
+  removeLeftovers,
+  renameContainers,
+  stopAllContainers,
+  stopAndRemove,
+} from '../replace/containers.ts';
+import { dataContextOf, writeRestorePointState } from '../replace/data-services.ts';
+import { findUnusedImages } from '../replace/end-updated.ts';
 import { StartTimes } from '../replace/health.ts';
-import { endRestorePoint } from '../replace/rollback/end-restore-point.ts';
+import { finishRestorePoint } from '../replace/rollback/end-restore-point.ts';
 import { restoreExecutors } from '../replace/rollback/restore-containers.ts';
-import { failNotWritten, restoreData, standStill, startDataAgain } from '../replace/rollback/restore-data.ts';
+import {
+  failNotWritten,
+  restartDataServices,
+  restoreData,
+  stopCoveredServices,
+} from '../replace/rollback/restore-data.ts';
 import { restoreFilesAndTags } from '../replace/rollback/restore-files-and-tags.ts';
-import { mayBeStopping, type RestoreStep } from '../replace/rollback/restore-steps.ts';
-import { runOnce } from '../replace/run-once.ts';
-import { sameContainers } from '../replace/same-containers.ts';
-import { saveCold, saveWarm } from '../replace/save.ts';
-import { verify } from '../replace/verify.ts';
-import { announce } from './announce.ts';
+import { findStoppingContainers, type RestoreStep } from '../replace/rollback/restore-steps.ts';
+import { runOnceService } from '../replace/run-once.ts';
+import { requireSameContainers } from '../replace/same-containers.ts';
+import { saveWhileRunning, saveWhileStopped } from '../replace/save.ts';
+import { verifyReplacement } from '../replace/verify.ts';
+import { logReplacement } from './announce.ts';
 import type { ComposeWork } from './compose-work.ts';
 import type { ComposeStep, ComposeView, StepKind, StepOf } from './next-step.ts';
 import { isUnchanged } from './unchanged.ts';
@@ -47,24 +58,27 @@ const executors: Executors = {
     // A run that has nothing to do does not wait for the check of the host, because it stops no container.
     if (isUnchanged(preparation.prepared)) return;
     await preparation.checked;
-    context.notifier.start(fromWord(preparation.plan.installation), nameReached(preparation.prepared));
+    context.notifier.start(
+      runningVersionText(preparation.plan.installation),
+      reachedVersionNameOf(preparation.prepared),
+    );
   },
   'copy-warm': async (_, { context, preparation: { plan } }) => {
-    if (plan.point !== null) await saveWarm(context, plan.point);
+    if (plan.point !== null) await saveWhileRunning(context, plan.point);
   },
   'record-containers': async (_, work) => {
     const { context, preparation } = work;
     const { installation } = preparation.plan;
     const replaced = replacedServices(installation);
-    const same = await sameContainers(context, installation.project.name, replaced, preparation);
-    preparation.changeover = planChangeover(work.prepared(), same.containers);
+    const same = await requireSameContainers(context, installation.project.name, replaced, preparation);
+    preparation.changeover = planRollout(work.prepared(), same.containers);
     preparation.look = same.look;
   },
   'copy-cold': async (_, work) => {
     const { context, preparation } = work;
     const { point, installation } = preparation.plan;
     const changeover = work.planned();
-    preparation.saved = point && (await saveCold(context, { point, changeover, installation }));
+    preparation.saved = point && (await saveWhileStopped(context, { point, changeover, installation }));
   },
   write: async (_, work) => {
     const { context, journal, preparation } = work;
@@ -74,19 +88,19 @@ const executors: Executors = {
     saved?.endWatch();
     // The restore point was discarded if another version was started in the meantime.
     work.record = journal.data.point ? (saved?.record ?? null) : null;
-    if (look && earlier?.started && isThereAlready(changeover, look.found.containers))
+    if (look && earlier?.started && isAlreadyReached(changeover, look.found.containers))
       await journal.note({ started: true });
     context.cancellation.tooLate();
     if (look) await work.saw(look, null);
   },
   announce: async (_, work) => {
     work.beginReplacing();
-    announce(work.replacement());
+    logReplacement(work.replacement());
   },
   'remove-leftovers': ({ containers }, { lasting }) => removeLeftovers(lasting, containers),
-  'give-name': ({ containers }, { lasting }) => giveNames(lasting, containers),
-  stop: ({ containers }, { lasting }) => stopAll(lasting, containers),
-  'stop-again': ({ containers }, { lasting }) => stopAll(lasting, containers),
+  'give-name': ({ containers }, { lasting }) => renameContainers(lasting, containers),
+  stop: ({ containers }, { lasting }) => stopAllContainers(lasting, containers),
+  'stop-again': ({ containers }, { lasting }) => stopAllContainers(lasting, containers),
   'remove-old': async ({ service, containers }, { lasting }) => {
     await stopAndRemove(lasting, containers);
     lasting.log.info(
@@ -104,16 +118,16 @@ const executors: Executors = {
   },
   up: (step, work, view) => upOnce(step, work, view),
   'run-once': (step, work, view) =>
-    runOnce(step, work.replacement(), () =>
+    runOnceService(step, work.replacement(), () =>
       upOnce({ ...step, kind: 'up', start: true, force: false }, work, view),
     ),
   verify: async (_, work, { now }) => {
     const { lasting, record } = work;
     // Hashes are computed while the new version starts, and not during the downtime.
-    record?.hash(await dataDoors(lasting));
+    record?.hash(await dataContextOf(lasting));
     // The old image is no longer needed, and the engine has time while the new version starts.
-    work.freed = startEarly(freeable(lasting.engine, work.changeover()));
-    await verify(work.replacement(), now);
+    work.freed = startEarly(findUnusedImages(lasting.engine, work.changeover()));
+    await verifyReplacement(work.replacement(), now);
   },
 
   'restore-data': (_, { lasting, startsWhileRestoring }) =>
@@ -122,7 +136,7 @@ const executors: Executors = {
   'restore-again': async (_, work) => {
     const { lasting, journal } = work;
     // If this run ends here, the next run restores the data again.
-    await writePointState(journal, { state: 'saved' }).catch(failNotWritten);
+    await writeRestorePointState(journal, { state: 'saved' }).catch(failNotWritten);
     work.restoreAgain([]);
     work.overtakings += 1;
     if (work.overtakings < rounds) {
@@ -131,23 +145,23 @@ const executors: Executors = {
       );
       return;
     }
-    await standStill(lasting);
+    await stopCoveredServices(lasting);
     throw new UpdateError(
       'data-not-restored',
       'the new version was started repeatedly while the old version was being restored',
     );
   },
-  'start-data-services': (_, work) => startDataAgain(work.lasting),
+  'start-data-services': (_, work) => restartDataServices(work.lasting),
   // A container that is being stopped would exit after it was found running. A second stop request returns when the
   // first stop is complete.
   'end-stops': async (_, work, { now }) => {
     work.beginRestoring(now);
-    const ending = mayBeStopping(work.changeover(), now, work.stopsUnderWay());
-    await stopAll(work.lasting, ending, { words: ' (already requested)' });
+    const ending = findStoppingContainers(work.changeover(), now, work.stopsUnderWay());
+    await stopAllContainers(work.lasting, ending, { words: ' (already requested)' });
   },
   'restore-removed': async ({ names, failure }, work) => {
     work.restoreAgain(['restore-files', 'start-data-services', 'end-stops']);
-    const sentence = `another process removed ${and(names)} during the rollback; trying again`;
+    const sentence = `another process removed ${joinWithAnd(names)} during the rollback; trying again`;
     throw new TryAgain('removed', failure, { sentence });
   },
   'leave-new-version': async (_, work) => {
@@ -156,12 +170,12 @@ const executors: Executors = {
       `another version was started in the meantime, so ${from} will not be started again`,
     );
   },
-  'end-restore-point': (_, { lasting, isOvertaken }) => endRestorePoint(lasting, isOvertaken),
+  'end-restore-point': (_, { lasting, isOvertaken }) => finishRestorePoint(lasting, isOvertaken),
 };
 
 async function upOnce(step: StepOf<'up'>, work: ComposeWork, { now }: ComposeView): Promise<void> {
   const look = () => work.lookAfterUp(now);
-  await bringUp(step, work.replacement(), {
+  await replaceService(step, work.replacement(), {
     before: now.containers,
     look,
     tried: work.triesOf(step.service),

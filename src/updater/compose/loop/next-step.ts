@@ -1,7 +1,7 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { ProjectContainers } from '../../../engine/api/project-containers.ts';
 import type { Goal, NextStep } from '../../run/drive.ts';
-import { newHasStarted } from '../../run/state/changeover.ts';
+import { hasNewVersionStarted } from '../../run/state/changeover.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 import { isBeforeReplacing } from '../../run/state/run-state.ts';
 import { type ReplaceStep, replaceSteps } from '../replace/replace-steps.ts';
@@ -136,7 +136,7 @@ function nextBack(view: ComposeView): NextStep<ComposeStep> {
   const isOfPoint = state.at === 'restoring' && point != null && changeover !== null;
   if (isOfPoint && point.state !== 'restored') return { kind: 'restore-data' };
   if (!isDone({ kind: 'restore-files' })) return { kind: 'restore-files' };
-  const isNewThere = changeover !== null && newHasStarted(changeover, now.containers);
+  const isNewThere = changeover !== null && hasNewVersionStarted(changeover, now.containers);
   if (isOfPoint && isNewThere) return { kind: 'restore-again' };
   const leave = { kind: 'leave-new-version' } as const;
   const isOvertaken = isDone(leave) || (isBeforeReplacing(state) && (started || isNewThere));
@@ -168,14 +168,14 @@ function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep>
   }
   if (failures.size === 0) return null;
   const [first] = failures.values();
-  const failure = containersNotRestored(first, data);
+  const failure = containersNotRestoredError(first, data);
   const there = new Set([...before, ...successors.keys()]);
   const names = removedContainers(changeover, there, containers);
   return names.length > 0 ? { kind: 'restore-removed', names, failure } : { kind: 'blocked', why: failure };
 }
 
 /** Converts an error to the result of a run that could not restore the old containers. */
-export function containersNotRestored(error: unknown, { from, state }: JournalData): unknown {
+export function containersNotRestoredError(error: unknown, { from, state }: JournalData): unknown {
   if (!(error instanceof UpdateError)) return error;
   return new UpdateError('containers-not-restored', error.message, {
     ...(state.at === 'restoring' && {

@@ -1,16 +1,16 @@
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
 import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
-import { type Point, savedAt } from '../../data/point.ts';
-import type { PointRecord } from '../../data/point-record.ts';
-import { type Ending, endingOf, keptEnding } from '../../run/log/ending.ts';
-import { newHasStarted } from '../../run/state/changeover.ts';
-import { endingFactsOf } from '../../run/state/journal.ts';
+import { type SavedRestorePoint, savedAt } from '../../data/point.ts';
+import type { RestorePointRecord } from '../../data/point-record.ts';
+import { type Ending, endingOf, storedEnding } from '../../run/log/ending.ts';
+import { hasNewVersionStarted } from '../../run/state/changeover.ts';
+import { journalEndingFactsOf } from '../../run/state/journal.ts';
 import { isReplacing, openOf } from '../../run/state/run-state.ts';
-import { dataDoors } from '../replace/data-services.ts';
-import { findSaved } from '../replace/find-saved.ts';
+import { dataContextOf } from '../replace/data-services.ts';
+import { findUserEdits } from '../replace/find-saved.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
-import { beginRollback, cannotRollBack, openPoint } from '../replace/rollback/restore-data.ts';
+import { beginRollback, cannotRollBackError, openRestorePoint } from '../replace/rollback/restore-data.ts';
 import type { ComposeWork } from './compose-work.ts';
 
 /**
@@ -18,7 +18,7 @@ import type { ComposeWork } from './compose-work.ts';
  * run after the rollback.
  * @throws the result of the run if a rollback is not possible
  */
-export function turnBack(work: ComposeWork, error: unknown): Promise<() => unknown> {
+export function decideRollback(work: ComposeWork, error: unknown): Promise<() => unknown> {
   if (error instanceof Interrupted) throw error;
   return isReplacing(work.journal.data.state) ? afterReplacing(work, error) : beforeReplacing(work, error);
 }
@@ -54,8 +54,8 @@ async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => 
     throw new UpdateError('engine-lost', (error as Error).message, { cause });
   });
   const isBroken = error instanceof UpdateError && error.outcome === 'broken';
-  if (journal.data.started || newHasStarted(work.changeover(), now.containers)) {
-    const leftAlone = await findSaved(engine, journal.data);
+  if (journal.data.started || hasNewVersionStarted(work.changeover(), now.containers)) {
+    const leftAlone = await findUserEdits(engine, journal.data);
     await journal.note({ started: true, ...(leftAlone && { leftAlone }) });
     const failed = requireUpdateError(error);
     if (journal.data.point?.state === 'saved' && !options.noRollback)
@@ -64,7 +64,7 @@ async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => 
   }
   record?.cancel();
   const failure = isBroken ? error.withCode('recreate-failed') : error;
-  const ending = endingOf(failure, { ...endingFactsOf(journal.data), product: options.product }, log);
+  const ending = endingOf(failure, { ...journalEndingFactsOf(journal.data), product: options.product }, log);
   for (const line of ending.lines) log.error(line);
   log.warn('no container of the new version has started; restoring the old version');
   await markRollback(lasting, ending);
@@ -84,30 +84,30 @@ async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => 
  */
 async function withData(
   context: JournaledContext,
-  { error, record }: { error: UpdateError; record: PointRecord | null },
+  { error, record }: { error: UpdateError; record: RestorePointRecord | null },
 ): Promise<() => unknown> {
   const { log, options, cancellation, journal } = context;
   cancellation.tooLate();
   const { from } = journal.data;
-  const facts = { ...endingFactsOf(journal.data), product: options.product };
+  const facts = { ...journalEndingFactsOf(journal.data), product: options.product };
   for (const line of endingOf(error, facts, log).lines) log.error(line);
-  const found = await openPoint(journal).catch((cause) => {
-    throw cause instanceof UpdateError ? cannotRollBack(cause) : cause;
+  const found = await openRestorePoint(journal).catch((cause) => {
+    throw cause instanceof UpdateError ? cannotRollBackError(cause) : cause;
   });
-  if (found === null) throw cannotRollBack(new Error("the restore point's record is missing"));
+  if (found === null) throw cannotRollBackError(new Error("the restore point's record is missing"));
   const { point } = found;
   log.warn(`${point.next} failed; rolling back to ${from} with the data saved at ${savedAt(point)}`);
-  const rolledBack = rolledBackTo(point, error.message, { isLogged: true, cause: error });
+  const rolledBack = rolledBackToRestorePointError(point, error.message, { isLogged: true, cause: error });
   const target = { record: found, back: journal.data };
   await beginRollback(context, target, endingOf(rolledBack, facts, log));
   // Wait for hashes that this run is already computing, so that they are not computed again.
-  await record?.hashed(await dataDoors(context)).catch(() => {});
+  await record?.hashed(await dataContextOf(context)).catch(() => {});
   return () => rolledBack;
 }
 
 /** Builds the error for a run that restores a restore point. */
-export const rolledBackTo = (
-  { version, at }: Point,
+export const rolledBackToRestorePointError = (
+  { version, at }: SavedRestorePoint,
   message: string,
   more: { isLogged?: boolean; cause?: unknown } = {},
 ): UpdateError =>
@@ -138,14 +138,14 @@ const unlessCancelled = (error: unknown): unknown =>
 async function isOverSaved({ engine, journal: { data } }: JournaledContext): Promise<boolean> {
   if (data.changeover === null || data.point?.state !== 'saved') return false;
   const { containers } = await listProject(engine, data.project.name);
-  return newHasStarted(data.changeover, containers);
+  return hasNewVersionStarted(data.changeover, containers);
 }
 
 /** Records the rollback with the outcome of the run after it; null if an update begins again after the rollback. */
 export async function markRollback({ journal, log }: JournaledContext, ending: Ending | null): Promise<void> {
   const open = openOf(journal.data.state);
   if (open === null || open.at === 'rolling-back' || open.at === 'restoring') return;
-  const kept = ending && keptEnding(log, ending);
+  const kept = ending && storedEnding(log, ending);
   const failure = await journal.note({ state: { at: 'rolling-back', from: open.at, ending: kept } });
   if (failure !== null) log.warn(failure);
 }

@@ -1,12 +1,12 @@
 import { isUp } from '../../../engine/container.ts';
-import { keepsContainer } from '../../../engine/same-image.ts';
+import { canKeepContainer } from '../../../engine/same-image.ts';
 import { logUnchanged } from '../../run/last-lines.ts';
 import type { Ending } from '../../run/log/ending.ts';
-import { and } from '../../run/log/wording.ts';
-import { movedServices } from '../inspect/installation.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
+import { updatedServices } from '../inspect/installation.ts';
 import type { PreparedPlan } from '../plan/plan.ts';
 import { releaseCommand } from '../plan/release-label.ts';
-import { versionWarnings, whatRuns } from '../plan/version-sentences.ts';
+import { describeRunningServices, versionWarnings } from '../plan/version-sentences.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 import { verifyUnchanged } from '../replace/verify.ts';
 
@@ -15,18 +15,18 @@ export function isUnchanged({ installation, changes, references, images }: Prepa
   return (
     changes.length === 0 &&
     installation.app.running > 0 &&
-    movedServices(installation).every(
+    updatedServices(installation).every(
       ({ name, containers, running }) =>
         running === containers.filter(isUp).length &&
-        containers.every((container) => keepsContainer(container, images.get(references.get(name) ?? ''))),
+        containers.every((container) => canKeepContainer(container, images.get(references.get(name) ?? ''))),
     )
   );
 }
 
 /** Ends a run that has nothing to do, if the services are healthy. @throws UpdateError unhealthy */
-export async function endUnchanged(context: JournaledContext, plan: PreparedPlan): Promise<Ending> {
+export async function finishUnchanged(context: JournaledContext, plan: PreparedPlan): Promise<Ending> {
   const { log } = context;
-  const services = movedServices(plan.installation);
+  const services = updatedServices(plan.installation);
   const ready = releaseCommand(plan, plan.images.get(plan.app.to), 'ready');
   await verifyUnchanged(context, services, ready);
   log.enter('done');
@@ -37,7 +37,7 @@ export async function endUnchanged(context: JournaledContext, plan: PreparedPlan
     .filter(({ running }) => running > 0)
     .flatMap(({ containers }) => containers.filter((each) => !isUp(each)).map(({ name }) => name));
   const down = [...stopped, ...alone];
-  const runs = whatRuns(plan, stopped);
-  const left = down.length === 0 ? '' : `, ${and(down)} ${down.length > 1 ? 'are' : 'is'} stopped`;
+  const runs = describeRunningServices(plan, stopped);
+  const left = down.length === 0 ? '' : `, ${joinWithAnd(down)} ${down.length > 1 ? 'are' : 'is'} stopped`;
   return logUnchanged(context, `${runs} already${left}`, plan.to);
 }

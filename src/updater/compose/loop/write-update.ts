@@ -1,19 +1,19 @@
 import { basename, join } from 'node:path';
 import { allEnvFiles, allFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
-import { checkTargets } from '../../../core/files/check-targets.ts';
-import { hashAt } from '../../../core/files/file-record.ts';
-import { disk } from '../../../core/files/file-system.ts';
+import { checkReplaceableFiles } from '../../../core/files/check-targets.ts';
+import { readHash } from '../../../core/files/file-record.ts';
+import { diskFileSystem } from '../../../core/files/file-system.ts';
 import { replaceFiles } from '../../../core/files/replace-files.ts';
-import { stateName } from '../../../core/progress/state-name.ts';
-import type { Point } from '../../data/point.ts';
+import { stateDirectoryName } from '../../../core/progress/state-name.ts';
+import type { SavedRestorePoint } from '../../data/point.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
 import { pruneBackups } from '../../run/state/kept-runs.ts';
 import { backupsOf } from '../../run/state/state-directory.ts';
 import type { PreparedPlan } from '../plan/plan.ts';
-import { moveTags } from '../pull/tags.ts';
+import { updateTags } from '../pull/tags.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 import { prepareRollback } from '../replace/rollback/prepare-rollback.ts';
-import type { Saved } from '../replace/save.ts';
+import type { SavedData } from '../replace/save.ts';
 
 /**
  * Runs the phase `write`: writes the files, moves tags that the pull did not move, and records everything required for
@@ -22,12 +22,12 @@ import type { Saved } from '../replace/save.ts';
 export async function writeUpdate(
   context: JournaledContext,
   plan: PreparedPlan,
-  { changeover, saved }: { changeover: Changeover; saved: Saved | null },
+  { changeover, saved }: { changeover: Changeover; saved: SavedData | null },
 ): Promise<void> {
   const { journal } = context;
   const { installation, images } = plan;
   await writeFiles(context, plan);
-  if (context.options.data.restorePoint) await moveTags(context, images);
+  if (context.options.data.restorePoint) await updateTags(context, images);
   await saved?.hold();
   // There is no restore point if another version was started in the meantime.
   if (journal.data.point && saved) {
@@ -40,10 +40,10 @@ export async function writeUpdate(
 }
 
 /** Returns the hashes of compose files, because a rollback is rejected if a compose file has been edited since. */
-function composeHashes(files: ProjectFiles): Promise<Point['fileHashes']> {
+function composeHashes(files: ProjectFiles): Promise<SavedRestorePoint['fileHashes']> {
   const envFiles = allEnvFiles(files);
   const own = allFiles(files).filter(({ path }) => !envFiles.some((each) => each.path === path));
-  return Promise.all(own.map(async ({ path }) => ({ path, sha256: await hashAt(disk, path) })));
+  return Promise.all(own.map(async ({ path }) => ({ path, sha256: await readHash(diskFileSystem, path) })));
 }
 
 /** Writes all files or none. The journal lists all files before the first file is changed. */
@@ -51,7 +51,7 @@ async function writeFiles(
   { log, cancellation, journal }: JournaledContext,
   { installation, changes }: PreparedPlan,
 ): Promise<void> {
-  await checkTargets(
+  await checkReplaceableFiles(
     changes.map(({ path }) => path),
     installation.paths,
   );
@@ -70,7 +70,7 @@ async function writeFiles(
   });
   for (const { path, description } of changes) {
     const backup = records.find((record) => record.path === path)?.backup;
-    const kept = backup ? `backup in ${stateName}/backup/${run}/${basename(backup)}` : 'created';
+    const kept = backup ? `backup in ${stateDirectoryName}/backup/${run}/${basename(backup)}` : 'created';
     log.info(`${description} (${kept})`, { file: path });
   }
   await pruneBackups(backups, run);

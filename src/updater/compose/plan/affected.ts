@@ -1,8 +1,8 @@
-import { isOnePin, pinOrNull } from '../../../core/compose/find-pin.ts';
-import { nameOf } from '../../../core/compose/project-files.ts';
+import { findUsablePin, isSamePin } from '../../../core/compose/find-pin.ts';
+import { displayPathOf } from '../../../core/compose/project-files.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 import { type Container, isUp, type StorageMount, serviceOf } from '../../../engine/container.ts';
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { candidateFiles } from './candidate-files.ts';
 import type { Plan } from './plan.ts';
@@ -11,7 +11,7 @@ import type { Plan } from './plan.ts';
  * Returns warnings about running containers that are not updated, but share a namespace, data or an edited file with
  * the update.
  */
-export function affectedBy(plan: Plan): string[] {
+export function affectedContainerWarningsOf(plan: Plan): string[] {
   const { installation } = plan;
   const { files, outside } = installation;
   const updated = replacedServices(installation).flatMap(({ containers }) => containers);
@@ -34,7 +34,7 @@ export function affectedBy(plan: Plan): string[] {
         : []),
       ...read.map(
         (file) =>
-          `${name} has mounted ${nameOf(files, file)} as a file; it shows the old content until you run docker restart ${name}`,
+          `${name} has mounted ${displayPathOf(files, file)} as a file; it shows the old content until you run docker restart ${name}`,
       ),
     ];
   });
@@ -45,11 +45,12 @@ export function affectedBy(plan: Plan): string[] {
 function filesOfNextUp({ installation, updates }: Plan): string[] {
   const { files, nextFiles } = installation;
   if (nextFiles.length === 0) return [];
-  const names = (list: readonly TextFile[]) => and(list.map(({ path }) => nameOf(files, path)));
+  const names = (list: readonly TextFile[]) =>
+    joinWithAnd(list.map(({ path }) => displayPathOf(files, path)));
   const next = { ...files, composeFiles: nextFiles };
   const images = updates.flatMap(({ service, pin }) => {
-    const found = pinOrNull(next, service);
-    const isOther = found !== null && !isOnePin(found, pin);
+    const found = findUsablePin(next, service);
+    const isOther = found !== null && !isSamePin(found, pin);
     return isOther
       ? `; it will start ${service} with ${found.referenceText} (${found.place.description})`
       : [];

@@ -1,7 +1,7 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import type { Model } from '../../../engine/cli/compose.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { type Image, serviceOf } from '../../../engine/container.ts';
-import { readPlatform, takenPlatform } from '../../../engine/platform.ts';
+import { parsePlatform, platformInUse } from '../../../engine/platform.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { Plan } from './plan.ts';
@@ -16,12 +16,12 @@ import type { Plan } from './plan.ts';
  */
 export function checkPlatforms(
   { installation, updates }: Plan,
-  model: Model,
+  model: ComposeModel,
   images: ReadonlyMap<string, Image>,
 ): string[] {
   return updates.flatMap((update) => {
     const chosen = model.services[update.service]?.platform;
-    return judge(installation, update, chosen ? readPlatform(chosen) : null, images.get(update.to));
+    return judge(installation, update, chosen ? parsePlatform(chosen) : null, images.get(update.to));
   });
 }
 
@@ -38,7 +38,7 @@ function judge(
   const old = imagesInUse.get(container?.imageId ?? '');
   const told = container?.platform ?? (old?.platforms.length === 1 ? old.platforms[0] : undefined);
   const runs = told ?? own;
-  const gets = takenPlatform(here, chosen, own);
+  const gets = platformInUse(here, chosen, own);
   if (gets === null) {
     const message = `${to} was built for ${here.join(', ')}, but the compose files specify ${chosen} for ${service}`;
     throw new UpdateError('pull-platform', message);

@@ -3,7 +3,7 @@ import { isNumbered } from '../../../core/release/pin-tag.ts';
 import { serviceOf } from '../../../engine/container.ts';
 import { changesTag, type ServiceUpdate } from '../../plan/release-plan.ts';
 import type { Log } from '../../run/log/log.ts';
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import { replacedServices } from '../inspect/installation.ts';
 import { excludeAll } from '../inspect/services/check-named.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
@@ -25,16 +25,16 @@ export function describePlan(plan: Plan, log: Log): void {
     ...(installation.kind === 'generated' ? ["install the release's compose file"] : []),
     ...places,
   ];
-  const run = migrations.length > 0 ? [`run ${and(migrations)} once`] : [];
+  const run = migrations.length > 0 ? [`run ${joinWithAnd(migrations)} once`] : [];
   const steps =
     what.length > 0
-      ? [...what, ...run, `recreate ${and(moved)}`]
-      : ['pull the image again', ...run, `recreate ${and(moved)} if the image has changed`];
+      ? [...what, ...run, `recreate ${joinWithAnd(moved)}`]
+      : ['pull the image again', ...run, `recreate ${joinWithAnd(moved)} if the image has changed`];
   const { from, to } = plan;
   log.addMaskRules(() => ({ shown: [to] }));
   const way = from === to ? from : `${from} → ${to}`;
   log.info(
-    `${way}: ${steps.join(', ')}${stay.length > 0 ? `; ${and(stay)} ${stay.length > 1 ? 'are' : 'is'} not updated` : ''}`,
+    `${way}: ${steps.join(', ')}${stay.length > 0 ? `; ${joinWithAnd(stay)} ${stay.length > 1 ? 'are' : 'is'} not updated` : ''}`,
     { from, to },
   );
   for (const warning of plan.warnings) log.warn(warning);
@@ -44,7 +44,7 @@ export function describePlan(plan: Plan, log: Log): void {
  * Reminds the operator that a new minor or major version may have a new compose file, which the update does not install.
  * Only logged if services are specified, which is how third-party products are updated.
  */
-export function recallFiles(
+export function logComposeFileReminder(
   { installation, from, to }: Pick<Plan, 'installation' | 'from' | 'to'>,
   { servicesNamed, exclude }: { servicesNamed: boolean; exclude: readonly string[] },
   log: Log,

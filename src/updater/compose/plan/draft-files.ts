@@ -5,14 +5,14 @@ import {
   withText,
   withVariable,
 } from '../../../core/compose/draft.ts';
-import { findPin, sharesPin } from '../../../core/compose/find-pin.ts';
+import { isPinShared, requirePin } from '../../../core/compose/find-pin.ts';
 import type { Pin } from '../../../core/compose/pin.ts';
-import { movedReference, pinEdits } from '../../../core/compose/pin-edits.ts';
+import { pinEdits, updatedReference } from '../../../core/compose/pin-edits.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Image } from '../../../engine/container.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { Installation } from '../inspect/installation.ts';
-import { type Expectation, substitutionsOf, variablePlaces } from '../proof/prove.ts';
+import { type ExpectedModelChanges, substitutionsOf, variablePlaces } from '../proof/prove.ts';
 import type { Plan } from './plan.ts';
 import { isOverride, pinsOf } from './plan-update.ts';
 import type { ReleaseText } from './release-texts.ts';
@@ -31,7 +31,7 @@ export function draftFiles(
   { installation, target, updates }: Plan,
   images: ReadonlyMap<string, Image> = new Map(),
   release: readonly ReleaseText[] = [],
-): { draft: ProjectDraft; expected: Expectation } {
+): { draft: ProjectDraft; expected: ExpectedModelChanges } {
   const { kind, files, versionVariable } = installation;
   const released = release.reduce(
     (draft, { path, text, description }) => withText(draft, { path, text }, description, 'linkedFiles'),
@@ -51,7 +51,7 @@ export function draftFiles(
     }),
   );
   const draft = withEdits(begun, edits);
-  const expected: Expectation = {
+  const expected: ExpectedModelChanges = {
     images: new Map(
       updates.flatMap((update) => {
         const reference = expectedReference(draft, installation, update, images);
@@ -60,7 +60,7 @@ export function draftFiles(
     ),
     substitutions: substitutionsOf(draft.files, edits),
     places: variablePlaces(draft.files, edits),
-    shares: (service) => sharesPin(files, service, pinsOf(installation)),
+    shares: (service) => isPinShared(files, service, pinsOf(installation)),
   };
   return { draft, expected };
 }
@@ -77,7 +77,7 @@ function expectedReference(
 ): string | null {
   if (installation.kind === 'generated')
     return pinOf(draft, installation, update.service)?.referenceText ?? null;
-  return movedReference({ ...update, ...newDigest(update.pin, update, images) });
+  return updatedReference({ ...update, ...newDigest(update.pin, update, images) });
 }
 
 /**
@@ -86,7 +86,7 @@ function expectedReference(
  */
 function pinOf(draft: ProjectDraft, { kind, app }: Installation, service: string): Pin | null {
   try {
-    return findPin(draft.files, service);
+    return requirePin(draft.files, service);
   } catch (error) {
     if (kind !== 'generated' || !(error instanceof UpdateError)) throw error;
     // An override may still contain the service; compose then rejects the files.

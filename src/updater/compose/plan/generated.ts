@@ -1,22 +1,22 @@
 import { parseReference } from '../../../core/compose/reference.ts';
 import { upCommand } from '../../../core/progress/compose-command.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import type { Model, ModelService } from '../../../engine/cli/compose.ts';
+import type { ComposeModel, ModelService } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import {
   type Installation,
-  movedServices,
   otherContainers,
   replacedServices,
+  updatedServices,
 } from '../inspect/installation.ts';
 import { findMajorChanges } from '../inspect/services/major-changes.ts';
-import type { Expectation } from '../proof/prove.ts';
+import type { ExpectedModelChanges } from '../proof/prove.ts';
 
 /** Compose's model of the release's files, and data about the networks. */
 export interface NewDefinitions {
-  model: Model;
+  model: ComposeModel;
   /** Networks that compose removes and recreates if their definition changes. */
   hashedNetworks: ReadonlySet<string>;
 }
@@ -29,7 +29,7 @@ export interface NewDefinitions {
 export function checkGenerated(
   installation: Installation,
   definitions: NewDefinitions,
-  expected: Expectation,
+  expected: ExpectedModelChanges,
   updates: readonly ServiceUpdate[],
 ): string[] {
   const { model } = definitions;
@@ -49,7 +49,7 @@ export function checkGenerated(
   const staying = stayingServices(installation);
   refuseLostNeighbours(installation, model, staying);
   const gone = staying.filter((name) => name in installation.model.services && !(name in model.services));
-  const leaves = `the release's compose file no longer contains ${and(gone)}; the containers of ${gone.length > 1 ? 'these services' : 'this service'} will not be changed`;
+  const leaves = `the release's compose file no longer contains ${joinWithAnd(gone)}; the containers of ${gone.length > 1 ? 'these services' : 'this service'} will not be changed`;
   return [...changes.map(({ warning }) => warning), ...(gone.length > 0 ? [leaves] : [])];
 }
 
@@ -101,10 +101,14 @@ const networkKeys = (service: ModelService | undefined): string[] =>
  * Rejects a release that removes an updated service from the last network that it shares with another running service.
  * @throws UpdateError shared-definition
  */
-function refuseLostNeighbours(installation: Installation, model: Model, staying: readonly string[]): void {
+function refuseLostNeighbours(
+  installation: Installation,
+  model: ComposeModel,
+  staying: readonly string[],
+): void {
   const networksOf = (containers: readonly Container[]) => containers.flatMap(({ networks }) => networks);
   const up = Map.groupBy(installation.containers.filter(isUp), serviceOf);
-  for (const { name, containers } of movedServices(installation).filter(
+  for (const { name, containers } of updatedServices(installation).filter(
     (each) => each.name in model.services,
   )) {
     const today = networksOf(containers);
@@ -115,7 +119,7 @@ function refuseLostNeighbours(installation: Installation, model: Model, staying:
       return shares(today) && !shares(then);
     });
     if (lost.length === 0) continue;
-    const message = `the release removes ${name} from the network that it shares with ${and(lost)}`;
+    const message = `the release removes ${name} from the network that it shares with ${joinWithAnd(lost)}`;
     throw new UpdateError('shared-definition', message);
   }
 }

@@ -1,19 +1,19 @@
 import { parseReference } from '../../../core/compose/reference.ts';
 import { type Container, serviceOf } from '../../../engine/container.ts';
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
 
 /**
  * Returns warnings about images of running containers that are no longer on this machine. With the containerd store,
  * this happens when a tag is rebuilt. Containers cannot be recreated from a missing image.
  */
-export function goneImages(installation: Installation): string[] {
+export function missingImages(installation: Installation): string[] {
   const { imagesInUse, product } = installation;
   const containers = replacedServices(installation).flatMap((service) => service.containers);
   const gone = containers.filter(({ imageId }) => !imagesInUse.has(imageId));
   return [...Map.groupBy(gone, ({ imageId }) => imageId)].map(([id, those]) => {
     const names = [...new Set(those.map(serviceOf))];
-    return `the image used by ${and(names)} (${id.slice(0, 19)}) is no longer on this machine, so drift detection is limited and a failed update cannot be rolled back. To allow a rollback, first run ${remedies(those, product.name)}`;
+    return `the image used by ${joinWithAnd(names)} (${id.slice(0, 19)}) is no longer on this machine, so drift detection is limited and a failed update cannot be rolled back. To allow a rollback, first run ${remedies(those, product.name)}`;
   });
 }
 

@@ -5,15 +5,15 @@ import { join, relative } from 'node:path';
 import { stringify } from 'yaml';
 import { isWithin } from '../../../core/files/host-paths.ts';
 import { cleanPath } from '../../../engine/api/blueprint.ts';
-import type { Model, ModelMount } from '../../../engine/cli/compose.ts';
+import type { ComposeModel, ModelMount } from '../../../engine/cli/compose.ts';
 import { type Container, type Image, type StorageMount, serviceOf } from '../../../engine/container.ts';
-import { object } from '../../../engine/json.ts';
+import { toObject } from '../../../engine/json.ts';
 import { looksSaved } from '../../data/choose-mounts.ts';
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import { ownFiles } from '../inspect/installation.ts';
 import type { PreparedPlan } from './plan.ts';
 
-export interface LeftData {
+export interface UnmountedData {
   container: Container;
   mount: StorageMount;
   /** The new container would not have this volume. */
@@ -23,7 +23,7 @@ export interface LeftData {
 }
 
 /** Finds the data that a new container would lose. Unnamed volumes in the result may be empty. */
-export function findLeftData(plan: PreparedPlan, service: string, image: Image): LeftData[] {
+export function findUnmountedData(plan: PreparedPlan, service: string, image: Image): UnmountedData[] {
   const { containers, outside, imagesInUse, project } = plan.installation;
   const { volumes, volumes_from, tmpfs } = plan.model.services[service] ?? {};
   const from = (volumes_from ?? []).map((entry) => entry.replace(/:r[ow]$/, ''));
@@ -42,14 +42,14 @@ export function findLeftData(plan: PreparedPlan, service: string, image: Image):
     const known = [
       ...[...mounted.keys(), ...inMemory, ...provided],
       ...declaredPaths(imagesInUse.get(container.imageId)).map(cleanPath),
-      ...data.filter(hasNoName).map(({ destination }) => destination),
+      ...data.filter(isAnonymousVolume).map(({ destination }) => destination),
     ];
     const added = declared.map(cleanPath).filter((path) => !known.includes(path));
-    return data.flatMap((mount): LeftData[] => {
+    return data.flatMap((mount): UnmountedData[] => {
       const { source, destination: path } = mount;
       const inFile = mounted.get(path);
       const isAttached = inFile === undefined ? [...declared, ...provided].includes(path) : inFile === '';
-      const isDetached = hasNoName(mount) && !named.includes(source) && !isAttached;
+      const isDetached = isAnonymousVolume(mount) && !named.includes(source) && !isAttached;
       const near = added.filter(
         (each) => isWithin(each, path) || (isWithin(path, each) && !declared.includes(path)),
       );
@@ -59,17 +59,17 @@ export function findLeftData(plan: PreparedPlan, service: string, image: Image):
   });
 }
 
-export const hasNoName = ({ type, source }: StorageMount): boolean =>
+export const isAnonymousVolume = ({ type, source }: StorageMount): boolean =>
   type === 'volume' && /^[0-9a-f]{64}$/.test(source);
 
-const declaredPaths = (image: Image | undefined): string[] => Object.keys(object(image?.config?.Volumes));
+const declaredPaths = (image: Image | undefined): string[] => Object.keys(toObject(image?.config?.Volumes));
 
-export function sentenceFor(left: LeftData, reference: string): string {
+export function describeUnmountedData(left: UnmountedData, reference: string): string {
   const { type, source, path, destination } = left.mount;
   const named = type === 'bind' ? JSON.stringify(path) : `volume ${source}`;
   const changes = left.isDetached ? ['would not have this volume'] : [];
-  if (left.newPaths.length > 0) changes.push(`would have a new volume at ${and(left.newPaths)}`);
-  return `${serviceOf(left.container)} has data at ${destination} (${hasNoName(left.mount) ? 'an unnamed volume' : named}), but a container of ${reference} ${and(changes)}`;
+  if (left.newPaths.length > 0) changes.push(`would have a new volume at ${joinWithAnd(left.newPaths)}`);
+  return `${serviceOf(left.container)} has data at ${destination} (${isAnonymousVolume(left.mount) ? 'an unnamed volume' : named}), but a container of ${reference} ${joinWithAnd(changes)}`;
 }
 
 /**
@@ -77,9 +77,13 @@ export function sentenceFor(left: LeftData, reference: string): string {
  * @param existing new paths that already exist in the old container; below the old path, each gets only its own part of
  * the data
  */
-export function linesFor(left: readonly LeftData[], existing: ReadonlySet<string>, model: Model): string[] {
+export function mountLinesFor(
+  left: readonly UnmountedData[],
+  existing: ReadonlySet<string>,
+  model: ComposeModel,
+): string[] {
   const services = new Map<string, { volumes: ModelMount[] }>();
-  let volumes: Model['volumes'];
+  let volumes: ComposeModel['volumes'];
   for (const { container, mount, isDetached, newPaths } of left) {
     const service = serviceOf(container);
     const { type, path, subpath, destination, source: name } = mount;

@@ -1,10 +1,10 @@
 import type { ProjectDraft } from '../../../core/compose/draft.ts';
-import { reachOf } from '../../../core/compose/layers.ts';
+import { resolveIncludeTree } from '../../../core/compose/layers.ts';
 import type { ProjectFiles } from '../../../core/compose/project-files.ts';
-import { unsetVariables, variablesOf } from '../../../core/compose/variables.ts';
+import { createVariableLookup, unsetVariables } from '../../../core/compose/variables.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import type { Model } from '../../../engine/cli/compose.ts';
-import { and } from '../../run/log/wording.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
 import type { ReleaseText } from './release-texts.ts';
 
@@ -20,11 +20,15 @@ export function missingVariables(
 ): UpdateError | null {
   const names = unsetIn(draft.files, release, 'required');
   if (names.length === 0 || !/required variable/.test(cause.message)) return null;
-  return new UpdateError('missing-variable', `no file sets ${and(names)}, but the release requires a value`, {
-    advice: `${linesToAdd(installation, names)}, then run {command} again.`,
-    detail: [...cause.detail, cause.message],
-    cause,
-  });
+  return new UpdateError(
+    'missing-variable',
+    `no file sets ${joinWithAnd(names)}, but the release requires a value`,
+    {
+      advice: `${linesToAdd(installation, names)}, then run {command} again.`,
+      detail: [...cause.detail, cause.message],
+      cause,
+    },
+  );
 }
 
 /**
@@ -32,8 +36,12 @@ export function missingVariables(
  * removed the old container.
  * @throws UpdateError missing-variable
  */
-export function refuseUnsetSecrets(installation: Installation, draft: ProjectDraft, model: Model): void {
-  const variables = variablesOf(draft.files.envFiles);
+export function requireSecretValues(
+  installation: Installation,
+  draft: ProjectDraft,
+  model: ComposeModel,
+): void {
+  const variables = createVariableLookup(draft.files.envFiles);
   const names = replacedServices(installation).flatMap(({ name }) =>
     (['secrets', 'configs'] as const).flatMap((kind) =>
       (model.services[name]?.[kind] ?? []).flatMap(({ source }) => model[kind]?.[source]?.environment ?? []),
@@ -41,7 +49,7 @@ export function refuseUnsetSecrets(installation: Installation, draft: ProjectDra
   );
   const unset = [...new Set(names)].filter((name) => variables(name) === null);
   if (unset.length === 0) return;
-  const message = `no file sets ${and(unset)}, which a secret in the release uses`;
+  const message = `no file sets ${joinWithAnd(unset)}, which a secret in the release uses`;
   const advice = `${linesToAdd(installation, unset)}, then run {command} again.`;
   throw new UpdateError('missing-variable', message, { advice });
 }
@@ -56,17 +64,17 @@ export function emptyVariables(
   const names = unsetIn(draft.files, release, 'empty').filter((name) => !today.has(name));
   if (names.length === 0) return [];
   return [
-    `the release uses variables that no file sets, so their values will be empty: ${and(names)}. ${linesToAdd(installation, names)} if a value is needed`,
+    `the release uses variables that no file sets, so their values will be empty: ${joinWithAnd(names)}. ${linesToAdd(installation, names)} if a value is needed`,
   ];
 }
 
 function unsetIn(files: ProjectFiles, release: readonly ReleaseText[], kind: 'required' | 'empty'): string[] {
   const paths = new Set(release.map(({ path }) => path));
-  const layers = reachOf(files).layers.filter(({ file }) => paths.has(file.file.path));
+  const layers = resolveIncludeTree(files).layers.filter(({ file }) => paths.has(file.file.path));
   return [
     ...new Set(layers.flatMap(({ file, variables }) => unsetVariables(file.file, variables)[kind])),
   ].filter((name) => name !== 'PATH');
 }
 
 const linesToAdd = ({ files }: Installation, names: readonly string[]): string =>
-  `Add ${and(names.map((name) => `${name}=…`))} to ${files.envFiles.at(-1)?.path ?? files.newEnvFile}`;
+  `Add ${joinWithAnd(names.map((name) => `${name}=…`))} to ${files.envFiles.at(-1)?.path ?? files.newEnvFile}`;

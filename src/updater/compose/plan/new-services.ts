@@ -1,21 +1,21 @@
-import { isOnePublisher, parseReference } from '../../../core/compose/reference.ts';
+import { isSamePublisher, parseReference } from '../../../core/compose/reference.ts';
 import { upCommand } from '../../../core/progress/compose-command.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import type { Model, ModelService } from '../../../engine/cli/compose.ts';
+import type { ComposeModel, ModelService } from '../../../engine/cli/compose.ts';
 import { serviceOf } from '../../../engine/container.ts';
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import type { MovedService } from '../../run/state/changeover.ts';
-import { awaitedEnds, type Installation, movedServices } from '../inspect/installation.ts';
+import { completedDependencies, type Installation, updatedServices } from '../inspect/installation.ts';
 
 /**
  * Returns the services without a container that updated services depend on, directly or indirectly. Services that never
  * have containers do not count: services with 0 replicas and provider services.
  */
-export function missingServices(installation: Installation, { services }: Model): string[] {
+export function missingServices(installation: Installation, { services }: ComposeModel): string[] {
   const known = [...installation.exclude, ...installation.containers.map(serviceOf)];
   const hasContainers = ({ deploy, scale, provider }: ModelService): boolean =>
     (deploy?.replicas ?? scale ?? 1) > 0 && provider === undefined;
-  const updated = movedServices(installation).map(({ name }) => name);
+  const updated = updatedServices(installation).map(({ name }) => name);
   const missing = new Set(updated);
   // The set grows during the loop.
   for (const name of missing)
@@ -31,7 +31,7 @@ export function missingServices(installation: Installation, { services }: Model)
  */
 export function describeAdded(
   name: string,
-  { installation, model }: { installation: Installation; model: Model },
+  { installation, model }: { installation: Installation; model: ComposeModel },
 ): NonNullable<MovedService['added']> {
   const { scale, deploy, volumes, image } = model.services[name] ?? {};
   const before = Object.values(installation.model.services).flatMap((each) => each.volumes ?? []);
@@ -41,7 +41,7 @@ export function describeAdded(
   );
   return {
     replicas: deploy?.replicas ?? scale ?? 1,
-    isSeparate: !isShared && own != null && app != null && !isOnePublisher(own, app),
+    isSeparate: !isShared && own != null && app != null && !isSamePublisher(own, app),
   };
 }
 
@@ -51,16 +51,16 @@ export function describeAdded(
  * dependency has a container, so neither is an error.
  * @throws UpdateError missing-service
  */
-export function refuseMissing(installation: Installation): void {
+export function requireExistingDependencies(installation: Installation): void {
   const { kind, model, project, containers } = installation;
-  const needed = movedServices(installation).flatMap(({ name }) =>
+  const needed = updatedServices(installation).flatMap(({ name }) =>
     Object.keys(model.services[name]?.depends_on ?? {}),
   );
   const isStarted = containers.some((each) => needed.includes(serviceOf(each)));
-  const ending = Object.values(model.services).flatMap(awaitedEnds);
+  const ending = Object.values(model.services).flatMap(completedDependencies);
   const names = missingServices(installation, model).filter((name) => !ending.includes(name));
   if (kind === 'generated' || names.length === 0 || !isStarted) return;
-  const message = `the updated services depend on ${and(names)}, but ${and(names)} ${names.length > 1 ? 'have' : 'has'} no container`;
+  const message = `the updated services depend on ${joinWithAnd(names)}, but ${joinWithAnd(names)} ${names.length > 1 ? 'have' : 'has'} no container`;
   const advice = `Run ${upCommand(project, names)} first. Then run {command} again.`;
   throw new UpdateError('missing-service', message, { advice });
 }

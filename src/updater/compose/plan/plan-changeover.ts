@@ -1,26 +1,31 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import type { Model, ModelService } from '../../../engine/cli/compose.ts';
+import type { ComposeModel, ModelService } from '../../../engine/cli/compose.ts';
 import type { Image } from '../../../engine/container.ts';
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import type { Changeover, ContainerRecord, MovedService } from '../../run/state/changeover.ts';
 import {
-  awaitedEnds,
+  completedDependencies,
   type Installation,
-  movedServices,
   replacedServices,
   type ServiceFacts,
+  updatedServices,
 } from '../inspect/installation.ts';
-import { affectedBy, knownAddresses } from './affected.ts';
+import { affectedContainerWarningsOf, knownAddresses } from './affected.ts';
 import { describeAdded } from './new-services.ts';
 import type { PreparedPlan } from './plan.ts';
 import { releaseCommand } from './release-label.ts';
-import { nameFrom, nameReached, versionWarnings, whatRuns } from './version-sentences.ts';
+import {
+  describeRunningServices,
+  previousVersionNameOf,
+  reachedVersionNameOf,
+  versionWarnings,
+} from './version-sentences.ts';
 
 /**
  * Plans which containers are replaced, and creates the messages for the log. Changes nothing.
  * @param containers all containers of the project, right before the first file changes
  */
-export function planChangeover(plan: PreparedPlan, containers: readonly ContainerRecord[]): Changeover {
+export function planRollout(plan: PreparedPlan, containers: readonly ContainerRecord[]): Changeover {
   const { installation, migrations, added, dumpFirst, references, model, images } = plan;
   const { app, followers } = installation;
   refuseRunning(migrations, containers);
@@ -47,18 +52,18 @@ export function planChangeover(plan: PreparedPlan, containers: readonly Containe
   const toRunManually = manualMigrations(plan, running);
   const ready = releaseCommand(plan, images.get(plan.app.to), 'ready');
   return {
-    moved: [...inOrder(movedServices(installation).map(nameOf), plan), ...following].map(moved),
+    moved: [...inOrder(updatedServices(installation).map(nameOf), plan), ...following].map(moved),
     // A rollback never starts migrations: they would run on data of another version.
     containers: containers.map((each) =>
       migrations.includes(each.service) ? { ...each, runs: false, well: false } : each,
     ),
     ...(ready !== null && { ready }),
     words: {
-      from: nameFrom(plan),
+      from: previousVersionNameOf(plan),
       goal: plan.to,
-      reached: nameReached(plan),
-      runs: whatRuns(plan, stoppedWorkers),
-      warnings: [...versionWarnings(plan), ...affectedBy(plan)],
+      reached: reachedVersionNameOf(plan),
+      runs: describeRunningServices(plan, stoppedWorkers),
+      warnings: [...versionWarnings(plan), ...affectedContainerWarningsOf(plan)],
       addresses: knownAddresses(installation),
       alsoMoved: plan.alsoMoved,
       newServices: plan.newServices,
@@ -78,7 +83,7 @@ const nameOf = ({ name }: ServiceFacts): string => name;
 function refuseRunning(migrations: readonly string[], containers: readonly ContainerRecord[]): void {
   const running = containers.filter(({ service, down }) => migrations.includes(service) && !down);
   if (running.length === 0) return;
-  const names = and(running.map(({ name }) => name));
+  const names = joinWithAnd(running.map(({ name }) => name));
   throw new UpdateError('compose-busy', `other services are still waiting for ${names} to finish`, {
     advice: `Wait until ${names} ${running.length > 1 ? 'have' : 'has'} finished (docker logs -f ${running[0]?.name}), then run {command} again.`,
   });
@@ -97,7 +102,7 @@ function inOrder(
   const visit = (name: string): void => {
     if (order.has(name)) return;
     const isLasting = moved.includes(name) && !migrations.includes(name);
-    const first = [...awaitedEnds(services[name]), ...added];
+    const first = [...completedDependencies(services[name]), ...added];
     for (const need of Object.keys(services[name]?.depends_on ?? {}))
       if (!isLasting || first.includes(need)) visit(need);
     order.add(name);
@@ -118,7 +123,7 @@ const movedTo = (reference: string, { id, manifests }: Image): MovedService['ima
  */
 function restartedByHand(
   installation: Installation,
-  { services }: Model,
+  { services }: ComposeModel,
   running: ReadonlySet<string>,
 ): string[] {
   const moved = new Set(replacedServices(installation).map(nameOf));
@@ -134,8 +139,8 @@ function manualMigrations(
   { installation, model, alsoMoved, migrations }: PreparedPlan,
   running: ReadonlySet<string>,
 ): string[] {
-  const moved = movedServices(installation).map(nameOf);
-  const once = new Set(moved.flatMap((name) => awaitedEnds(model.services[name])));
+  const moved = updatedServices(installation).map(nameOf);
+  const once = new Set(moved.flatMap((name) => completedDependencies(model.services[name])));
   return [...new Set([...moved, ...alsoMoved])].filter(
     (name) => once.has(name) && !migrations.includes(name) && !running.has(name),
   );

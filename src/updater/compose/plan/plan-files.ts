@@ -1,17 +1,17 @@
-import { servicesReading } from '../../../core/compose/layers.ts';
-import { versionOfLabel } from '../../../core/release/pin-tag.ts';
-import type { Model } from '../../../engine/cli/compose.ts';
+import { findServicesReading } from '../../../core/compose/layers.ts';
+import { parseVersionLabel } from '../../../core/release/pin-tag.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Image } from '../../../engine/container.ts';
-import { labelledVersion, refuseOlder, type ServiceUpdate } from '../../plan/release-plan.ts';
+import { labelledVersion, requireNoDowngrade, type ServiceUpdate } from '../../plan/release-plan.ts';
 import {
-  awaitedEnds,
+  completedDependencies,
   type Installation,
   otherContainers,
   replacedServices,
 } from '../inspect/installation.ts';
 import { findMajorChanges } from '../inspect/services/major-changes.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
-import { prove, refuseUnproven } from '../proof/prove.ts';
+import { compareModels, requireExpectedChanges } from '../proof/prove.ts';
 import type { draftFiles } from './draft-files.ts';
 import { checkGenerated, type NewDefinitions, stayingServices } from './generated.ts';
 import { missingServices } from './new-services.ts';
@@ -24,7 +24,7 @@ interface Proposal
     ReturnType<typeof draftFiles>,
     Pick<PreparedPlan, 'images' | 'version'> {
   /** Model of the files without the new settings. If null, `model` is used. */
-  unset?: Model | null;
+  unset?: ComposeModel | null;
 }
 
 /**
@@ -40,7 +40,9 @@ export function planFiles(whole: Plan, proposal: Proposal): PreparedPlan {
   const before = missingServices(installation, installation.model);
   const needed = missingServices(installation, model).filter((name) => !before.includes(name));
   // A new service that must complete before others start is a migration, whatever its image.
-  const ending = needed.filter((name) => Object.values(model.services).flatMap(awaitedEnds).includes(name));
+  const ending = needed.filter((name) =>
+    Object.values(model.services).flatMap(completedDependencies).includes(name),
+  );
   const migrations = [...new Set([...migrationsOf(installation, model), ...ending])];
   const added = needed.filter((name) => !migrations.includes(name));
   const own = [...replacedServices(installation).map(({ name }) => name), ...migrations, ...added];
@@ -76,12 +78,12 @@ function proven(
   { installation, updates }: Plan,
   { expected, unset, ...definitions }: Proposal,
 ): { alsoMoved: string[]; warnings: string[] } {
-  const proof = prove(installation.model, unset ?? definitions.model, expected);
+  const proof = compareModels(installation.model, unset ?? definitions.model, expected);
   const { alsoMoved } = proof;
   if (installation.kind === 'generated') {
     return { alsoMoved, warnings: checkGenerated(installation, definitions, expected, updates) };
   }
-  refuseUnproven(proof, expected);
+  requireExpectedChanges(proof, expected);
   return { alsoMoved, warnings: [] };
 }
 
@@ -91,7 +93,7 @@ function proven(
  */
 function changedServices(installation: Installation, { draft, model }: Proposal): string[] {
   const { services: before } = installation.model;
-  const reading = servicesReading(
+  const reading = findServicesReading(
     draft.files,
     draft.changes.map(({ path }) => path),
   );
@@ -112,14 +114,14 @@ export function pulledVersion(plan: Plan, images: ReadonlyMap<string, Image>): s
     installation.runningVersion || label
       ? [installation.runningVersion, label]
       : [ownVariable(app, used), ownVariable(app, image)];
-  refuseOlder(plan, app, pulled ?? null, running ?? null);
+  requireNoDowngrade(plan, app, pulled ?? null, running ?? null);
   return label;
 }
 
 /** Reads the version variable of official images, such as `NEXTCLOUD_VERSION`, which they have instead of a label. */
 function ownVariable({ pin }: ServiceUpdate, image: Image | undefined): string | null {
   const name = pin.reference.repository.replace(/^.*\//, '').replaceAll(/\W/g, '_');
-  return versionOfLabel(image?.env.get(`${name.toUpperCase()}_VERSION`));
+  return parseVersionLabel(image?.env.get(`${name.toUpperCase()}_VERSION`));
 }
 
 /**
@@ -128,7 +130,7 @@ function ownVariable({ pin }: ServiceUpdate, image: Image | undefined): string |
  */
 function imagesAfter(
   { followers, model: before }: Installation,
-  model: Model,
+  model: ComposeModel,
   expected: ReadonlyMap<string, string>,
   started: readonly string[],
 ): ReadonlyMap<string, string> {

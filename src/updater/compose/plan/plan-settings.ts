@@ -1,6 +1,6 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { ReleaseSetting } from '../../../core/release/release-settings.ts';
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 
 /** A setting that the update writes; `words` describe the change without the value. */
 export type NewSetting = Record<'name' | 'value' | 'words', string>;
@@ -19,13 +19,16 @@ export function planSettings(
 ): NewSetting[] {
   const unknown = [...given.keys()].filter((name) => !listed.some((setting) => setting.name === name));
   if (unknown.length > 0)
-    throw new UpdateError('settings-invalid', `the release does not list ${and(unknown)} as a new setting`);
+    throw new UpdateError(
+      'settings-invalid',
+      `the release does not list ${joinWithAnd(unknown)} as a new setting`,
+    );
   const missing = listed.filter(
     (each) => each.required && !each.generate && !each.default && !given.has(each.name) && !isSet(each.name),
   );
   if (missing.length > 0) {
     const names = missing.map(({ name }) => name);
-    throw new UpdateError('missing-variable', `the release requires a value for ${and(names)}`, {
+    throw new UpdateError('missing-variable', `the release requires a value for ${joinWithAnd(names)}`, {
       advice: `Run {command} again with ${names.map((name) => `--set ${name}=…`).join(' ')}.`,
       detail: missing.map(({ name, description }) => `${name}: ${description}`),
     });

@@ -1,17 +1,17 @@
 import { join } from 'node:path';
-import { checkAgainstModel } from '../../../core/compose/find-pin.ts';
+import { checkPinAgainstModel } from '../../../core/compose/find-pin.ts';
 import type { Pin } from '../../../core/compose/pin.ts';
 import { countOf, isMajorChange } from '../../../core/release/order.ts';
-import { type NextTag, retag } from '../../../core/release/retag.ts';
+import { type NextTag, nextTagFor } from '../../../core/release/retag.ts';
 import type { PlannedTarget } from '../../../core/release/target.ts';
 import type { Image } from '../../../engine/container.ts';
 import { versionLabel } from '../../../engine/labels.ts';
-import { runsImage } from '../../../engine/same-image.ts';
+import { isContainerOfImage } from '../../../engine/same-image.ts';
 import type { RunningApp } from '../../plan/check-required-release.ts';
 import { planRelease, type ReleasePlan, type ServiceUpdate } from '../../plan/release-plan.ts';
 import type { ReleaseRequest } from '../../run/options.ts';
-import { fromWord } from '../inspect/describe.ts';
-import { type InspectedProject, movedServices, releaseFileNames } from '../inspect/installation.ts';
+import { runningVersionText } from '../inspect/describe.ts';
+import { type InspectedProject, releaseFileNames, updatedServices } from '../inspect/installation.ts';
 import { hasOtherLabel, runningVersions } from '../inspect/running-version.ts';
 
 /**
@@ -23,7 +23,7 @@ export function planUpdate<I extends InspectedProject>(
   request: ReleaseRequest,
 ): ReleasePlan & { installation: I } {
   const { runningVersion, model, kind } = project;
-  const services = movedServices(project).map(({ pin, containers }) => ({
+  const services = updatedServices(project).map(({ pin, containers }) => ({
     pin,
     pull: model.services[pin.service]?.pull_policy !== 'never',
     trustsLabel: !containers.some(hasOtherLabel),
@@ -31,10 +31,10 @@ export function planUpdate<I extends InspectedProject>(
   const isCanary = kind === 'generated' && services.every(({ pin }) => pin.tag.kind === 'canary');
   const defaultTarget = isCanary ? ({ kind: 'canary', tag: 'canary' } as const) : null;
   const nextTag = (pin: Pin, to: PlannedTarget | null) => {
-    checkAgainstModel(pin, model.services[pin.service]?.image);
+    checkPinAgainstModel(pin, model.services[pin.service]?.image);
     return nextTagOf(project, pin, to);
   };
-  const pinned = { services, from: fromWord(project), defaultTarget, nextTag };
+  const pinned = { services, from: runningVersionText(project), defaultTarget, nextTag };
   const plan = planRelease(project, pinned, request);
   const major = majorWarnings(plan.prefix, runningVersion, plan.release?.version ?? null);
   return { ...plan, warnings: [...untrustedLabels(project), ...plan.warnings, ...major] };
@@ -50,7 +50,9 @@ export function updatesOf(project: InspectedProject, request: ReleaseRequest): r
 }
 
 function untrustedLabels(installation: InspectedProject): string[] {
-  const untrusted = movedServices(installation).flatMap(({ containers }) => containers.filter(hasOtherLabel));
+  const untrusted = updatedServices(installation).flatMap(({ containers }) =>
+    containers.filter(hasOtherLabel),
+  );
   const sentences = untrusted.map(
     ({ imageReference, labels }) =>
       `the version label of ${imageReference} specifies ${labels[versionLabel]}, which differs from its tag; the updater ignores this label and compares tags`,
@@ -67,12 +69,12 @@ export function majorWarnings(prefix: string, from: string | null, to: string | 
 }
 
 export const pinsOf = (installation: InspectedProject): Pin[] =>
-  movedServices(installation).map(({ pin }) => pin);
+  updatedServices(installation).map(({ pin }) => pin);
 
 /** Describes the running app of a project, and whether it already runs the pulled image. */
 export const runningApp = (project: InspectedProject, image: Image | undefined): RunningApp => ({
   oldestVersion: runningVersions(project.app.containers)[0] ?? project.runningVersion,
-  isInstalled: project.app.containers.every((container) => runsImage(container, image)),
+  isInstalled: project.app.containers.every((container) => isContainerOfImage(container, image)),
   nextTag: (required) => nextTagOf(project, project.app.pin, required),
 });
 
@@ -84,7 +86,7 @@ function nextTagOf(installation: InspectedProject, pin: Pin, target: PlannedTarg
     const isShort = target.kind === 'release' && countOf(target.version) < 3;
     return isShort ? { kind: 'short' } : { kind: 'moved', tag: target.tag };
   }
-  return retag(pin.tag, target);
+  return nextTagFor(pin.tag, target);
 }
 
 /** Whether the pin of a generated installation is in a user's file, which releases do not overwrite. */

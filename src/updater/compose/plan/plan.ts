@@ -1,9 +1,9 @@
-import type { Change } from '../../../core/compose/draft.ts';
-import type { Model } from '../../../engine/cli/compose.ts';
+import type { FileChange } from '../../../core/compose/draft.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Image } from '../../../engine/container.ts';
-import type { PlannedPoint } from '../../data/survey-point.ts';
+import type { PlannedRestorePoint } from '../../data/survey-point.ts';
 import type { ReleasePlan } from '../../plan/release-plan.ts';
-import type { Expectations } from '../../run/expectations.ts';
+import type { ExpectedDigests } from '../../run/expectations.ts';
 import type { Recalls } from '../../run/recalls.ts';
 import type { Installation } from '../inspect/installation.ts';
 
@@ -13,7 +13,7 @@ import type { Installation } from '../inspect/installation.ts';
 export interface Plan extends ReleasePlan {
   installation: Installation;
   /** Digests that images and files must have; null if nothing is verified. */
-  expected: Expectations | null;
+  expected: ExpectedDigests | null;
   /** Recalled releases; null without a channel file. */
   recalls: Recalls | null;
   /** Values for new settings, by name; null for a command that neither checks nor writes settings. */
@@ -21,7 +21,7 @@ export interface Plan extends ReleasePlan {
   /** Services with `build:` whose running image the registry did not confirm. */
   unconfirmed: readonly string[];
   /** Restore point to create; null if none was requested. */
-  point: PlannedPoint | null;
+  point: PlannedRestorePoint | null;
 }
 
 /** The plan after the pull: the new files are drafted and compose has resolved them, but nothing has changed yet. */
@@ -30,11 +30,11 @@ export interface PreparedPlan extends Plan {
   images: ReadonlyMap<string, Image>;
   /** Version label of the new app image, `1.5.0`; null if there is none. */
   version: string | null;
-  changes: readonly Change[];
+  changes: readonly FileChange[];
   /** Names of the new settings in `changes`. */
   settings: readonly string[];
   /** Compose's model of the new files. */
-  model: Model;
+  model: ComposeModel;
   /** Migrations in the model of the new files. */
   migrations: readonly string[];
   /** Image references of the updated services, migrations and new services, in the model of the new files. */

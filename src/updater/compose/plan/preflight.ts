@@ -1,11 +1,11 @@
 import * as z from 'zod/mini';
-import { servicesReading } from '../../../core/compose/layers.ts';
-import { variablesOf, writtenValues } from '../../../core/compose/variables.ts';
+import { findServicesReading } from '../../../core/compose/layers.ts';
+import { createVariableLookup, writtenValues } from '../../../core/compose/variables.ts';
 import { isWithin } from '../../../core/files/host-paths.ts';
-import { jsonText } from '../../../core/progress/json-text.ts';
-import type { CommandEnd } from '../../../engine/cli/run-attached.ts';
-import { environment, type Image, type StorageMount } from '../../../engine/container.ts';
-import { type Json, object, strings } from '../../../engine/json.ts';
+import { createJsonTextSchema } from '../../../core/progress/json-text.ts';
+import type { AttachedResult } from '../../../engine/cli/run-attached.ts';
+import { type Image, type StorageMount, toEnvironment } from '../../../engine/container.ts';
+import { type Json, toObject, toStrings } from '../../../engine/json.ts';
 import type { PreparedPlan } from './plan.ts';
 
 const memory = 512 * 1024 ** 2;
@@ -18,7 +18,7 @@ const memory = 512 * 1024 ** 2;
 export function preflightContainer(plan: PreparedPlan, image: Image, command: readonly string[]) {
   const { name, containers } = plan.installation.app;
   const { storage = [], networks = [], networkMode = '', extraHosts = [] } = containers[0] ?? {};
-  const { user, group_add, platform } = object(plan.model.services[name]);
+  const { user, group_add, platform } = toObject(plan.model.services[name]);
   const isShared = /^(?:host$|none$|container:)/.test(networkMode);
   const [first = networkMode, ...moreNetworks] = networks;
   return {
@@ -38,7 +38,7 @@ export function preflightContainer(plan: PreparedPlan, image: Image, command: re
       ...(!isShared && { ExtraHosts: extraHosts }),
       Mounts: storage.filter(isData).map(readOnly),
       Tmpfs: { '/tmp': '' },
-      GroupAdd: strings(group_add),
+      GroupAdd: toStrings(group_add),
       ReadonlyRootfs: true,
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges'],
@@ -75,13 +75,13 @@ const readOnly = ({ type, source, destination, subpath }: StorageMount): Json =>
  */
 function environmentOf({ installation, model, changes }: PreparedPlan): Map<string, string> {
   const { app, sent, files, model: before } = installation;
-  const values = environment(strings(sent.get(app.name)?.body.Env));
+  const values = toEnvironment(toStrings(sent.get(app.name)?.body.Env));
   for (const key of Object.keys(before.services[app.name]?.environment ?? {})) values.delete(key);
   for (const [key, value] of Object.entries(model.services[app.name]?.environment ?? {}))
     values.set(key, (value ?? '').replaceAll('$$', '$'));
   for (const { path, before: text, after } of changes) {
-    if (!servicesReading(files, [path]).includes(app.name)) continue;
-    const [old, now] = [text ?? '', after].map((each) => variablesOf([{ path, text: each }]));
+    if (!findServicesReading(files, [path]).includes(app.name)) continue;
+    const [old, now] = [text ?? '', after].map((each) => createVariableLookup([{ path, text: each }]));
     for (const { key } of writtenValues([{ path, text: after }]))
       if ([undefined, old?.(key)?.text].includes(values.get(key))) values.set(key, now?.(key)?.text ?? '');
   }
@@ -92,7 +92,9 @@ function environmentOf({ installation, model, changes }: PreparedPlan): Map<stri
 
 const level = z.enum(['pass', 'warn', 'fail']);
 const text = z.string();
-const resultSchema = jsonText(z.object({ level, check: text, message: text, advice: z.optional(text) }));
+const resultSchema = createJsonTextSchema(
+  z.object({ level, check: text, message: text, advice: z.optional(text) }),
+);
 
 const maxRows = 100;
 const maxPrinted = 20;
@@ -102,7 +104,7 @@ const widest = 30;
  * Converts the output of a preflight command to table rows and the reason for refusing the update; the reason is null
  * if the update may start.
  */
-export function judgePreflight({ exitCode, lines }: CommandEnd) {
+export function evaluatePreflight({ exitCode, lines }: AttachedResult) {
   const read = lines.map((line) => ({ line, result: resultSchema.safeParse(line).data }));
   const results = read.flatMap(({ result }) => result ?? []);
   const width = Math.min(widest, Math.max(0, ...results.map(({ check }) => check.length)));

@@ -1,14 +1,14 @@
-import { jsonText } from '../../../core/progress/json-text.ts';
-import { commandOf, jsonLabelOf } from '../../../core/progress/product.ts';
-import { compareTold } from '../../../core/release/order.ts';
-import { parsePinTag, versionOfLabel } from '../../../core/release/pin-tag.ts';
+import { createJsonTextSchema } from '../../../core/progress/json-text.ts';
+import { jsonLabelOf, parseJsonCommand } from '../../../core/progress/product.ts';
+import { compareSharedNumbers } from '../../../core/release/order.ts';
+import { parsePinTag, parseVersionLabel } from '../../../core/release/pin-tag.ts';
 import { releaseSettingsSchema } from '../../../core/release/release-settings.ts';
 import type { Image } from '../../../engine/container.ts';
 import { versionLabel } from '../../../engine/labels.ts';
 import type { Plan } from './plan.ts';
 
-const settingsOf = (text: string) => jsonText(releaseSettingsSchema).safeParse(text).data;
-const readers = { ready: commandOf, preflight: commandOf, settings: settingsOf };
+const settingsOf = (text: string) => createJsonTextSchema(releaseSettingsSchema).safeParse(text).data;
+const readers = { ready: parseJsonCommand, preflight: parseJsonCommand, settings: settingsOf };
 
 /**
  * Reads a label of the pulled app image; undefined if the label is malformed. Null if there is no such label, or if the
@@ -20,9 +20,10 @@ export function releaseLabel<K extends keyof typeof readers>(
   kind: K,
 ): ReturnType<(typeof readers)[K]> | null {
   const text = image?.labels[jsonLabelOf(installation.product, kind)];
-  const version = versionOfLabel(image?.labels[versionLabel]);
+  const version = parseVersionLabel(image?.labels[versionLabel]);
   const tag = parsePinTag(app.tag);
-  const differs = tag.kind === 'release' && version !== null && compareTold(version, tag.version) !== 0;
+  const differs =
+    tag.kind === 'release' && version !== null && compareSharedNumbers(version, tag.version) !== 0;
   if (text === undefined || differs || !app.trustsLabel) return null;
   return readers[kind](text) as ReturnType<(typeof readers)[K]>;
 }

@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from 'node:path';
 import { readComposeFile } from '../../../core/compose/compose-file.ts';
-import { fileOf } from '../../../core/compose/project-files.ts';
+import { findProjectFile } from '../../../core/compose/project-files.ts';
 import { type Installation, isGenerated, releaseFileNames } from '../inspect/installation.ts';
 
 /** The compose files that a release ships, by name. */
@@ -23,7 +23,7 @@ export function wantedReleaseFiles({ project, files }: Installation): string[] {
   );
   return releaseFileNames.filter((name) => {
     const path = join(project.directory, name);
-    return included.includes(path) || fileOf(files, path) !== undefined;
+    return included.includes(path) || findProjectFile(files, path) !== undefined;
   });
 }
 
@@ -43,7 +43,7 @@ export function releaseTexts(
   const warnings: string[] = [];
   for (const [name, text] of fresh) {
     const path = join(project.directory, name);
-    const before = fileOf(files, path)?.text ?? null;
+    const before = findProjectFile(files, path)?.text ?? null;
     if (before === text) continue;
     if (before !== null && !isGenerated(before, product)) {
       warnings.push(

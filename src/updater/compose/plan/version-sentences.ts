@@ -1,16 +1,16 @@
-import { compareTold } from '../../../core/release/order.ts';
+import { compareSharedNumbers } from '../../../core/release/order.ts';
 import { isNumbered, parsePinTag } from '../../../core/release/pin-tag.ts';
-import { runsImage } from '../../../engine/same-image.ts';
+import { isContainerOfImage } from '../../../engine/same-image.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import { labelledVersion } from '../../plan/release-plan.ts';
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import type { Plan, PreparedPlan } from './plan.ts';
 
 /**
  * Returns the version before the update, or the tag if both images have the same version label: such a label does not
  * follow the releases.
  */
-export const nameFrom = (plan: PreparedPlan): string =>
+export const previousVersionNameOf = (plan: PreparedPlan): string =>
   isInherited(plan) ? plan.app.pin.tag.text : plan.from;
 
 /** Whether the new image of a floating tag has the same version label as the running image. */
@@ -21,12 +21,12 @@ function isInherited({ app, installation, images, version }: PreparedPlan): bool
     !isNumbered(app.pin.tag) &&
     version !== null &&
     version === installation.runningVersion &&
-    containers.every((container) => !runsImage(container, image))
+    containers.every((container) => !isContainerOfImage(container, image))
   );
 }
 
 /** Returns the version of the app after the update; for a floating tag, the tag with the version of its image. */
-export const nameReached = (plan: PreparedPlan): string => reachedBy(plan, plan.app, plan.version);
+export const reachedVersionNameOf = (plan: PreparedPlan): string => reachedBy(plan, plan.app, plan.version);
 
 function reachedBy(plan: PreparedPlan, update: ServiceUpdate, version: string | null): string {
   const { to, prefix } = plan;
@@ -37,7 +37,7 @@ function reachedBy(plan: PreparedPlan, update: ServiceUpdate, version: string | 
 }
 
 /** Describes the version of each service after the update, without services that remain stopped. */
-export function whatRuns(plan: PreparedPlan, stopped: readonly string[] = []): string {
+export function describeRunningServices(plan: PreparedPlan, stopped: readonly string[] = []): string {
   const updates = plan.updates.filter(({ service }) => !stopped.includes(service));
   const word = (update: ServiceUpdate) => reachedBy(plan, update, versionOf(update, plan));
   return [...Map.groupBy(updates, word)].map(runs).join(', ');
@@ -49,7 +49,7 @@ export function versionWarnings(plan: PreparedPlan): string[] {
   if (release === null) return [];
   const isOther = (update: ServiceUpdate) => {
     const version = versionOf(update, plan);
-    return version !== null && compareTold(version, release.version) !== 0;
+    return version !== null && compareSharedNumbers(version, release.version) !== 0;
   };
   const warning = (update: ServiceUpdate) => {
     const found = versionOf(update, plan) ?? '';
@@ -66,13 +66,15 @@ export function versionWarnings(plan: PreparedPlan): string[] {
  * target's tag.
  */
 const isDisproved = ({ release, app }: Plan, update: ServiceUpdate, version: string): boolean =>
-  (update === app || floats(update)) && release !== null && compareTold(version, release.version) < 0;
+  (update === app || floats(update)) &&
+  release !== null &&
+  compareSharedNumbers(version, release.version) < 0;
 
 const floats = ({ tag }: ServiceUpdate): boolean =>
   ['latest', 'word', 'part'].includes(parsePinTag(tag).kind);
 
 const runs = ([what, updates]: [string, ServiceUpdate[]]): string =>
-  `${and(updates.map(({ service }) => service))} ${updates.length > 1 ? 'run' : 'runs'} ${what}`;
+  `${joinWithAnd(updates.map(({ service }) => service))} ${updates.length > 1 ? 'run' : 'runs'} ${what}`;
 
 function versionOf(update: ServiceUpdate, { references, images }: PreparedPlan): string | null {
   const { service: name, to } = update;

@@ -1,18 +1,18 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { reachOf } from '../../../core/compose/layers.ts';
+import { resolveIncludeTree } from '../../../core/compose/layers.ts';
 import type { ProjectFiles } from '../../../core/compose/project-files.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import type { Compose, Model } from '../../../engine/cli/compose.ts';
-import { castShadow, shadowOf } from './shadow.ts';
+import type { Compose, ComposeModel } from '../../../engine/cli/compose.ts';
+import { createOverlay, overlayPath } from './shadow.ts';
 
 /**
  * Contents of additional files that override a project while an edit is checked, in the models before and after the
  * edit.
  */
-export interface StandIns {
+export interface Placeholders {
   composeFiles: readonly string[];
   envFiles: readonly string[];
   /** Whether to reject models that only `up` rejects. */
@@ -24,12 +24,12 @@ export interface StandIns {
  * disk yet.
  * @throws UpdateError compose-invalid
  */
-export async function modelWith(
+export async function resolveProposedModel(
   compose: Compose,
   files: ProjectFiles,
   changed: readonly string[],
-  standIns: StandIns = { composeFiles: [], envFiles: [] },
-): Promise<Model> {
+  standIns: Placeholders = { composeFiles: [], envFiles: [] },
+): Promise<ComposeModel> {
   const stage = await mkdtemp(join(tmpdir(), 'svc-updater-stage-'));
   const copied = new Map<string, string>();
   const put = async (text: string, name: string) => {
@@ -48,7 +48,7 @@ export async function modelWith(
     Promise.all(texts.map((text, index) => put(text, `${kind}-stand-in${index}`)));
   try {
     const { isStrict = false } = standIns;
-    const { composeFiles, envFiles } = reachOf(files);
+    const { composeFiles, envFiles } = resolveIncludeTree(files);
     const linked = new Set([...composeFiles, ...envFiles].map(({ path }) => path));
     const moreFiles = await laidOver(standIns.composeFiles, 'f');
     const moreEnvFiles = await laidOver(standIns.envFiles, 'e');
@@ -60,7 +60,7 @@ export async function modelWith(
       });
     }
     // An `include` or `extends` links to a changed file, so the new text must be available at the linked path.
-    const shadow = await castShadow(stage, compose.project.directory, files);
+    const shadow = await createOverlay(stage, compose.project.directory, files);
     const model = await compose.under(shadow).config({
       files: [...files.composeFiles.map(({ path }) => `${shadow}${path}`), ...moreFiles],
       envFiles: [...files.envFiles.map(({ path }) => `${shadow}${path}`), ...moreEnvFiles],
@@ -69,7 +69,7 @@ export async function modelWith(
     return JSON.parse(JSON.stringify(model).replaceAll(shadow, ''));
   } catch (error) {
     throw error instanceof UpdateError
-      ? inOwnPaths(error, new Map([...copied, [shadowOf(stage), '']]))
+      ? inOwnPaths(error, new Map([...copied, [overlayPath(stage), '']]))
       : error;
   } finally {
     await rm(stage, { recursive: true, force: true });

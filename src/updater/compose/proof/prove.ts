@@ -1,16 +1,16 @@
 import type { Edit } from '../../../core/compose/edit.ts';
-import { allFiles, nameOf, type ProjectFiles } from '../../../core/compose/project-files.ts';
+import { allFiles, displayPathOf, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import {
   isDatabase,
-  isOnePublisher,
-  isOneRepository,
+  isSamePublisher,
+  isSameRepository,
   parseReference,
 } from '../../../core/compose/reference.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import type { Model } from '../../../engine/cli/compose.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
 
 /** Expected changes in compose's model after the edits. */
-export interface Expectation {
+export interface ExpectedModelChanges {
   /** Full image reference that each service must have. */
   images: ReadonlyMap<string, string>;
   /** Old and new values of changed variables. Other values in the model may contain the same variable. */
@@ -42,7 +42,11 @@ const holds = new Set([
 ]);
 
 /** Compares two models. Only the planned images and values that contain the version variable may differ. */
-export function prove(before: Model, after: Model, expected: Expectation): Proof {
+export function compareModels(
+  before: ComposeModel,
+  after: ComposeModel,
+  expected: ExpectedModelChanges,
+): Proof {
   const proof: Proof = { unexpected: [], otherMeanings: [], alsoMoved: [] };
   const moves: Substitution[] = [];
   for (const [service, to] of expected.images) {
@@ -81,7 +85,7 @@ export function prove(before: Model, after: Model, expected: Expectation): Proof
  * Requires that the edit changes only the version.
  * @throws UpdateError proof-failed; pin-unsupported if the version variable also has another purpose
  */
-export function refuseUnproven(proof: Proof, { places }: Expectation): void {
+export function requireExpectedChanges(proof: Proof, { places }: ExpectedModelChanges): void {
   const { unexpected, otherMeanings } = proof;
   if (unexpected.length > 0) {
     throw new UpdateError(
@@ -103,7 +107,7 @@ export function refuseUnproven(proof: Proof, { places }: Expectation): void {
  * and configs. Values are not printed.
  * @throws UpdateError proof-failed
  */
-export function proveSettings(before: Model, after: Model): void {
+export function checkSettingsChanges(before: ComposeModel, after: ComposeModel): void {
   const other = differences(before, after, []).flatMap(({ path }) => (isText(path) ? [] : [path.join('.')]));
   if (other.length === 0) return;
   throw new UpdateError(
@@ -124,7 +128,7 @@ function isText([section = '', , key = '']: readonly string[]): boolean {
 /** Returns the locations of the edits that change variables. */
 export const variablePlaces = (files: ProjectFiles, edits: readonly Edit[]): string[] =>
   edits.flatMap(({ variable, file, line }) =>
-    variable ? [`${variable} in ${nameOf(files, file)} line ${line}`] : [],
+    variable ? [`${variable} in ${displayPathOf(files, file)} line ${line}`] : [],
   );
 
 /** Returns the old and new values of edited variables. A default that is no longer used counts as an old value. */
@@ -161,7 +165,7 @@ function movesAlong(from: string, to: string, moves: readonly Substitution[]): b
     const planned = parseReference(move.from);
     if (planned === null) return false;
     // The next recreation of a database would start another version with the data of the old version.
-    return isDatabase(old) ? isOneRepository(planned, old) : isOnePublisher(planned, old);
+    return isDatabase(old) ? isSameRepository(planned, old) : isSamePublisher(planned, old);
   });
 }
 
@@ -181,7 +185,7 @@ function differences(before: unknown, after: unknown, path: string[]): Differenc
 }
 
 /** Whether a path in the model is the source of a `type: image` volume, which is read-only and contains no data. */
-const isImageVolume = ({ services }: Model, path: readonly string[]): boolean => {
+const isImageVolume = ({ services }: ComposeModel, path: readonly string[]): boolean => {
   const [section, service = '', key, at, field] = path;
   const isSource = section === 'services' && key === 'volumes' && field === 'source' && path.length === 5;
   return isSource && services[service]?.volumes?.[Number(at)]?.type === 'image';

@@ -2,7 +2,12 @@ import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isMap, isScalar, isSeq, type Node } from 'yaml';
 import type { ComposeFile } from '../../../core/compose/compose-file.ts';
-import { type Layer, placeOf, reachOf, resolvedText } from '../../../core/compose/layers.ts';
+import {
+  type ComposeSource,
+  formatLocation,
+  resolveIncludeTree,
+  resolveLayerText,
+} from '../../../core/compose/layers.ts';
 import { allFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import type { YamlDocument } from '../../../core/compose/yaml-document.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
@@ -12,11 +17,11 @@ import type { TextFile } from '../../../core/files/text-file.ts';
  * else next to them, up to the root, is a symbolic link to the original. Therefore, `include` and `extends` find the
  * new texts, and relative paths still point to the original files. Returns the overlay directory.
  */
-export async function castShadow(stage: string, directory: string, files: ProjectFiles): Promise<string> {
-  const root = shadowOf(stage);
+export async function createOverlay(stage: string, directory: string, files: ProjectFiles): Promise<string> {
+  const root = overlayPath(stage);
   const all = allFiles(files);
   const own = new Set(all.map(({ path }) => path));
-  const { layers } = reachOf(files);
+  const { layers } = resolveIncludeTree(files);
   const places = [directory, ...layers.map(({ base }) => base), ...all.map(({ path }) => dirname(path))];
   const shadowed = new Set(places.flatMap(wayDown));
   for (const path of shadowed) {
@@ -32,15 +37,15 @@ export async function castShadow(stage: string, directory: string, files: Projec
   return root;
 }
 
-export const shadowOf = (stage: string): string => join(stage, 'shadow');
+export const overlayPath = (stage: string): string => join(stage, 'shadow');
 
 /** Prefixes absolute paths in links with the overlay directory: otherwise, they would point to the unchanged files. */
-function intoShadow(root: string, { path, text }: TextFile, layers: readonly Layer[]): string {
+function intoShadow(root: string, { path, text }: TextFile, layers: readonly ComposeSource[]): string {
   const reads = layers.filter(({ file }) => file.file.path === path);
   const [first] = reads;
   if (first === undefined) return text;
   const isAbsolute = (link: string) =>
-    reads.some((layer) => resolvedText(layer, link, placeOf(layer, 1)).startsWith('/'));
+    reads.some((layer) => resolveLayerText(layer, link, formatLocation(layer, 1)).startsWith('/'));
   return linkPlaces(first.file)
     .filter((place) => isAbsolute(place.path))
     .sort((a, b) => b.start - a.start)

@@ -1,15 +1,15 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { pause } from '../../../core/progress/wait.ts';
+import { sleepFor } from '../../../core/progress/wait.ts';
 import type { RemoteImage } from '../../../engine/engine-api.ts';
-import { engineErrorIn } from '../../../engine/http/engine-error.ts';
+import { findEngineError } from '../../../engine/http/engine-error.ts';
 import { classifyPullFailure } from '../../../engine/pull-failure.ts';
-import type { RegistryLogin } from '../../../engine/registry-login.ts';
+import type { RegistryCredentials } from '../../../engine/registry-login.ts';
 import type { EngineContext } from '../../run/run-context.ts';
 
 /** Image that a tag points to in the registry, and the credentials that the registry has accepted. */
 export interface PublishedImage extends RemoteImage {
   reference: string;
-  login: RegistryLogin | null;
+  login: RegistryCredentials | null;
 }
 
 const pausesMs = [2_000, 5_000, 10_000];
@@ -18,7 +18,7 @@ const pausesMs = [2_000, 5_000, 10_000];
  * Requests an image from its registry. The registry's response is logged as the cause of a failure.
  * @throws UpdateError pull-…, engine-version
  */
-export async function askPublished(
+export async function fetchPublishedImages(
   { engine, log }: EngineContext,
   repository: string,
   reference: string,
@@ -31,7 +31,7 @@ export async function askPublished(
   for (let attempt = 0; ; attempt++) {
     // The engine waits for the registry, so a timeout of the engine is a timeout of the registry.
     const told = await engine.inspectRemoteImage(reference, login).catch((error) => {
-      const cause = engineErrorIn(error);
+      const cause = findEngineError(error);
       if (cause === null || cause.code === 'unsupported') throw error;
       const { status, message } = cause;
       return { status, said: status === null ? `timeout: ${error.message}` : message };
@@ -51,6 +51,6 @@ export async function pauseAfter(
   if (pauseMs === undefined)
     throw new UpdateError(code, `${reference}: ${sentence}`, { detail: [said], ...(advice && { advice }) });
   log.warn(`${reference}: ${sentence}; trying again in ${pauseMs / 1000} s (${said})`);
-  await pause(pauseMs, engine.aborted);
+  await sleepFor(pauseMs, engine.aborted);
   engine.aborted.throwIfAborted();
 }

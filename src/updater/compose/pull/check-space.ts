@@ -3,25 +3,25 @@ import { parseReference } from '../../../core/compose/reference.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { serviceOf } from '../../../engine/container.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
-import type { Expectations } from '../../run/expectations.ts';
-import { size } from '../../run/log/wording.ts';
+import type { ExpectedDigests } from '../../run/expectations.ts';
+import { formatSize } from '../../run/log/wording.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { InspectedProject } from '../inspect/installation.ts';
-import { localImages } from './tags.ts';
+import { findLocalImages } from './tags.ts';
 
 /** Rejects a pull that does not fit on the engine's disk (docs/contract.md 2.28). @throws UpdateError no-space */
 export async function checkSpace(
   { engine, options }: Pick<RunContext, 'engine' | 'options'>,
   { containers }: InspectedProject,
   updates: readonly ServiceUpdate[],
-  expected: Expectations | null,
+  expected: ExpectedDigests | null,
 ): Promise<void> {
   if (options.proof.archive !== null) return;
   const pulled = updates.filter(({ pull }) => pull);
   const idNow = (service: string) => containers.find((each) => serviceOf(each) === service)?.imageId;
   const ids = pulled.flatMap(({ service }) => idNow(service) ?? []);
   const [images, { bavail, bsize }] = await Promise.all([
-    localImages(engine, [...pulled.map(({ to }) => to), ...ids]),
+    findLocalImages(engine, [...pulled.map(({ to }) => to), ...ids]),
     // The root file system of this container is on the same disk as the engine's images.
     statfs('/'),
   ]);
@@ -30,7 +30,7 @@ export async function checkSpace(
   const needed = neededBytes(missing, expected?.layers ?? new Map(), sizeNow);
   const free = bavail * bsize;
   if (needed <= free) return;
-  const message = `the images to pull need at least ${size(needed)}, but the disk of the engine has only ${size(free)} free`;
+  const message = `the images to pull need at least ${formatSize(needed)}, but the disk of the engine has only ${formatSize(free)} free`;
   const advice =
     'Remove unused images with docker image rm, then run {command} again. With --remove-old-images, each update removes the old images.';
   throw new UpdateError('no-space', message, { advice });
@@ -43,7 +43,7 @@ export async function checkSpace(
  */
 export function neededBytes(
   images: readonly Pick<ServiceUpdate, 'service' | 'to'>[],
-  layers: Expectations['layers'],
+  layers: ExpectedDigests['layers'],
   sizeNow: (service: string) => number,
 ): number {
   const parts = images.flatMap(({ service, to }): (readonly [string, number])[] => {

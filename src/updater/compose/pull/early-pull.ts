@@ -4,7 +4,7 @@ import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import type { InspectedProject } from '../inspect/installation.ts';
 import { type PullLog, pullImages } from './pull-images.ts';
-import { localImages, removeNames } from './tags.ts';
+import { findLocalImages, removeNames } from './tags.ts';
 
 type References = ReadonlyMap<string, string>;
 
@@ -35,7 +35,7 @@ export class EarlyPull {
     if (this.#wanted.size === 0) return;
     const own = engine.until(this.#stop.signal);
     const deadline = performance.now() + options.limits.pullTimeoutMs;
-    this.#isNew = startEarly(localImages(own, this.#wanted.values()).then((here) => here.size === 0));
+    this.#isNew = startEarly(findLocalImages(own, this.#wanted.values()).then((here) => here.size === 0));
     const pull = async () => {
       if (!(await this.#isNew)) return;
       await fits;

@@ -1,22 +1,22 @@
-import { isOnePublisher, parseReference } from '../../../core/compose/reference.ts';
+import { isSamePublisher, parseReference } from '../../../core/compose/reference.ts';
 import { type ErrorCode, UpdateError } from '../../../core/progress/update-error.ts';
-import type { Compose, Model } from '../../../engine/cli/compose.ts';
+import type { Compose, ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/container.ts';
 import { isSameImage, type LocalImage } from '../../../engine/same-image.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
-import type { Expectations } from '../../run/expectations.ts';
+import type { ExpectedDigests } from '../../run/expectations.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { ownBuild } from '../facts/own-builds.ts';
+import { localBuildError } from '../facts/own-builds.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { Plan } from '../plan/plan.ts';
-import { askPublished } from './ask-published.ts';
+import { fetchPublishedImages } from './ask-published.ts';
 import type { EarlyPull } from './early-pull.ts';
 import { failedImages } from './failed-images.ts';
 import { loadImages } from './load/load-images.ts';
 import { pullImages } from './pull-images.ts';
-import { requireNamed, requireProven, serviceOfKey } from './require-proven.ts';
-import { localImages, removeNames, type TagBefore, tagsBefore } from './tags.ts';
+import { requireNamed, requireVerified, serviceOfKey } from './require-proven.ts';
+import { findLocalImages, readPreviousTags, removeNames, type TagBefore } from './tags.ts';
 
 /** Record of the images that tags pointed to before the pull, so that the tags can be restored. */
 export interface TagNotes {
@@ -56,7 +56,7 @@ export async function pullUpdates(context: RunContext, plan: Plan, obtaining: Ob
     const failed = failedImages(named.values(), [...error.detail, error.message], error.code);
     // No registry has an image that the owner built under a custom name.
     const own = updates.find(({ service, to }) => unconfirmed.includes(service) && failed.includes(to));
-    throw own === undefined ? error : ownBuild(plan, own, `its pull failed: ${error.message}`);
+    throw own === undefined ? error : localBuildError(plan, own, `its pull failed: ${error.message}`);
   }
 }
 
@@ -72,7 +72,7 @@ export async function pullAdded(
 ): Promise<Map<string, Image>> {
   if (added.size === 0) return new Map();
   const { journal } = obtaining;
-  const tags = await tagsBefore(context.engine, added.values());
+  const tags = await readPreviousTags(context.engine, added.values());
   await journal?.write({ tags: [...journal.data.tags, ...tags] });
   const named = new Map([...added].filter(([key, to]) => isProvable(key, to, plan.updates)));
   return obtain(context, plan, { wanted: added, named, percent: false }, obtaining);
@@ -102,7 +102,7 @@ async function obtain(
     await pullImages(context, compose, inForms(wanted, forms), { deadline, platform, model, percent });
   const images = await requireLocal(engine, [...named.values(), ...wanted.values()], forms);
   try {
-    if (expected !== null) requireProven(named, images, expected);
+    if (expected !== null) requireVerified(named, images, expected);
   } catch (error) {
     const before = new Set([
       ...forms.keys(),
@@ -122,14 +122,14 @@ async function obtain(
 async function loadAll(
   context: RunContext,
   wanted: ReadonlyMap<string, string>,
-  { expected, ...how }: { expected: Expectations | null; platform: string; deadline: number },
+  { expected, ...how }: { expected: ExpectedDigests | null; platform: string; deadline: number },
 ): Promise<void> {
   const archive = context.options.proof.archive ?? '';
   if (expected === null) {
     const message = `${archive} cannot be verified, because its expected contents are not specified`;
     throw new UpdateError('not-proven', message);
   }
-  const local = await localImages(context.engine, wanted.values());
+  const local = await findLocalImages(context.engine, wanted.values());
   const isHere = (reference: string) => local.has(reference) && parseReference(reference)?.digest !== null;
   const missing = new Map([...wanted].filter(([, reference]) => !isHere(reference)));
   const loaded = await loadImages(context, missing, { from: archive, expected, ...how });
@@ -149,12 +149,12 @@ async function formsFor(
   context: RunContext,
   references: Iterable<string>,
 ): Promise<ReadonlyMap<string, string>> {
-  const local = await localImages(context.engine, references);
+  const local = await findLocalImages(context.engine, references);
   const asked = [...local.keys()].map(async (reference): Promise<[string, string]> => {
     const { repository, tag, digest } = parseReference(reference) ?? { repository: reference };
     if (digest) return [reference, reference];
     const named = `${repository}:${tag ?? 'latest'}`;
-    return [reference, `${repository}@${(await askPublished(context, repository, named)).digest}`];
+    return [reference, `${repository}@${(await fetchPublishedImages(context, repository, named)).digest}`];
   });
   return new Map(await Promise.all(asked));
 }
@@ -182,7 +182,7 @@ export function withUntagged(
  */
 export async function mountedImages(
   engine: Engine,
-  { services }: Model,
+  { services }: ComposeModel,
   names: readonly string[],
   updates: readonly ServiceUpdate[],
 ): Promise<Map<string, string>> {
@@ -191,7 +191,7 @@ export async function mountedImages(
       type === 'image' ? [[`${name}.volume${at}`, source] as const] : [],
     ),
   );
-  const local = await localImages(engine, new Map(all).values());
+  const local = await findLocalImages(engine, new Map(all).values());
   const pulled = updates.filter(({ pull }) => pull);
   return new Map(all.filter(([, source]) => !local.has(source) || isOfRelease(source, pulled)));
 }
@@ -204,7 +204,7 @@ export const isProvable = (key: string, to: string, updates: readonly ServiceUpd
 const isOfRelease = (source: string, updates: readonly ServiceUpdate[]): boolean =>
   updates.some(({ to }) => {
     const [own, moved] = [parseReference(source), parseReference(to)];
-    return own && moved && own.tag === moved.tag && isOnePublisher(own, moved);
+    return own && moved && own.tag === moved.tag && isSamePublisher(own, moved);
   });
 
 /**
@@ -214,7 +214,7 @@ const isOfRelease = (source: string, updates: readonly ServiceUpdate[]): boolean
 export async function pullHookImages(
   context: RunContext,
   { compose, platform }: Installation,
-  { services }: Model,
+  { services }: ComposeModel,
   { names, deadline }: { names: readonly string[]; deadline: number },
 ): Promise<void> {
   const { engine, options } = context;
@@ -222,7 +222,7 @@ export async function pullHookImages(
     (services[name]?.pre_start ?? []).flatMap(({ image }) => (image ? [[name, image] as const] : [])),
   );
   const byImage = new Map(wanted.map(([name, image]) => [image, name]));
-  const local = await localImages(engine, byImage.keys());
+  const local = await findLocalImages(engine, byImage.keys());
   const missing = new Map([...byImage].filter(([image]) => !local.has(image)));
   for (const [image, name] of missing) {
     if (services[name]?.pull_policy === 'never' || options.proof.archive !== null) continue;
@@ -236,13 +236,13 @@ export async function pullHookImages(
  * whether the image was missing.
  * @throws UpdateError pull-…; recreate-failed if the reference now points to another image
  */
-export async function pullWhatIsGone(
+export async function pullMissingImage(
   { engine, log, options }: Pick<RunContext, 'engine' | 'log' | 'options'>,
   compose: Compose,
   service: string,
   { reference, ...wanted }: { reference: string } & LocalImage,
 ): Promise<boolean> {
-  if ((await localImages(engine, [reference])).has(reference)) return false;
+  if ((await findLocalImages(engine, [reference])).has(reference)) return false;
   log.warn(`${reference} was removed from this machine in the meantime; pulling it again`);
   const deadline = performance.now() + options.limits.pullTimeoutMs;
   await pullImages({ engine, log }, compose, new Map([[service, reference]]), { deadline, percent: false });
@@ -265,7 +265,7 @@ async function requireLocal(
   forms: ReadonlyMap<string, string> = new Map(),
 ): Promise<Map<string, Image>> {
   const list = [...new Set(references)].map((each) => [each, forms.get(each) ?? each] as const);
-  const found = await localImages(
+  const found = await findLocalImages(
     engine,
     list.map(([, form]) => form),
   );

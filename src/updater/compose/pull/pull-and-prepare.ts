@@ -1,5 +1,5 @@
-import { stateName } from '../../../core/progress/state-name.ts';
-import type { Model } from '../../../engine/cli/compose.ts';
+import { stateDirectoryName } from '../../../core/progress/state-name.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { checkVolumes } from '../facts/check-volumes.ts';
 import { prepareFiles } from '../facts/prepare-files.ts';
@@ -17,7 +17,7 @@ import {
 
 /** Work that was started before the pull. */
 interface BeforePull {
-  early: Promise<Model | null>;
+  early: Promise<ComposeModel | null>;
   /** Null for a prefetch, which must not change local tags. */
   journal: TagNotes | null;
   earlyPull?: EarlyPull;
@@ -39,7 +39,8 @@ export async function pullAndPrepare(
   // Until all data is saved, no local tag may point to the new version.
   const keepTags = journal === null || options.data.restorePoint;
   const pulled = await pullUpdates(context, plan, { deadline, journal, keepTags, earlyPull });
-  const backup = journal === null ? `${stateName}/backup` : `${stateName}/backup/${journal.data.run}`;
+  const backup =
+    journal === null ? `${stateDirectoryName}/backup` : `${stateDirectoryName}/backup/${journal.data.run}`;
   const prepared = await prepareFiles(engine, plan, {
     images: pulled,
     backup,

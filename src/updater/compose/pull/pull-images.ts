@@ -2,11 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { pause } from '../../../core/progress/wait.ts';
-import type { Compose, Model } from '../../../engine/cli/compose.ts';
+import { sleepFor } from '../../../core/progress/wait.ts';
+import type { Compose, ComposeModel } from '../../../engine/cli/compose.ts';
 import { composeMessages } from '../../../engine/cli/compose-output.ts';
-import { letThrough, proxyRefusal } from '../../../engine/proxy-refusal.ts';
-import { type Again, classifyPullFailure } from '../../../engine/pull-failure.ts';
+import { explainProxyError, proxyAdvice } from '../../../engine/proxy-refusal.ts';
+import { classifyPullFailure, type RetryPolicy } from '../../../engine/pull-failure.ts';
 import { PullMeter, type PullProgress } from '../../../engine/pull-progress.ts';
 import type { Log } from '../../run/log/log.ts';
 import type { RunContext } from '../../run/run-context.ts';
@@ -16,7 +16,7 @@ import { failedImages } from './failed-images.ts';
  * Pauses before the second, third and fourth try. With the containerd store, each try of the engine sends five requests
  * to a registry that limits requests.
  */
-const pausesMs: Readonly<Record<Again, readonly number[]>> = {
+const pausesMs: Readonly<Record<RetryPolicy, readonly number[]>> = {
   never: [],
   once: [2_000],
   patiently: [5_000, 20_000],
@@ -39,7 +39,7 @@ interface PullOptions {
   /** Platform in the advice of errors: `linux/amd64` */
   platform?: string;
   /** Compose's model of the current files. */
-  model?: Model;
+  model?: ComposeModel;
 }
 
 /**
@@ -77,22 +77,22 @@ async function pullTogether(
     const meter = new PullMeter();
     let oneByOne = false;
     for (let attempt = 0; ; attempt++) {
-      const tell = pullTeller(names, log, percent);
+      const tell = createPullReporter(names, log, percent);
       const deadlineMs = deadline - performance.now();
-      if (deadlineMs <= 0) throw tooSlow(names);
+      if (deadlineMs <= 0) throw pullTimeoutError(names);
       const result = await compose.pull([...references.keys()], override, {
         deadlineMs,
         onStderrLine: (line) => tell(meter.read(line)),
         oneByOne,
       });
       if (result.exitCode === 0) break;
-      if (result.timedOut) throw tooSlow(names);
+      if (result.timedOut) throw pullTimeoutError(names);
       const messages = composeMessages(result.stderr);
-      const refused = proxyRefusal(messages.join('\n'));
+      const refused = explainProxyError(messages.join('\n'));
       if (refused !== null) {
         throw new UpdateError('pull-failed', `${names}: ${refused}`, {
           detail: messages,
-          advice: letThrough,
+          advice: proxyAdvice,
         });
       }
       const failure = classifyPullFailure(messages.join('\n'), references.values());
@@ -113,7 +113,7 @@ async function pullTogether(
       log.warn(
         `${failed}: ${failure.sentence}; trying again in ${pauseMs / 1000} s (${messages.at(-1) ?? 'no reason given'})`,
       );
-      await pause(pauseMs, engine.aborted);
+      await sleepFor(pauseMs, engine.aborted);
       engine.aborted.throwIfAborted();
     }
     if (percent) log.progress(100, `pulled ${names}`);
@@ -135,14 +135,14 @@ function overrideWith(references: ReadonlyMap<string, string>): string {
   return `{"services": {${services.join(', ')}}}`;
 }
 
-export const tooSlow = (names: string) =>
+export const pullTimeoutError = (names: string) =>
   new UpdateError('pull-timeout', `pulling ${names} took longer than allowed`);
 
 /**
  * Creates a function that logs the progress of a pull: at most one line per second, and only if the progress has
  * changed.
  */
-export function pullTeller(
+export function createPullReporter(
   names: string,
   log: PullLog,
   percent = true,

@@ -1,7 +1,7 @@
 import { parseReference } from '../../../core/compose/reference.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Image } from '../../../engine/container.ts';
-import type { Expectations } from '../../run/expectations.ts';
+import type { ExpectedDigests } from '../../run/expectations.ts';
 
 /**
  * Compares local images with the verified digests. The digest is that of the index, the manifest or the configuration
@@ -10,14 +10,14 @@ import type { Expectations } from '../../run/expectations.ts';
  * @param images local images by reference
  * @throws UpdateError not-proven
  */
-export function requireProven(
+export function requireVerified(
   named: ReadonlyMap<string, string>,
   images: ReadonlyMap<string, Image>,
-  { images: expected }: Expectations,
+  { images: expected }: ExpectedDigests,
 ): void {
   requireNamed(named, expected);
   for (const [service, to] of named) {
-    const proven = provenOf(service, to, expected);
+    const proven = verifiedImagesFor(service, to, expected);
     const image = images.get(to);
     if (image !== undefined && isProven(image, proven)) continue;
     const is = image?.digests.map((digest) => digest.slice(digest.indexOf('@') + 1))[0] ?? image?.id;
@@ -33,9 +33,9 @@ export function requireProven(
 /**
  * Requires that every image has a verified digest. @param named references by service @throws UpdateError not-proven
  */
-export function requireNamed(named: ReadonlyMap<string, string>, expected: Expectations['images']): void {
+export function requireNamed(named: ReadonlyMap<string, string>, expected: ExpectedDigests['images']): void {
   for (const [service, to] of named) {
-    if (provenOf(service, to, expected).size > 0) continue;
+    if (verifiedImagesFor(service, to, expected).size > 0) continue;
     const message = `the image ${to} used by ${serviceOfKey(service)} is not part of a verified release`;
     throw new UpdateError('not-proven', message);
   }
@@ -45,10 +45,10 @@ export function requireNamed(named: ReadonlyMap<string, string>, expected: Expec
 export const serviceOfKey = (key: string): string => key.replace(/\.volume\d+$/, '');
 
 /** Returns the verified digests of a service's image, by service name or by repository. */
-export function provenOf(
+export function verifiedImagesFor(
   service: string,
   reference: string,
-  expected: Expectations['images'],
+  expected: ExpectedDigests['images'],
 ): ReadonlySet<string> {
   const { repository = '' } = parseReference(reference) ?? {};
   return new Set([...(expected.get(service) ?? []), ...(expected.get(repository) ?? [])]);

@@ -5,7 +5,10 @@ import { hasStarted, type Image } from '../../../engine/container.ts';
 import type { Log } from '../../run/log/log.ts';
 
 /** Returns the local images of these references. References without a local image are omitted. */
-export async function localImages(engine: Engine, references: Iterable<string>): Promise<Map<string, Image>> {
+export async function findLocalImages(
+  engine: Engine,
+  references: Iterable<string>,
+): Promise<Map<string, Image>> {
   const list = [...new Set(references)];
   const images = await engine.inspectImages(list);
   return new Map(list.flatMap((reference, at) => (images[at] ? [[reference, images[at]] as const] : [])));
@@ -18,17 +21,17 @@ export interface TagBefore {
 }
 
 /** Returns the image that each reference points to now. References without a local image are omitted. */
-export async function tagsBefore(engine: Engine, references: Iterable<string>): Promise<TagBefore[]> {
-  const images = [...(await localImages(engine, references))];
+export async function readPreviousTags(engine: Engine, references: Iterable<string>): Promise<TagBefore[]> {
+  const images = [...(await findLocalImages(engine, references))];
   return images.map(([reference, { id }]) => ({ reference, imageId: id }));
 }
 
 /** Sets the tags of an update whose images were pulled without changing tags. */
-export async function moveTags(
+export async function updateTags(
   { engine }: { engine: Engine },
   images: ReadonlyMap<string, Pick<Image, 'id'>>,
 ): Promise<void> {
-  const now = await localImages(engine, images.keys());
+  const now = await findLocalImages(engine, images.keys());
   for (const [reference, { id }] of images) {
     const named = parseReference(reference);
     if (named === null || named.digest !== null || now.get(reference)?.id === id) continue;
@@ -48,7 +51,7 @@ export async function restoreTags(
 ): Promise<void> {
   if (before.length === 0) return;
   const references = before.map(({ reference }) => reference);
-  const now = await localImages(engine, references);
+  const now = await findLocalImages(engine, references);
   const { containers } = await listProject(engine, project);
   for (const { reference, imageId } of before) {
     const id = now.get(reference)?.id;

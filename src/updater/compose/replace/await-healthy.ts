@@ -1,10 +1,10 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { waitUntil } from '../../../core/progress/wait.ts';
-import { listen } from '../../../engine/api/events.ts';
+import { listenForEvents } from '../../../engine/api/events.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Container } from '../../../engine/container.ts';
-import { EngineError, engineErrorIn } from '../../../engine/http/engine-error.ts';
-import { breakSilence } from '../../run/log/heartbeat.ts';
+import { EngineError, findEngineError } from '../../../engine/http/engine-error.ts';
+import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
 import { maskRulesOfContainers } from '../../run/log/mask-rules.ts';
 import { eachOnce } from '../../run/log/wording.ts';
 import type { EngineContext, RunContext } from '../../run/run-context.ts';
@@ -18,7 +18,7 @@ const logLines = 50;
  * for containers of `app`.
  * @throws UpdateError broken, with the last log lines of the unhealthy containers
  */
-export async function awaitHealthy(
+export async function awaitHealthyContainers(
   context: RunContext,
   containers: readonly { service: string; id: string }[],
   app = '',
@@ -33,12 +33,12 @@ export async function awaitHealthy(
     });
   };
   const rules = { app, timeoutMs: context.options.limits.waitTimeoutMs, missingMs: 0 };
-  await awaitWell(context, { about: { container: ids }, look }, rules);
+  await awaitHealthyServices(context, { about: { container: ids }, look }, rules);
 }
 
 /** Condition to wait for: a filter for events of the containers, and a function that inspects the services. */
 interface Watched {
-  about: Parameters<typeof listen>[1];
+  about: Parameters<typeof listenForEvents>[1];
   look: () => Promise<WatchedService[]>;
 }
 
@@ -46,7 +46,7 @@ interface Watched {
  * Waits until all services of the latest inspection are healthy.
  * @throws UpdateError broken, with the last log lines of the unhealthy containers
  */
-export async function awaitWell(
+export async function awaitHealthyServices(
   { engine, log }: EngineContext,
   { about, look }: Watched,
   rules: HealthRules,
@@ -54,7 +54,7 @@ export async function awaitWell(
   const beganAt = performance.now();
   const watch = new HealthWatch(rules, beganAt);
   const checks = new HealthChecks(engine);
-  const events = listen(engine, about);
+  const events = listenForEvents(engine, about);
   const observe = async () => {
     const services = await look();
     const now = performance.now();
@@ -64,7 +64,7 @@ export async function awaitWell(
     log.addMaskRules(() => maskRulesOfContainers(containers));
     const verdict = watch.look(services.map(shown), now);
     if (verdict.kind === 'waiting') {
-      breakSilence(log, verdict.sentence);
+      logWaitIfQuiet(log, verdict.sentence);
       await checks.run(containers);
     }
     return verdict;
@@ -100,7 +100,7 @@ async function lastLog(engine: Engine, container: Container): Promise<string[]> 
   const ofHealth = health && container.health !== 'healthy' ? [`health check output: ${health}`] : [];
   const last = { count: logLines, signal: engine.aborted };
   const lines = await engine.readLastLines('readLog', container.id, last).catch((error) => {
-    const cause = engineErrorIn(error);
+    const cause = findEngineError(error);
     if (cause === null) throw error;
     return cause;
   });

@@ -6,12 +6,17 @@ import {
   type ProjectContainers,
 } from '../../../engine/api/project-containers.ts';
 import type { Container } from '../../../engine/container.ts';
-import { breakSilence } from '../../run/log/heartbeat.ts';
-import { seconds } from '../../run/log/wording.ts';
+import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
+import { formatSeconds } from '../../run/log/wording.ts';
 import type { EngineContext, RunContext } from '../../run/run-context.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 import { wasLeftDown } from '../../run/state/was-interrupted.ts';
-import { lookEveryMs, type OthersRules, OthersWatch, patienceMs } from './others-watch.ts';
+import {
+  type ConcurrentComposeRules,
+  ConcurrentComposeWatch,
+  composePollMs,
+  composeTimeoutMs,
+} from './others-watch.ts';
 
 /** Containers of a project in which no docker compose command is replacing containers. */
 interface QuietProject extends ProjectContainers {
@@ -23,12 +28,12 @@ interface QuietProject extends ProjectContainers {
  * Waits until no concurrent docker compose command is replacing the services to update. @throws UpdateError
  * compose-busy
  */
-export const awaitQuiet = (
+export const awaitQuietProject = (
   context: RunContext,
   project: string,
   earlier: JournalData | null,
 ): Promise<QuietProject> =>
-  awaitOthers(context, project, {
+  awaitConcurrentCompose(context, project, {
     services: new Set([context.options.app, ...context.options.workers]),
     ignores: wasLeftDown(earlier),
   });
@@ -40,14 +45,14 @@ export const awaitQuiet = (
  * @param first containers listed just now, used as the first poll
  * @throws UpdateError compose-busy after two minutes
  */
-export async function awaitOthers(
+export async function awaitConcurrentCompose(
   { engine, log }: EngineContext,
   project: string,
-  rules: OthersRules,
+  rules: ConcurrentComposeRules,
   first: ProjectContainers | null = null,
 ): Promise<QuietProject> {
   const beganAt = performance.now();
-  const watch = new OthersWatch(rules, beganAt);
+  const watch = new ConcurrentComposeWatch(rules, beganAt);
   let isTold = false;
   let seen = first;
   const observe = async () => {
@@ -63,17 +68,17 @@ export async function awaitOthers(
       const left = verdict.containers.filter(hasTemporaryName);
       throw new UpdateError(
         'compose-busy',
-        `${verdict.sentence}; the command has not finished after ${seconds(patienceMs)}`,
+        `${verdict.sentence}; the command has not finished after ${formatSeconds(composeTimeoutMs)}`,
         left.length > 0 ? { advice: adviceOn(left) } : {},
       );
     }
-    const limit = `${seconds(now - beganAt)} of at most ${seconds(patienceMs)}`;
+    const limit = `${formatSeconds(now - beganAt)} of at most ${formatSeconds(composeTimeoutMs)}`;
     const sentence = `${verdict.sentence}; waiting for the command to finish (${limit})`;
-    if (isTold) breakSilence(log, sentence);
+    if (isTold) logWaitIfQuiet(log, sentence);
     else log.info(sentence);
     isTold = true;
   };
-  return waitUntil(observe, evaluate, { pause: lookEveryMs, signal: engine.aborted });
+  return waitUntil(observe, evaluate, { pause: composePollMs, signal: engine.aborted });
 }
 
 const adviceOn = (containers: readonly Container[]): string =>

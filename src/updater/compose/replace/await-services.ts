@@ -2,27 +2,27 @@ import { requireUpdateError, UpdateError } from '../../../core/progress/update-e
 import {
   finalName,
   hasTemporaryName,
+  isStoppedForReplacement,
+  isUnstartedWithTemporaryName,
   listProject,
-  ofProject,
   type ProjectContainers,
-  wasBeingReplaced,
-  wasToBeStarted,
+  projectFilterFor,
 } from '../../../engine/api/project-containers.ts';
 import { type Container, serviceOf } from '../../../engine/container.ts';
 import { TryAgain } from '../../run/drive.ts';
 import {
   type Changeover,
-  idsToRun,
-  mustRun,
   recordsOf,
-  staysDown,
-  toRun,
+  requiredContainerCountOf,
+  requiredContainerIdsOf,
+  shouldRunContainer,
+  shouldStayStopped,
 } from '../../run/state/changeover.ts';
-import { awaitWell } from './await-healthy.ts';
-import { awaitOthers } from './await-others.ts';
-import { giveNames, removeLeftovers, startBrokenOff } from './containers.ts';
+import { awaitHealthyServices } from './await-healthy.ts';
+import { awaitConcurrentCompose } from './await-others.ts';
+import { removeLeftovers, renameContainers, startContainers } from './containers.ts';
 import type { HealthReport, WatchedService } from './health.ts';
-import { type OthersRules, OthersWatch } from './others-watch.ts';
+import { type ConcurrentComposeRules, ConcurrentComposeWatch } from './others-watch.ts';
 import type { Replacement } from './replacement.ts';
 
 /**
@@ -50,10 +50,10 @@ export async function awaitServices(
       ({ failing }) => failing !== undefined && failing === container.healthCheck.failing,
     );
   const rules = { app, timeoutMs: options.limits.waitTimeoutMs, missingMs, starts, failedBefore };
-  const about = ofProject(compose.project.name);
+  const about = projectFilterFor(compose.project.name);
   const { isBusy, seen } = await endOthers(work, first);
   const rulesOfOthers = othersRules(changeover);
-  const watch = new OthersWatch(rulesOfOthers, performance.now());
+  const watch = new ConcurrentComposeWatch(rulesOfOthers, performance.now());
   const list = (containers: readonly Container[]) =>
     listProject(engine, compose.project.name, { containers, services: rulesOfOthers.services });
   let found = seen ?? (await list([]));
@@ -65,7 +65,7 @@ export async function awaitServices(
     if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet') throw othersAtWork(app);
     return watchedServices(changeover, found.containers);
   };
-  const reports = await awaitWell(work, { about, look }, rules);
+  const reports = await awaitHealthyServices(work, { about, look }, rules);
   const isOpen = (container: Container) => hasTemporaryName(container) && isMoved(changeover, container);
   if ([...found.leftovers, ...found.containers].some(isOpen)) throw othersAtWork(app);
   return { reports, found };
@@ -81,9 +81,9 @@ const othersAtWork = (app: string) =>
     },
   );
 
-const othersRules = (changeover: Changeover): OthersRules => ({
+const othersRules = (changeover: Changeover): ConcurrentComposeRules => ({
   services: new Set(changeover.moved.map(({ name }) => name)),
-  ignores: (container) => staysDown(changeover, container),
+  ignores: (container) => shouldStayStopped(changeover, container),
 });
 
 const isMoved = ({ moved }: Changeover, container: Container): boolean =>
@@ -101,12 +101,12 @@ async function endOthers(
 ): Promise<{ isBusy: boolean; seen: ProjectContainers | null }> {
   const { changeover } = work;
   const project = work.compose.project.name;
-  const quiet = await awaitOthers(work, project, othersRules(changeover), first).catch((error) => {
+  const quiet = await awaitConcurrentCompose(work, project, othersRules(changeover), first).catch((error) => {
     const { message } = requireUpdateError(error, 'compose-busy');
     work.log.warn(`${message}; continuing without waiting any longer`);
     return null;
   });
-  const debris = (quiet?.debris ?? []).filter((container) => !staysDown(changeover, container));
+  const debris = (quiet?.debris ?? []).filter((container) => !shouldStayStopped(changeover, container));
   const leftovers = debris.filter(({ id }) => quiet?.leftovers.some((leftover) => leftover.id === id));
   await removeLeftovers(work, leftovers);
   const seen = quiet === null || leftovers.length > 0 ? await listProject(work.engine, project) : quiet;
@@ -115,15 +115,15 @@ async function endOthers(
     (container) =>
       hasTemporaryName(container) &&
       // A container that another command is about to rename and start belongs to that command.
-      (!wasToBeStarted(container) || debris.some(({ id }) => id === container.id)),
+      (!isUnstartedWithTemporaryName(container) || debris.some(({ id }) => id === container.id)),
   );
-  await giveNames(work, nameless);
+  await renameContainers(work, nameless);
   const toStart = own.filter(
     (container) =>
       debris.some(({ id }) => id === container.id) ||
-      (wasBeingReplaced(container, leftovers) && !staysDown(changeover, container)),
+      (isStoppedForReplacement(container, leftovers) && !shouldStayStopped(changeover, container)),
   );
-  await startBrokenOff(
+  await startContainers(
     work,
     toStart.map((container) => ({ id: container.id, name: finalName(container) })),
   );
@@ -132,13 +132,13 @@ async function endOthers(
 
 /** Returns the number of containers that each updated service must have, and the containers that it has. */
 export function watchedServices(changeover: Changeover, now: readonly Container[]): WatchedService[] {
-  const ids = idsToRun(changeover, now);
+  const ids = requiredContainerIdsOf(changeover, now);
   const lasting = changeover.moved.filter(({ runsOnce, isRemoved }) => !runsOnce && !isRemoved);
   return lasting.map((moved) => {
-    const total = toRun(changeover, moved);
+    const total = requiredContainerCountOf(changeover, moved);
     const all = now.filter((container) => serviceOf(container) === moved.name);
     const containers = all.filter(({ id }) => ids.get(moved.name)?.includes(id));
-    const running = recordsOf(changeover, moved.name).filter((each) => mustRun(moved, each));
+    const running = recordsOf(changeover, moved.name).filter((each) => shouldRunContainer(moved, each));
     const needs = moved.added ? total : running.length;
     const isShort = all.length >= total && containers.length < needs;
     return isShort

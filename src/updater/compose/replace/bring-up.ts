@@ -3,10 +3,10 @@ import { composeMessages } from '../../../engine/cli/compose-output.ts';
 import { isConnectionLost } from '../../../engine/cli/engine.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { TryAgain } from '../../run/drive.ts';
-import { wereEdited } from '../../run/log/ending-facts.ts';
+import { describeEditedFiles } from '../../run/log/ending-facts.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
-import { pullWhatIsGone } from '../pull/obtain-images.ts';
-import { findSaved } from './find-saved.ts';
+import { pullMissingImage } from '../pull/obtain-images.ts';
+import { findUserEdits } from './find-saved.ts';
 import type { ReplaceStep } from './replace-steps.ts';
 import type { Replacement } from './replacement.ts';
 import { awaitHooks, hookFailure } from './start-hooks.ts';
@@ -26,7 +26,7 @@ const stillBusy =
 const stuck = /task \S+ already exists/i;
 
 /** Results of earlier calls of `up` for a service. */
-export interface UpTries {
+export interface UpAttempts {
   /**
    * Reason why the first call failed. A later call may only fail because of leftovers of an earlier call, which hides
    * the cause.
@@ -42,10 +42,10 @@ export interface UpTries {
  * @param look lists the containers of the project after the call
  * @throws TryAgain; UpdateError recreate-failed
  */
-export async function bringUp(
+export async function replaceService(
   step: Extract<ReplaceStep, { kind: 'up' }>,
   work: Replacement,
-  { before, look, tried }: { before: readonly Container[]; look: () => Promise<unknown>; tried: UpTries },
+  { before, look, tried }: { before: readonly Container[]; look: () => Promise<unknown>; tried: UpAttempts },
 ): Promise<void> {
   const { engine, compose, changeover, journal, log } = work;
   const { service } = step;
@@ -79,7 +79,7 @@ export async function bringUp(
     { detail: messages.filter((message) => message !== tried.cause) },
   );
   const { image = null } = changeover.moved.find(({ name }) => name === service) ?? {};
-  if (image !== null && (await pullWhatIsGone(work, compose, service, image)))
+  if (image !== null && (await pullMissingImage(work, compose, service, image)))
     throw new TryAgain(`up ${service}`, failure);
   // After the new version has started, a rollback is impossible, so every failure is worth another attempt.
   if (!isBusy && !journal.data.started) throw failure;
@@ -91,11 +91,11 @@ export async function bringUp(
 
 /** Requires that the files still specify this run's image for the service. @throws UpdateError recreate-failed */
 async function checkFiles({ engine, journal }: Replacement, service: string): Promise<void> {
-  const saved = await findSaved(engine, journal.data);
+  const saved = await findUserEdits(engine, journal.data);
   if (saved === null) return;
   throw new UpdateError(
     'recreate-failed',
-    `${wereEdited(saved.paths)}, so ${service} is not replaced with the image that is now specified`,
+    `${describeEditedFiles(saved.paths)}, so ${service} is not replaced with the image that is now specified`,
   );
 }
 

@@ -1,11 +1,11 @@
 import { finalName } from '../../../engine/api/project-containers.ts';
 import type { Container } from '../../../engine/container.ts';
-import { engineErrorIn, rejections, unless } from '../../../engine/http/engine-error.ts';
+import { findEngineError, rejectionCodes, tolerateErrors } from '../../../engine/http/engine-error.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import type { EngineContext } from '../../run/run-context.ts';
 
 /** Stops containers, and logs at intervals while their grace periods last. @throws UpdateError engine-unavailable */
-export async function stopAll(
+export async function stopAllContainers(
   { engine, log }: EngineContext,
   containers: readonly { id: string; name: string }[],
   { words = '', graces }: { words?: string; graces?: ReadonlyMap<string, number> } = {},
@@ -20,7 +20,7 @@ export async function stopAndRemove(
   doors: EngineContext,
   containers: readonly { id: string; name: string }[],
 ): Promise<void> {
-  await stopAll(doors, containers);
+  await stopAllContainers(doors, containers);
   await doors.engine.removeContainers(containers.map(({ id }) => id));
 }
 
@@ -35,13 +35,13 @@ export async function removeLeftovers(
 }
 
 /** Renames containers to their final names, because a compose command was interrupted before it could do so. */
-export async function giveNames(
+export async function renameContainers(
   { engine, log }: EngineContext,
   containers: readonly Container[],
 ): Promise<void> {
   for (const container of containers) {
     const name = finalName(container);
-    const renamed = await engine.renameContainer(container.id, name).catch(unless(...rejections));
+    const renamed = await engine.renameContainer(container.id, name).catch(tolerateErrors(...rejectionCodes));
     if (renamed !== null) {
       log.info(
         `renamed ${container.name} to ${name}, because a docker compose command was interrupted before it could do so`,
@@ -51,7 +51,7 @@ export async function giveNames(
 }
 
 /** Starts containers that a compose command should have started before it was interrupted. */
-export async function startBrokenOff(
+export async function startContainers(
   { engine, log }: EngineContext,
   containers: readonly { id: string; name: string }[],
 ): Promise<void> {
@@ -61,7 +61,7 @@ export async function startBrokenOff(
       await withHeartbeat(log, `waiting for ${container.name} to start`, engine.startContainer(container.id));
       started.push(container);
     } catch (error) {
-      const cause = engineErrorIn(error);
+      const cause = findEngineError(error);
       if (cause?.status == null) throw error;
       log.warn(
         `${container.name}, which another docker compose command has created, did not start: ${cause.message}`,

@@ -2,30 +2,30 @@
 // copied, and then started again.
 
 import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
-import { pause, waitUntil } from '../../../core/progress/wait.ts';
-import type { Blueprint } from '../../../engine/api/blueprint.ts';
+import { sleepFor, waitUntil } from '../../../core/progress/wait.ts';
+import type { ContainerSnapshot } from '../../../engine/api/blueprint.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
 import { rebuildContainer } from '../../../engine/api/rebuild-container.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../../engine/container.ts';
-import { engineErrorIn } from '../../../engine/http/engine-error.ts';
-import { object } from '../../../engine/json.ts';
-import type { DataDoors } from '../../data/data-doors.ts';
-import type { Point } from '../../data/point.ts';
+import { findEngineError } from '../../../engine/http/engine-error.ts';
+import { toObject } from '../../../engine/json.ts';
+import type { DataContext } from '../../data/data-doors.ts';
+import type { SavedRestorePoint } from '../../data/point.ts';
 import { runTools } from '../../data/tools-container.ts';
-import { type Started, StartWatch } from '../../data/watch-starts.ts';
-import { breakSilence } from '../../run/log/heartbeat.ts';
-import { and } from '../../run/log/wording.ts';
+import { type StartedContainer, StartWatch } from '../../data/watch-starts.ts';
+import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import type { EngineContext, RunContext } from '../../run/run-context.ts';
 import { type ContainerRecord, recordsOf } from '../../run/state/changeover.ts';
 import type { Journal, JournalData } from '../../run/state/journal.ts';
-import { awaitHealthy } from './await-healthy.ts';
-import { stopAll } from './containers.ts';
+import { awaitHealthyContainers } from './await-healthy.ts';
+import { stopAllContainers } from './containers.ts';
 import type { JournaledContext } from './replacement.ts';
 import { checkRights } from './rollback/check-rights.ts';
 
-export type JournalPoint = NonNullable<JournalData['point']>;
+export type JournaledRestorePoint = NonNullable<JournalData['point']>;
 
 /**
  * Minimum grace period in seconds: a database may take longer to stop than its container's grace period, and is in the
@@ -42,7 +42,7 @@ const portsPauseMs = 1_000;
 const startTries = 5;
 
 /** Returns the dependencies for saving and restoring data, for the run of a journal. */
-export async function dataDoors({ engine, log, journal }: JournaledContext): Promise<DataDoors> {
+export async function dataContextOf({ engine, log, journal }: JournaledContext): Promise<DataContext> {
   const { containerId, project } = journal.data;
   const [own] = await engine.inspectContainers([containerId]);
   if (!own) throw new UpdateError('own-container', 'the engine cannot find the updater container');
@@ -50,7 +50,10 @@ export async function dataDoors({ engine, log, journal }: JournaledContext): Pro
 }
 
 /** Returns running containers of any project that share a namespace with one of the given containers. */
-export async function ridersOf(engine: Engine, providers: readonly { id: string }[]): Promise<Container[]> {
+export async function listNamespaceUsers(
+  engine: Engine,
+  providers: readonly { id: string }[],
+): Promise<Container[]> {
   if (providers.length === 0) return [];
   const modes = new Set(providers.map(({ id }) => `container:${id}`));
   return (await engine.inspectRunning()).filter(({ networkMode, pidMode, ipcMode }) =>
@@ -60,11 +63,11 @@ export async function ridersOf(engine: Engine, providers: readonly { id: string 
 
 /** Returns the exposed ports on which a container of a service listens; none if it has a health check. */
 export async function portsOf(
-  doors: DataDoors,
+  doors: DataContext,
   container: Container,
-  blueprint?: Blueprint,
+  blueprint?: ContainerSnapshot,
 ): Promise<number[]> {
-  const exposed = Object.keys(object(blueprint?.config.ExposedPorts)).flatMap((port) => {
+  const exposed = Object.keys(toObject(blueprint?.config.ExposedPorts)).flatMap((port) => {
     const [number = '', protocol] = port.split('/');
     return protocol === 'tcp' ? [Number(number)] : [];
   });
@@ -77,7 +80,7 @@ export async function portsOf(
  * Returns the TCP ports in LISTEN state in the network of a container. Empty if they cannot be read: a container that
  * is restarting has no network to join.
  */
-const askPorts = (doors: DataDoors, networkOf: string): Promise<number[]> =>
+const askPorts = (doors: DataContext, networkOf: string): Promise<number[]> =>
   runTools(doors, {
     verb: 'ports',
     code: 'engine-unavailable',
@@ -87,7 +90,7 @@ const askPorts = (doors: DataDoors, networkOf: string): Promise<number[]> =>
   }).catch((error) => requireUpdateError(error) && []);
 
 /** Returns the covered containers that are up, grouped in stop order: workers, app, then data services. */
-export async function runningCovered(
+export async function listCoveredContainers(
   engine: Engine,
   { project, point, changeover }: JournalData,
 ): Promise<Container[][]> {
@@ -112,7 +115,9 @@ export async function stopInOrder(
     const short = group.filter(
       ({ stopTimeout, storage }) => storage.length > 0 && stopTimeout < leastGraceSeconds,
     );
-    await stopAll(context, group, { graces: new Map(short.map(({ id }) => [id, leastGraceSeconds])) });
+    await stopAllContainers(context, group, {
+      graces: new Map(short.map(({ id }) => [id, leastGraceSeconds])),
+    });
   }
   const ids = groups.flat().map(({ id }) => id);
   const stopped = await context.engine.inspectContainers(ids);
@@ -120,13 +125,20 @@ export async function stopInOrder(
 }
 
 /** Stops containers that were started in the meantime. */
-export async function stopStartedAgain(context: EngineContext, started: readonly Started[]): Promise<void> {
+export async function stopRestartedContainers(
+  context: EngineContext,
+  started: readonly StartedContainer[],
+): Promise<void> {
   const ids = started.map(({ id }) => id);
   await stopInOrder(context, [(await context.engine.inspectContainers(ids)).filter(isUp)]);
 }
 
 /** Watches for starts of containers that can write to the data of a restore point. */
-export function watchData(doors: DataDoors, { data }: Journal, mounts: Point['mounts']): Promise<StartWatch> {
+export function watchData(
+  doors: DataContext,
+  { data }: Journal,
+  mounts: SavedRestorePoint['mounts'],
+): Promise<StartWatch> {
   return StartWatch.open(doors, { project: data.project, covered: coveredServices(data), mounts });
 }
 
@@ -137,7 +149,10 @@ export const coveredServices = ({ changeover, point }: JournalData): string[] =>
 ];
 
 /** Writes the changed state of the restore point to the journal. @throws UpdateError write-failed */
-export async function writePointState(journal: Journal, changes: Partial<JournalPoint>): Promise<void> {
+export async function writeRestorePointState(
+  journal: Journal,
+  changes: Partial<JournaledRestorePoint>,
+): Promise<void> {
   const { point } = journal.data;
   if (point) await journal.write({ point: { ...point, ...changes } });
 }
@@ -178,7 +193,9 @@ async function startService(work: JournaledContext, service: string): Promise<vo
     try {
       for (const { record, id } of started)
         if (!now.some((each) => each.id === id && isUp(each))) await startOne(engine, id, record.name);
-      log.info(`${and(records.map(({ name }) => name))} ${records.length > 1 ? 'are' : 'is'} starting`);
+      log.info(
+        `${joinWithAnd(records.map(({ name }) => name))} ${records.length > 1 ? 'are' : 'is'} starting`,
+      );
       await awaitReady(work, service, started);
       return;
     } catch (error) {
@@ -191,7 +208,7 @@ async function startService(work: JournaledContext, service: string): Promise<vo
 
 async function startOne(engine: Engine, id: string, name: string): Promise<void> {
   await engine.startContainer(id).catch((error) => {
-    const cause = engineErrorIn(error);
+    const cause = findEngineError(error);
     if (cause?.status == null) throw error;
     throw new UpdateError('containers-not-restored', `${name} could not be started`, {
       detail: [cause.message],
@@ -211,26 +228,26 @@ async function awaitReady(
   const well = started.filter(({ record }) => record.well);
   const ports = work.journal.data.point?.ports.find((each) => each.service === service)?.ports ?? [];
   if (ports.length > 0) {
-    const doors = await dataDoors(work);
+    const doors = await dataContextOf(work);
     for (const { id, record } of well) await awaitPorts(work, doors, { id, name: record.name, ports });
     return;
   }
   // A service without a health check and without ports shows no other sign that it has started.
-  await pause(settleMs, work.engine.aborted);
+  await sleepFor(settleMs, work.engine.aborted);
   const found = await work.engine.inspectContainers(well.map(({ id }) => id));
   const down = well.find(({ id }) => !found.some((each) => each.id === id && isUp(each)));
   if (down)
     throw new UpdateError('containers-not-restored', `${down.record.name} exited right after it was started`);
   const checked = found.filter(({ health }) => health !== null).map(({ id }) => ({ service, id }));
   if (checked.length === 0) return;
-  await awaitHealthy(work, checked).catch((error) => {
+  await awaitHealthyContainers(work, checked).catch((error) => {
     throw requireUpdateError(error, 'broken').withCode('containers-not-restored');
   });
 }
 
 async function awaitPorts(
   { engine, log, options }: RunContext,
-  doors: DataDoors,
+  doors: DataContext,
   { id, name, ports }: { id: string; name: string; ports: readonly number[] },
 ): Promise<void> {
   const failed = (message: string) => new UpdateError('containers-not-restored', message);
@@ -249,7 +266,7 @@ async function awaitPorts(
       throw failed(
         `${name} is still not listening on port ${ports.join(', ')} after ${waitTimeoutMs / 1000} s`,
       );
-    breakSilence(log, `waiting for ${name} to listen on port ${ports.join(', ')}`);
+    logWaitIfQuiet(log, `waiting for ${name} to listen on port ${ports.join(', ')}`);
   };
   const wait = { pause: portsPauseMs, deadlineMs: waitTimeoutMs, signal: engine.aborted };
   await waitUntil(observe, evaluate, wait);
@@ -282,7 +299,7 @@ async function rebuildMissing(work: JournaledContext, record: ContainerRecord): 
 export async function ensureNetworks(
   { engine, journal }: JournaledContext,
   service: string,
-  { networks }: Blueprint,
+  { networks }: ContainerSnapshot,
 ): Promise<void> {
   const names = Object.keys(networks);
   const there = await engine.listNetworks(names);

@@ -2,31 +2,31 @@ import { dirname } from 'node:path';
 import { composeCommand, upCommand } from '../../../core/progress/compose-command.ts';
 import { requireUpdateError } from '../../../core/progress/update-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { discardPoints } from '../../data/discard-point.ts';
-import type { PointRecord } from '../../data/point-record.ts';
+import { discardRestorePoints } from '../../data/discard-point.ts';
+import type { RestorePointRecord } from '../../data/point-record.ts';
 import { logUpdated } from '../../run/last-lines.ts';
 import type { Ending } from '../../run/log/ending.ts';
-import { editedSince } from '../../run/log/ending-facts.ts';
+import { describeUserEdits } from '../../run/log/ending-facts.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import { type Changeover, recordsOf } from '../../run/state/changeover.ts';
-import { dataDoors } from './data-services.ts';
-import { findSaved } from './find-saved.ts';
+import { dataContextOf } from './data-services.ts';
+import { findUserEdits } from './find-saved.ts';
 import { removeOldImages } from './remove-old-images.ts';
 import type { Replacement } from './replacement.ts';
-import { completePoint } from './rollback/restore-data.ts';
+import { completeRestorePoint } from './rollback/restore-data.ts';
 
 /** Runs the phase `done`: logs the remaining manual steps and the last line. */
-export async function endUpdated(
+export async function finishUpdated(
   replacement: Replacement,
-  freeing: Promise<Freeable | null>,
-  record: PointRecord | null,
+  freeing: Promise<UnusedImages | null>,
+  record: RestorePointRecord | null,
 ): Promise<Ending> {
   const { engine, log, options, journal, changeover } = replacement;
   const { words, moved } = changeover;
   const { project } = journal.data;
   const [saved, freed] = await Promise.all([
-    findSaved(engine, journal.data).catch(() => null),
+    findUserEdits(engine, journal.data).catch(() => null),
     options.removeOldImages ? null : freeing.catch(() => null),
   ]);
   await completeHashes(replacement, record);
@@ -46,28 +46,28 @@ export async function endUpdated(
   const { newServices, changedServices = [], restartedByHand = [], runByHand = [] } = words;
   if (runByHand.length > 0) {
     log.warn(
-      `services that were not run, although depends_on requires service_completed_successfully: ${and(runByHand)} (run them with ${up(runByHand)})`,
+      `services that were not run, although depends_on requires service_completed_successfully: ${joinWithAnd(runByHand)} (run them with ${up(runByHand)})`,
     );
   }
   if (restartedByHand.length > 0) {
     log.warn(
-      `services that were not restarted although depends_on sets "restart: true": ${and(restartedByHand)} (restart them with ${composeCommand(project)} restart ${restartedByHand.join(' ')})`,
+      `services that were not restarted although depends_on sets "restart: true": ${joinWithAnd(restartedByHand)} (restart them with ${composeCommand(project)} restart ${restartedByHand.join(' ')})`,
     );
   }
   if (changedServices.length > 0) {
     log.info(
-      `services that the next docker compose up will recreate, because their configuration has changed: ${and(changedServices)} (recreate them now with ${up(changedServices)})`,
+      `services that the next docker compose up will recreate, because their configuration has changed: ${joinWithAnd(changedServices)} (recreate them now with ${up(changedServices)})`,
     );
   }
   if (newServices.length > 0) {
     log.info(
-      `new services in this release that were not started: ${and(newServices)} (start them with ${up(newServices)})`,
+      `new services in this release that were not started: ${joinWithAnd(newServices)} (start them with ${up(newServices)})`,
     );
   }
   const next = saved
-    ? editedSince(saved)
+    ? describeUserEdits(saved)
     : freed
-      ? howToFree(freed)
+      ? removalAdvice(freed)
       : journal.data.point
         ? `to restore ${words.from} and its data, run the updater with rollback --yes`
         : `to check it, run docker compose -p ${project.name} ps`;
@@ -77,9 +77,11 @@ export async function endUpdated(
 }
 
 /** Waits for the hashes of the restore point, because a rollback cannot use it without them. */
-async function completeHashes(work: Replacement, record: PointRecord | null): Promise<void> {
+async function completeHashes(work: Replacement, record: RestorePointRecord | null): Promise<void> {
   try {
-    const hashed: Promise<unknown> = record ? record.hashed(await dataDoors(work)) : completePoint(work);
+    const hashed: Promise<unknown> = record
+      ? record.hashed(await dataContextOf(work))
+      : completeRestorePoint(work);
     await withHeartbeat(work.log, "computing the restore point's hashes", hashed);
   } catch (error) {
     work.log.warn(`the restore point is incomplete: ${requireUpdateError(error).message}`);
@@ -90,12 +92,12 @@ async function completeHashes(work: Replacement, record: PointRecord | null): Pr
 async function dropOlderPoints(work: Replacement): Promise<void> {
   const { point, project } = work.journal.data;
   if (!point) return;
-  const doors = await dataDoors(work);
-  await discardPoints(doors, dirname(point.directory), project, { except: [point.directory] });
+  const doors = await dataContextOf(work);
+  await discardRestorePoints(doors, dirname(point.directory), project, { except: [point.directory] });
 }
 
 /** Images that can be removed, as references for `docker image rm`. */
-export interface Freeable {
+export interface UnusedImages {
   references: readonly string[];
   /** Total size in bytes; bytes shared by several images count for each image. */
   size: number;
@@ -105,7 +107,7 @@ export interface Freeable {
  * Returns the old images of updated services that no container uses any more, the app's image first; null if there are
  * none.
  */
-export async function freeable(engine: Engine, changeover: Changeover): Promise<Freeable | null> {
+export async function findUnusedImages(engine: Engine, changeover: Changeover): Promise<UnusedImages | null> {
   const records = changeover.moved.flatMap(({ name }) => recordsOf(changeover, name));
   const old = new Map(records.map(({ imageId, reference }) => [imageId, reference] as const));
   const found = await Promise.all(
@@ -127,5 +129,5 @@ export async function freeable(engine: Engine, changeover: Changeover): Promise<
 }
 
 /** Returns a sentence with the command that removes unused images, and the space that this frees. */
-export const howToFree = ({ references, size }: Freeable): string =>
+export const removalAdvice = ({ references, size }: UnusedImages): string =>
   `to free up to ${Math.round(size / 1_000_000)} MB, run docker image rm ${references.join(' ')}`;

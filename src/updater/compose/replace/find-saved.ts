@@ -1,17 +1,17 @@
-import { statesOf } from '../../../core/files/file-record.ts';
+import { readFileStates } from '../../../core/files/file-record.ts';
 import { Interrupted } from '../../../core/progress/stops.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import type { LeftAlone } from '../../run/log/ending-facts.ts';
+import type { UserEdits } from '../../run/log/ending-facts.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 
 /**
  * Finds written files that were edited since and that make the next `up` use other images than this run; null if the
  * images are the same.
  */
-export async function findSaved(engine: Engine, data: JournalData): Promise<LeftAlone | null> {
+export async function findUserEdits(engine: Engine, data: JournalData): Promise<UserEdits | null> {
   const { files, changeover } = data;
-  const states = await statesOf(files);
+  const states = await readFileStates(files);
   const paths = states.filter(({ state }) => state !== 'after').map(({ path }) => path);
   if (paths.length === 0) return null;
   const next = await nextImages(engine, data);
@@ -22,13 +22,13 @@ export async function findSaved(engine: Engine, data: JournalData): Promise<Left
 }
 
 /** Returns edited files, with the images that the next `up` will use. */
-export const findLeftAlone = async (
+export const readUserEdits = async (
   engine: Engine,
   data: JournalData,
   paths: readonly string[],
-): Promise<LeftAlone> => leftAlone(paths, await nextImages(engine, data));
+): Promise<UserEdits> => leftAlone(paths, await nextImages(engine, data));
 
-const leftAlone = (paths: readonly string[], next: ReadonlyMap<string, string> | null): LeftAlone => ({
+const leftAlone = (paths: readonly string[], next: ReadonlyMap<string, string> | null): UserEdits => ({
   paths,
   next: next && [...new Set(next.values())],
 });

@@ -1,7 +1,7 @@
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Container } from '../../../engine/container.ts';
-import { rejections, unless } from '../../../engine/http/engine-error.ts';
-import { type Json, list, object } from '../../../engine/json.ts';
+import { rejectionCodes, tolerateErrors } from '../../../engine/http/engine-error.ts';
+import { type Json, toList, toObject } from '../../../engine/json.ts';
 
 /** Time in ms to wait for the first check, which systemd runs as the container starts. */
 const firstMs = 10_000;
@@ -40,7 +40,7 @@ export class HealthChecks {
     if (!isSame) this.#seen.set(id, { check: now.check, since: performance.now(), isOurs: false });
     const dueMs = now.check === '' ? firstMs : before?.isOurs ? now.intervalMs : Number.POSITIVE_INFINITY;
     if (!isSame || performance.now() - before.since < dueMs) return;
-    await this.#engine.request('runHealthCheck', { params: { id } }).catch(unless(...rejections));
+    await this.#engine.request('runHealthCheck', { params: { id } }).catch(tolerateErrors(...rejectionCodes));
     const { check = '' } = (await this.#look(id)) ?? {};
     this.#seen.set(id, { check, since: performance.now(), isOurs: true });
   }
@@ -51,10 +51,10 @@ export class HealthChecks {
    */
   async #look(id: string): Promise<{ check: string; intervalMs: number } | null> {
     const [raw] = await this.#engine.inspectRaw([id]);
-    const state = object(raw?.State);
+    const state = toObject(raw?.State);
     if (state.Status !== 'running') return null;
-    const { End } = list<Json>(object(state.Health).Log).at(-1) ?? {};
-    const { Interval } = object(object(raw?.Config).Healthcheck);
+    const { End } = toList<Json>(toObject(state.Health).Log).at(-1) ?? {};
+    const { Interval } = toObject(toObject(raw?.Config).Healthcheck);
     return { check: String(End ?? ''), intervalMs: Number(Interval ?? 0) / 1e6 };
   }
 }

@@ -1,6 +1,6 @@
-import { type Container, hasEndedWell } from '../../../engine/container.ts';
-import { quoted } from '../../../engine/health-check.ts';
-import { counted, seconds } from '../../run/log/wording.ts';
+import { type Container, hasSucceeded } from '../../../engine/container.ts';
+import { quoteOutput } from '../../../engine/health-check.ts';
+import { formatCount, formatSeconds } from '../../run/log/wording.ts';
 
 /**
  * Time in ms without a restart that counts as healthy without a health check. An app takes longer to find out that it
@@ -117,14 +117,14 @@ export class HealthWatch {
       const sentences = worst.map(
         ({ container, why }) => `${container.name} ${why}${this.#restarts(container)}`,
       );
-      const waited = dead.length > 0 || isGone ? '' : ` after ${seconds(now - this.#beganAt)}`;
+      const waited = dead.length > 0 || isGone ? '' : ` after ${formatSeconds(now - this.#beganAt)}`;
       return {
         kind: 'unwell',
         sentence: `${[...sentences, ...missing].join(', ')}${waited}`,
         worst: worst.map(({ container }) => container),
       };
     }
-    const waited = seconds(now - this.#beganAt);
+    const waited = formatSeconds(now - this.#beganAt);
     const names = [...pending.map(({ container, why }) => `${container.name} ${why}`), ...missing];
     const due = [
       ...[...limits, ...(missing.length > 0 ? [base] : [])].map((limit) => limit + 1),
@@ -133,7 +133,7 @@ export class HealthWatch {
     ];
     const latest = Math.max(base, ...limits);
     // A restart starts the health check again, so the remaining time is the only reliable limit.
-    const limit = latest > base ? `; this may take up to ${seconds(latest - now)} more` : '';
+    const limit = latest > base ? `; this may take up to ${formatSeconds(latest - now)} more` : '';
     const sentence = `waiting because ${names.join(', ')} (${waited}${limit})`;
     return { kind: 'waiting', sentence, dueMs: Math.ceil(Math.min(...due) - now) };
   }
@@ -170,9 +170,9 @@ export class HealthWatch {
   #showsNothing(container: Container): string | null {
     const { health, healthCheck, lastHealthOutput } = container;
     if (health !== 'unhealthy') return null;
-    if (healthCheck.cannotRun) return `cannot run${quoted(lastHealthOutput)}`;
+    if (healthCheck.cannotRun) return `cannot run${quoteOutput(lastHealthOutput)}`;
     const isAsBefore = this.#rules.failedBefore?.(container) === true;
-    return isAsBefore ? `fails as it did before the update${quoted(lastHealthOutput)}` : null;
+    return isAsBefore ? `fails as it did before the update${quoteOutput(lastHealthOutput)}` : null;
   }
 
   #note(container: Container, why: string | null, now: number): void {
@@ -197,7 +197,7 @@ export class HealthWatch {
     this.#steady.set(id, { startedAt, since });
     if (health === 'healthy') return null;
     if (health !== null && this.#doubt(container, now) === null)
-      return `is ${health}${health === 'unhealthy' ? quoted(container.lastHealthOutput) : ''}`;
+      return `is ${health}${health === 'unhealthy' ? quoteOutput(container.lastHealthOutput) : ''}`;
     return known?.startedAt === startedAt && now - since >= steady ? null : 'has just started';
   }
 
@@ -205,7 +205,7 @@ export class HealthWatch {
   #restarts(container: Container): string {
     if (container.restartCount === 0) return '';
     const code = isDown(container) ? undefined : this.#lastCode.get(container.id);
-    return `, restarted ${counted(container.restartCount, 'time')}${code === undefined ? '' : ` (last exit code ${code})`}`;
+    return `, restarted ${formatCount(container.restartCount, 'time')}${code === undefined ? '' : ` (last exit code ${code})`}`;
   }
 
   #reports(services: readonly WatchedService[], now: number): HealthReport[] {
@@ -217,8 +217,8 @@ export class HealthWatch {
       if (!last) return [];
       const { afterMs, healthy } = last;
       const [doubt = null] = containers.flatMap((container) => this.#doubt(container, now) ?? []);
-      const after = afterMs === null ? '' : ` after ${seconds(afterMs, 1)}`;
-      const how = healthy ? `healthy${after}` : `up for ${seconds(afterMs ?? 0)} without a restart`;
+      const after = afterMs === null ? '' : ` after ${formatSeconds(afterMs, 1)}`;
+      const how = healthy ? `healthy${after}` : `up for ${formatSeconds(afterMs ?? 0)} without a restart`;
       return [{ service, how, doubt }];
     });
   }
@@ -231,7 +231,7 @@ const stateOf = (container: Container): string => {
 };
 
 const whyNotEnded = (container: Container): string | null => {
-  if (hasEndedWell(container)) return null;
+  if (hasSucceeded(container)) return null;
   return container.status === 'running' ? 'is still running' : stateOf(container);
 };
 

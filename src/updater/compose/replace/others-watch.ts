@@ -1,17 +1,17 @@
 import {
   hasTemporaryName,
-  isMadeFor,
+  isReplacementFor,
   type ProjectContainers,
 } from '../../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 
 /** Maximum time in ms between two steps of a compose command, except for the time to stop containers. */
 export const stillMs = 30_000;
 /** Maximum wait in ms for another docker compose command. */
-export const patienceMs = 120_000;
+export const composeTimeoutMs = 120_000;
 /** Pause in ms between two polls of the engine. */
-export const lookEveryMs = 500;
+export const composePollMs = 500;
 
 /** Whether another docker compose command seems to be replacing containers. */
 type OthersVerdict =
@@ -22,7 +22,7 @@ type OthersVerdict =
   | { kind: 'busy'; sentence: string; containers: readonly Container[] };
 
 /** Services to watch, and containers to ignore. */
-export interface OthersRules {
+export interface ConcurrentComposeRules {
   services: ReadonlySet<string>;
   /**
    * Checks whether no command is about to start or rename a container: the updater has left it in its state, or an
@@ -32,13 +32,13 @@ export interface OthersRules {
 }
 
 /** Evaluates in each poll whether other compose commands are replacing containers of services. */
-export class OthersWatch {
-  readonly #rules: OthersRules;
+export class ConcurrentComposeWatch {
+  readonly #rules: ConcurrentComposeRules;
   readonly #beganAt: number;
   readonly #seen = new Map<string, { state: string; since: number }>();
 
   /** @param beganAt time from `performance.now()`, like every other time in this class */
-  constructor(rules: OthersRules, beganAt: number) {
+  constructor(rules: ConcurrentComposeRules, beganAt: number) {
     this.#rules = rules;
     this.#beganAt = beganAt;
   }
@@ -53,17 +53,17 @@ export class OthersWatch {
     ];
     const underWay = made.filter((each) => !ignores(each) && !this.#isDebris(each, own, now));
     if (underWay.length === 0) return { kind: 'quiet', debris: made };
-    const services = and([...new Set(underWay.map(serviceOf))].sort());
+    const services = joinWithAnd([...new Set(underWay.map(serviceOf))].sort());
     const names = underWay.map(({ name }) => name).join(', ');
     const sentence = `another docker compose command is replacing ${services} (${names})`;
-    return now - this.#beganAt < patienceMs
+    return now - this.#beganAt < composeTimeoutMs
       ? { kind: 'waiting', sentence }
       : { kind: 'busy', sentence, containers: underWay };
   }
 
   /** Checks whether a container was abandoned: the command that created it would have taken its next step by now. */
   #isDebris(container: Container, others: readonly Container[], now: number): boolean {
-    const predecessor = others.find((other) => isMadeFor(container, other));
+    const predecessor = others.find((other) => isReplacementFor(container, other));
     const { id, status, startedAt } = predecessor ?? container;
     const waitsFor = hasTemporaryName(container) ? [] : others.map(({ id, health }) => `${id} ${health}`);
     const state = [container.name, id, status, startedAt, ...waitsFor].join();

@@ -1,7 +1,7 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
 import { runAttached } from '../../../engine/cli/run-attached.ts';
-import { byNumber, serviceOf } from '../../../engine/container.ts';
+import { compareContainerNumbers, serviceOf } from '../../../engine/container.ts';
 import { TryAgain } from '../../run/drive.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import type { JournaledContext } from './replacement.ts';
@@ -29,7 +29,7 @@ export async function runReady(
   const look = async () =>
     (await listProject(engine, data.project.name)).containers
       .filter((each) => serviceOf(each) === app && each.status === 'running')
-      .sort(byNumber);
+      .sort(compareContainerNumbers);
   const restarted = new TryAgain('restarted', new UpdateError('broken', `${app} was restarted repeatedly`), {
     sentence: `${app} was restarted before its ready command succeeded; verifying it again`,
     tries: 10,

@@ -1,9 +1,9 @@
 import { canonicalRepository, parseReference } from '../../../core/compose/reference.ts';
 import { requireUpdateError } from '../../../core/progress/update-error.ts';
 import type { EngineApi } from '../../../engine/engine-api.ts';
-import { rejections, unless } from '../../../engine/http/engine-error.ts';
-import { holdingTag } from '../../data/hold-images.ts';
-import { and, size } from '../../run/log/wording.ts';
+import { rejectionCodes, tolerateErrors } from '../../../engine/http/engine-error.ts';
+import { retainedTagPrefix } from '../../data/hold-images.ts';
+import { formatSize, joinWithAnd } from '../../run/log/wording.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
 import type { Replacement } from './replacement.ts';
 
@@ -24,8 +24,9 @@ export async function removeOldImages({ engine, log, changeover }: RemovalContex
       // Without force, the engine rejects the request if a container has used the image since then.
       const removed: unknown[] = [];
       for (const reference of references)
-        removed.push(await engine.removeImage(reference).catch(unless(...rejections)));
-      if (!removed.includes(null)) log.info(`removed the old image ${and(references)} (${size(bytes)})`);
+        removed.push(await engine.removeImage(reference).catch(tolerateErrors(...rejectionCodes)));
+      if (!removed.includes(null))
+        log.info(`removed the old image ${joinWithAnd(references)} (${formatSize(bytes)})`);
     }
   } catch (error) {
     log.info(`old images could not be removed: ${requireUpdateError(error).message}`);
@@ -45,7 +46,7 @@ export function oldImages(
   const own = ownRepositories({ moved });
   const replaced = containers.filter(({ service }) => moved.some(({ name }) => name === service));
   return images.flatMap(({ id, tags, digests, size: bytes }) => {
-    const isHeld = tags.some((tag) => tag.startsWith(holdingTag));
+    const isHeld = tags.some((tag) => tag.startsWith(retainedTagPrefix));
     if (used.has(id) || isHeld || moved.some(({ image }) => image?.id === id)) return [];
     // The engine removes the digests of a repository together with its last tag.
     const named = [tags, digests].map((each) => each.filter((reference) => own.has(repositoryOf(reference))));

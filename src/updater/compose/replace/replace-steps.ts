@@ -2,13 +2,13 @@ import { hasTemporaryName, type ProjectContainers } from '../../../engine/api/pr
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import {
   type Changeover,
-  isBefore,
   isDone,
+  isPreviousContainer,
   type MovedService,
-  mustRun,
   recordsOf,
-  staysDown,
-  toRun,
+  requiredContainerCountOf,
+  shouldRunContainer,
+  shouldStayStopped,
 } from '../../run/state/changeover.ts';
 
 /** Step that replaces containers. */
@@ -61,7 +61,7 @@ export function replaceSteps(
   // `up` has started all containers of a service.
   for (const { name } of changeover.moved.filter((moved) => !moved.runsOnce && isReplaced(moved.name))) {
     const isExtra = (each: Container) =>
-      serviceOf(each) === name && isUp(each) && staysDown(changeover, each);
+      serviceOf(each) === name && isUp(each) && shouldStayStopped(changeover, each);
     const containers = now.containers.filter(isExtra);
     if (containers.length > 0) steps.push({ kind: 'stop-again', service: name, containers });
   }
@@ -73,14 +73,15 @@ export function replaceSteps(
   if (nameless.length > 0) steps.push({ kind: 'give-name', containers: nameless });
 
   const oldOf = ({ name }: MovedService) =>
-    own.filter((each) => serviceOf(each) === name && isBefore(changeover, each));
+    own.filter((each) => serviceOf(each) === name && isPreviousContainer(changeover, each));
   const stop = (moved: MovedService, which: (old: Container) => boolean) => {
     const containers = oldOf(moved).filter((old) => isUp(old) && which(old));
     if (containers.length > 0) steps.push({ kind: 'stop', service: moved.name, containers });
   };
   const isStoppedFirst = ({ isApp, follows, runsOnce }: MovedService) => !isApp && !follows && !runsOnce;
   const starts = (moved: MovedService) =>
-    moved.added !== undefined || recordsOf(changeover, moved.name).some((record) => mustRun(moved, record));
+    moved.added !== undefined ||
+    recordsOf(changeover, moved.name).some((record) => shouldRunContainer(moved, record));
   const awaitThose = (moved: MovedService, which: (service: string) => boolean) => {
     if (moved.follows || !(starts(moved) || moved.runsOnce)) return;
     for (const service of moved.awaits.filter(which))
@@ -91,14 +92,19 @@ export function replaceSteps(
     awaitThose(moved, (service) => !(later.includes(moved) && isThere(service)));
     if (moved.runsOnce) {
       const hook = moved.hasStartHook && { hook: true as const };
-      steps.push({ kind: 'run-once', service: moved.name, scale: toRun(changeover, moved), ...hook });
+      steps.push({
+        kind: 'run-once',
+        service: moved.name,
+        scale: requiredContainerCountOf(changeover, moved),
+        ...hook,
+      });
       return;
     }
     if (!isStoppedFirst(moved)) stop(moved, ({ stopTimeout }) => stopTimeout > longestStopOfCompose);
     steps.push({
       kind: 'up',
       service: moved.name,
-      scale: toRun(changeover, moved),
+      scale: requiredContainerCountOf(changeover, moved),
       start,
       // Compose would not replace a service in another service's namespace if its own definition is unchanged. A
       // service that is already new is only started.

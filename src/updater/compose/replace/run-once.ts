@@ -1,10 +1,10 @@
 import { composeCommand } from '../../../core/progress/compose-command.ts';
 import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
-import { listProject, ofProject } from '../../../engine/api/project-containers.ts';
+import { listProject, projectFilterFor } from '../../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
-import { and, seconds } from '../../run/log/wording.ts';
-import { type Changeover, isBefore, isDone } from '../../run/state/changeover.ts';
-import { awaitWell } from './await-healthy.ts';
+import { formatSeconds, joinWithAnd } from '../../run/log/wording.ts';
+import { type Changeover, isDone, isPreviousContainer } from '../../run/state/changeover.ts';
+import { awaitHealthyServices } from './await-healthy.ts';
 import type { ReplaceStep } from './replace-steps.ts';
 import type { Replacement } from './replacement.ts';
 
@@ -12,10 +12,10 @@ import type { Replacement } from './replacement.ts';
  * Runs a service to completion, such as a migration that other services depend on (docs/contract.md 2.11). Waits for a
  * service that a killed run has started, and accepts its result. Never stops the service, which would leave its work
  * half done.
- * @param bringUp starts the service
+ * @param replaceService starts the service
  * @throws UpdateError migration-failed, also if the service has not finished in time
  */
-export async function runOnce(
+export async function runOnceService(
   { service: name, scale }: Extract<ReplaceStep, { kind: 'run-once' }>,
   { engine, compose: { project }, changeover, options, log, starts }: Replacement,
   bringUp: () => Promise<void>,
@@ -28,7 +28,9 @@ export async function runOnce(
   };
   const rules = { app: '', timeoutMs: options.limits.waitTimeoutMs, missingMs: 0, starts };
   const toEnd = () =>
-    awaitWell({ engine, log }, { about: ofProject(project.name), look }, rules).catch(explain);
+    awaitHealthyServices({ engine, log }, { about: projectFilterFor(project.name), look }, rules).catch(
+      explain,
+    );
   const explain = async (cause: unknown): Promise<never> => {
     const error = requireUpdateError(cause, 'broken');
     const now = await list();
@@ -53,7 +55,7 @@ export async function runOnce(
   const beganAt = performance.now();
   await bringUp();
   await toEnd();
-  log.info(`${name} finished successfully after ${seconds(performance.now() - beganAt, 1)}`);
+  log.info(`${name} finished successfully after ${formatSeconds(performance.now() - beganAt, 1)}`);
 }
 
 /** Describes the states of the other services, such as `app is running v1.5.0`. */
@@ -61,9 +63,9 @@ function standing(changeover: Changeover, now: readonly Container[]): string {
   const names = changeover.moved.filter(({ runsOnce }) => !runsOnce).map(({ name }) => name);
   const isUpNow = (name: string) => now.filter((each) => serviceOf(each) === name && isUp(each));
   const stopped = names.filter((name) => isUpNow(name).length === 0);
-  const old = names.filter((name) => isUpNow(name).some((each) => isBefore(changeover, each)));
-  const fresh = names.filter((name) => isUpNow(name).some((each) => !isBefore(changeover, each)));
-  const are = (list: readonly string[]) => `${and(list)} ${list.length > 1 ? 'are' : 'is'}`;
+  const old = names.filter((name) => isUpNow(name).some((each) => isPreviousContainer(changeover, each)));
+  const fresh = names.filter((name) => isUpNow(name).some((each) => !isPreviousContainer(changeover, each)));
+  const are = (list: readonly string[]) => `${joinWithAnd(list)} ${list.length > 1 ? 'are' : 'is'}`;
   return [
     ...(fresh.length > 0 ? [`${are(fresh)} running ${changeover.words.goal}`] : []),
     ...(old.length > 0 ? [`${are(old)} still running the old version`] : []),

@@ -6,14 +6,14 @@ import type { RunContext } from '../../run/run-context.ts';
 import { type Changeover, mayBeCrashing, recordOf } from '../../run/state/changeover.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 import { wasInterrupted, wasLeftDown } from '../../run/state/was-interrupted.ts';
-import { awaitOthers } from './await-others.ts';
+import { awaitConcurrentCompose } from './await-others.ts';
 
 /** Time in ms for which a container may be down while another user restarts it. */
 const restartMs = 5_000;
 const restartLookMs = 250;
 
 /** Containers of a project, and the time at which the request for them began, by `performance.now()`. */
-export interface ContainersSeen {
+export interface ProjectObservation {
   found: ProjectContainers;
   at: number;
 }
@@ -23,12 +23,12 @@ export interface ContainersSeen {
  * @param moved services to be replaced, as the run found them; `debris` are containers that were already abandoned then
  * @throws UpdateError containers-changed, compose-busy
  */
-export async function sameContainers(
+export async function requireSameContainers(
   context: RunContext,
   project: string,
   moved: readonly { name: string; containers: readonly Container[] }[],
   { earlier, debris }: { earlier: JournalData | null; debris: readonly Container[] },
-): Promise<{ containers: Changeover['containers']; look: ContainersSeen }> {
+): Promise<{ containers: Changeover['containers']; look: ProjectObservation }> {
   const services = new Set(moved.map(({ name }) => name));
   // Containers that were abandoned at the beginning are not waited for again.
   const ignores = (container: Container) =>
@@ -37,7 +37,7 @@ export async function sameContainers(
   let at = 0;
   const look = () => {
     at = performance.now();
-    return awaitOthers(context, project, { services, ignores });
+    return awaitConcurrentCompose(context, project, { services, ignores });
   };
   const isBack = ({ containers }: { containers: readonly Container[] }) =>
     !containers.some((container) => ran.has(container.id) && !isUp(container));

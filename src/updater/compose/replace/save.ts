@@ -2,35 +2,41 @@ import { dirname } from 'node:path';
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
 import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
-import type { Model } from '../../../engine/cli/compose.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../../engine/container.ts';
-import { coldCopy, prepareRestore, warmCopy } from '../../data/copies.ts';
-import type { DataDoors, PointPlace } from '../../data/data-doors.ts';
-import { discardPoint, discardPoints } from '../../data/discard-point.ts';
-import { holdImages } from '../../data/hold-images.ts';
-import { makePlace, type Point, placesIn, pointPlace, toldOf } from '../../data/point.ts';
-import { PointRecord } from '../../data/point-record.ts';
-import { sync } from '../../data/rsync.ts';
-import type { PlannedPoint } from '../../data/survey-point.ts';
+import { copyMountsWhileRunning, copyMountsWhileStopped, prepareRestore } from '../../data/copies.ts';
+import type { DataContext, RestorePointLocation } from '../../data/data-doors.ts';
+import { discardRestorePoint, discardRestorePoints } from '../../data/discard-point.ts';
+import { retainImages } from '../../data/hold-images.ts';
+import {
+  createRestorePointDirectory,
+  findRestorePoints,
+  loggedFieldsOf,
+  restorePointLocation,
+  type SavedRestorePoint,
+} from '../../data/point.ts';
+import { RestorePointRecord } from '../../data/point-record.ts';
+import { syncFileSystems } from '../../data/rsync.ts';
+import type { PlannedRestorePoint } from '../../data/survey-point.ts';
 import { RepeatedStarts, SomethingStarted, type StartWatch } from '../../data/watch-starts.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
-import { and, seconds, size } from '../../run/log/wording.ts';
-import { type Changeover, newHasStarted, recordsOf } from '../../run/state/changeover.ts';
+import { formatSeconds, formatSize, joinWithAnd } from '../../run/log/wording.ts';
+import { type Changeover, hasNewVersionStarted, recordsOf } from '../../run/state/changeover.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 import { freeReserve, putReserve } from '../../run/state/reserve.ts';
 import {
-  dataDoors,
+  dataContextOf,
+  listCoveredContainers,
+  listNamespaceUsers,
   portsOf,
-  ridersOf,
-  runningCovered,
   startDataServices,
   stopInOrder,
-  stopStartedAgain,
+  stopRestartedContainers,
   watchData,
-  writePointState,
+  writeRestorePointState,
 } from './data-services.ts';
 import type { JournaledContext } from './replacement.ts';
-import { blueprintsOf } from './rollback/prepare-rollback.ts';
+import { snapshotsOf } from './rollback/prepare-rollback.ts';
 
 /** Number of times that a container may be started while data is copied. */
 const repeats = 2;
@@ -39,21 +45,21 @@ const restlessMs = 10_000;
 
 /** Restore point to create, and the services to stop for it. */
 interface ToSave {
-  point: PlannedPoint;
+  point: PlannedRestorePoint;
   changeover: Changeover;
   /** Project as its files describe it. */
-  installation: { model: Model; project: { name: string } };
+  installation: { model: ComposeModel; project: { name: string } };
 }
 
 interface SaveWork extends JournaledContext, ToSave {
-  doors: DataDoors;
-  place: PointPlace;
-  record: PointRecord;
+  doors: DataContext;
+  place: RestorePointLocation;
+  record: RestorePointRecord;
 }
 
 /** Saved data. The old version must not run on the data again before its containers are replaced. */
-export interface Saved {
-  record: PointRecord;
+export interface SavedData {
+  record: RestorePointRecord;
   /** Saves the data again if the old version has been started since. @throws UpdateError save-failed */
   hold(): Promise<void>;
   /** Ends the watch, because `recreate` replaces the old version from now on. */
@@ -64,27 +70,32 @@ export interface Saved {
  * Runs the first half of the phase `save`: copies the data while all services are running.
  * @throws UpdateError save-failed, no-space; Cancelled
  */
-export async function saveWarm(context: JournaledContext, planned: PlannedPoint): Promise<void> {
+export async function saveWhileRunning(
+  context: JournaledContext,
+  planned: PlannedRestorePoint,
+): Promise<void> {
   const { log, startedAt, options, journal } = context;
   log.enter('save');
-  const doors = await dataDoors(context);
+  const doors = await dataContextOf(context);
   const { project } = journal.data;
   // A restore point that a rollback has used contains the current data, and is no longer needed.
-  await discardPoints(doors, planned.directory, project, { onlyUsed: true });
-  const place = await makePlace(planned.directory, project, startedAt);
+  await discardRestorePoints(doors, planned.directory, project, { onlyUsed: true });
+  const place = await createRestorePointDirectory(planned.directory, project, startedAt);
   await journal.write({
     state: { at: 'saving' },
-    point: { ...emptyPoint, directory: place.directory, inMemory: planned.inMemory },
+    point: { ...emptyRestorePoint, directory: place.directory, inMemory: planned.inMemory },
   });
-  log.info(`copying the data (${size(planned.bytes)}) while ${options.product.name} is still available`);
-  const beganAt = performance.now();
-  await withHeartbeat(log, 'copying the data', warmCopy(doors, place, planned.mounts));
   log.info(
-    `copied the data in ${seconds(performance.now() - beganAt, 1)}; only changes made since then remain to be copied`,
+    `copying the data (${formatSize(planned.bytes)}) while ${options.product.name} is still available`,
+  );
+  const beganAt = performance.now();
+  await withHeartbeat(log, 'copying the data', copyMountsWhileRunning(doors, place, planned.mounts));
+  log.info(
+    `copied the data in ${formatSeconds(performance.now() - beganAt, 1)}; only changes made since then remain to be copied`,
   );
 }
 
-export const emptyPoint = {
+export const emptyRestorePoint = {
   state: 'copying',
   services: [],
   riders: [],
@@ -98,7 +109,7 @@ export const emptyPoint = {
  * restore point.
  * @throws UpdateError save-failed, no-space, containers-not-restored; Cancelled
  */
-export async function saveCold(context: JournaledContext, asked: ToSave): Promise<Saved | null> {
+export async function saveWhileStopped(context: JournaledContext, asked: ToSave): Promise<SavedData | null> {
   const { log, engine, journal } = context;
   const { project } = journal.data;
   const work = await prepare(context, asked, 'update');
@@ -119,9 +130,9 @@ export async function saveCold(context: JournaledContext, asked: ToSave): Promis
       const updated = new Set(changeover.moved.map(({ name }) => name));
       const started = (await watch.started()).filter(({ service }) => updated.has(service));
       const { containers } = await listProject(engine, project.name);
-      if (started.length === 0 || newHasStarted(changeover, containers)) return;
+      if (started.length === 0 || hasNewVersionStarted(changeover, containers)) return;
       log.warn(
-        `${and(started.map(({ name }) => name))} was started after the data was saved; saving the data again`,
+        `${joinWithAnd(started.map(({ name }) => name))} was started after the data was saved; saving the data again`,
       );
       await record.update({ at: null });
       await stopAndCopy(work, watch);
@@ -134,8 +145,8 @@ export async function saveCold(context: JournaledContext, asked: ToSave): Promis
  * Saves the data that a rollback is about to replace, for manual recovery. All covered services stay stopped.
  * @throws UpdateError save-failed, no-space; Cancelled
  */
-export async function saveCurrent(context: JournaledContext, asked: ToSave): Promise<void> {
-  await saveWarm(context, asked.point);
+export async function saveDataBeforeRollback(context: JournaledContext, asked: ToSave): Promise<void> {
+  await saveWhileRunning(context, asked.point);
   const work = await prepare(context, asked, 'current');
   const watch = await watchData(work.doors, work.journal, work.point.mounts);
   try {
@@ -156,28 +167,32 @@ export async function saveCurrent(context: JournaledContext, asked: ToSave): Pro
  * Writes the record of the restore point, and everything required to start the services again, to the disk before the
  * first stop.
  */
-async function prepare(context: JournaledContext, asked: ToSave, kind: Point['kind']): Promise<SaveWork> {
+async function prepare(
+  context: JournaledContext,
+  asked: ToSave,
+  kind: SavedRestorePoint['kind'],
+): Promise<SaveWork> {
   const { engine, cancellation, journal } = context;
   const { point, changeover } = asked;
-  const doors = await dataDoors(context);
+  const doors = await dataContextOf(context);
   const work = { ...context, ...asked, doors };
   const { project, run } = journal.data;
   if (!journal.data.point)
     throw new UpdateError('save-failed', 'the journal no longer contains the restore point');
-  const place = pointPlace(journal.data.point.directory, project);
+  const place = restorePointLocation(journal.data.point.directory, project);
   await noteCovered(work);
   const old = journal.data.blueprints.map(({ imageId }) => imageId);
   // The updater's own image is included: pulling a newer image takes over its tag, and the restore could not run
   // without it.
   const images = [...new Set([...old, doors.toolsImage])];
-  await holdImages(engine, project.name, place, images);
+  await retainImages(engine, project.name, place, images);
   if (kind === 'update') {
     await prepareRestore(doors, place, point.mounts);
     await putReserve(project.directory);
   }
   const { words } = changeover;
   const { services, inMemory, mounts, excluded, bytes } = point;
-  const record = await PointRecord.create(place, {
+  const record = await RestorePointRecord.create(place, {
     ...{ format: 2, kind, project: project.name, directory: project.directory, run, at: null },
     ...{ version: words.from, next: words.goal },
     ...{ services, inMemory, mounts, excluded, bytes, images },
@@ -192,13 +207,13 @@ async function noteCovered(work: Omit<SaveWork, 'place' | 'record'>): Promise<vo
   const { engine, log, journal, changeover, point, installation, doors } = work;
   const names = [...changeover.moved.map(({ name }) => name), ...point.services];
   const records = names.flatMap((name) => recordsOf(changeover, name));
-  const blueprints = await blueprintsOf({ engine, log }, changeover, names, installation);
+  const blueprints = await snapshotsOf({ engine, log }, changeover, names, installation);
   const services = point.services.map((name) => ({ name, own: recordsOf(changeover, name) }));
   const running = await engine.inspectContainers(
     services.flatMap(({ own }) => own.filter(({ runs }) => runs).map(({ id }) => id)),
   );
   const covered = new Set(records.map(({ id }) => id));
-  const riders = (await ridersOf(engine, running)).filter(({ id }) => !covered.has(id));
+  const riders = (await listNamespaceUsers(engine, running)).filter(({ id }) => !covered.has(id));
   const ports = [];
   for (const { name, own } of services) {
     const one = running.find(({ id }) => own.some((record) => record.id === id));
@@ -208,10 +223,10 @@ async function noteCovered(work: Omit<SaveWork, 'place' | 'record'>): Promise<vo
   }
   if (riders.length > 0)
     log.info(
-      `also stopping ${and(riders.map(({ name }) => name))}, which ${riders.length > 1 ? 'share' : 'shares'} a namespace with a stopped container`,
+      `also stopping ${joinWithAnd(riders.map(({ name }) => name))}, which ${riders.length > 1 ? 'share' : 'shares'} a namespace with a stopped container`,
     );
   await journal.write({ changeover, blueprints });
-  await writePointState(journal, {
+  await writeRestorePointState(journal, {
     services: point.services,
     riders: riders.map(({ id, name }) => ({ id, name })),
     ports,
@@ -219,7 +234,7 @@ async function noteCovered(work: Omit<SaveWork, 'place' | 'record'>): Promise<vo
 }
 
 const syncCopies = ({ log, place }: SaveWork): Promise<void> =>
-  withHeartbeat(log, 'writing the restore point to disk', sync([place.directory]));
+  withHeartbeat(log, 'writing the restore point to disk', syncFileSystems([place.directory]));
 
 /** Stops the services and saves their data. Returns false if another version was started. */
 async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> {
@@ -233,11 +248,11 @@ async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> 
   await Promise.all([startDataServices(work), syncCopies(work)]);
   const took = performance.now() - stoppedAt;
   await record.update({ at, downtimeSeconds: Math.round(took / 100) / 10 });
-  await writePointState(journal, { state: 'saved' });
-  const what = and(point.mounts.map(({ where }) => where)) || 'no data';
+  await writeRestorePointState(journal, { state: 'saved' });
+  const what = joinWithAnd(point.mounts.map(({ where }) => where)) || 'no data';
   log.info(
-    `saved ${what} as of ${at} (${size(point.bytes)}); ${options.product.name} has been unavailable for ${seconds(took, 1)}; the restore point is in ${work.place.directory}`,
-    { restorePoint: toldOf(record.point) },
+    `saved ${what} as of ${at} (${formatSize(point.bytes)}); ${options.product.name} has been unavailable for ${formatSeconds(took, 1)}; the restore point is in ${work.place.directory}`,
+    { restorePoint: loggedFieldsOf(record.point) },
   );
   return true;
 }
@@ -248,10 +263,10 @@ async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> 
  */
 async function stopCovered(work: SaveWork): Promise<number> {
   const { log, engine, journal, changeover } = work;
-  await writePointState(journal, { state: 'saving' });
-  const groups = await runningCovered(engine, journal.data);
+  await writeRestorePointState(journal, { state: 'saving' });
+  const groups = await listCoveredContainers(engine, journal.data);
   const names = groups.flat().map(({ name }) => name);
-  if (names.length > 0) log.info(`stopping ${and(names)}, then copying the changes`);
+  if (names.length > 0) log.info(`stopping ${joinWithAnd(names)}, then copying the changes`);
   const isWorker = (each: Container) =>
     changeover.moved.some(({ isApp, name }) => !isApp && name === serviceOf(each));
   const first = groups.findIndex((group) => !group.every(isWorker));
@@ -261,7 +276,7 @@ async function stopCovered(work: SaveWork): Promise<number> {
   killed.push(...(await stopInOrder(work, others)));
   if (killed.length > 0)
     log.warn(
-      `${and(killed)} did not stop in time and had to be killed; the saved data is in the same state as after a crash`,
+      `${joinWithAnd(killed)} did not stop in time and had to be killed; the saved data is in the same state as after a crash`,
     );
   return stoppedAt;
 }
@@ -283,7 +298,7 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<numb
   for (;;) {
     const end = new AbortController();
     const stopped = stop().then(() => watch.begin(end));
-    const copying = coldCopy(doors, place, point.mounts, { stopped, signal: end.signal }).then(
+    const copying = copyMountsWhileStopped(doors, place, point.mounts, { stopped, signal: end.signal }).then(
       () => null,
       (error: unknown) => error,
     );
@@ -302,13 +317,13 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<numb
       watch.started(),
       listProject(engine, journal.data.project.name),
     ]);
-    if (newHasStarted(changeover, containers)) return null;
+    if (hasNewVersionStarted(changeover, containers)) return null;
     if (started.length === 0) {
       if (failure === null) return stoppedAt;
       if (!(failure instanceof SomethingStarted)) throw failure;
       continue;
     }
-    const restless = and(starts.tooOften(started));
+    const restless = joinWithAnd(starts.tooOften(started));
     if (restless !== '') {
       throw new UpdateError(
         'save-failed',
@@ -319,10 +334,10 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<numb
       );
     }
     log.warn(
-      `${and(started.map(({ name }) => name))} was started while the data was being copied; stopping it and copying again`,
+      `${joinWithAnd(started.map(({ name }) => name))} was started while the data was being copied; stopping it and copying again`,
     );
     starts.note(started);
-    stop = () => stopStartedAgain(work, started);
+    stop = () => stopRestartedContainers(work, started);
   }
 }
 
@@ -343,27 +358,27 @@ function endLate(end: AbortController, limit: number | null, since: number): Nod
 async function forgo(work: SaveWork): Promise<void> {
   const { log, journal, changeover } = work;
   log.warn(
-    `another version of ${and(changeover.moved.map(({ name }) => name))} was started while the data was being saved; the update continues without a restore point`,
+    `another version of ${joinWithAnd(changeover.moved.map(({ name }) => name))} was started while the data was being saved; the update continues without a restore point`,
   );
   await journal.write({ started: true });
   await startDataServices(work);
-  await dropPoint(work);
+  await dropRestorePoint(work);
 }
 
 /** Removes the restore point that the run has begun. Can be repeated. */
-export async function dropPoint(context: JournaledContext): Promise<void> {
+export async function dropRestorePoint(context: JournaledContext): Promise<void> {
   const { journal } = context;
   const { point, project } = journal.data;
   if (!point) return;
-  const place = pointPlace(point.directory, project);
-  const doors = await dataDoors(context);
-  await discardPoint(doors, place).catch((error) =>
+  const place = restorePointLocation(point.directory, project);
+  const doors = await dataContextOf(context);
+  await discardRestorePoint(doors, place).catch((error) =>
     context.log.warn(
       `the restore point in ${place.directory} could not be removed: ${requireUpdateError(error).message}`,
     ),
   );
   // The reserve is also used by older restore points.
-  const others = await placesIn(dirname(place.directory), project);
+  const others = await findRestorePoints(dirname(place.directory), project);
   if (others.length === 0) await freeReserve(project.directory);
   await journal.note({ point: null });
 }

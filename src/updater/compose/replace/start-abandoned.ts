@@ -1,15 +1,15 @@
 import { waitUntil } from '../../../core/progress/wait.ts';
 import {
   hasTemporaryName,
-  isMadeFor,
+  isReplacementFor,
   listProject,
   type ProjectContainers,
 } from '../../../engine/api/project-containers.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../../engine/container.ts';
-import { breakSilence } from '../../run/log/heartbeat.ts';
+import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
-import { giveNames, namesOf, startBrokenOff } from './containers.ts';
-import { lookEveryMs, patienceMs, stillMs } from './others-watch.ts';
+import { namesOf, renameContainers, startContainers } from './containers.ts';
+import { composePollMs, composeTimeoutMs, stillMs } from './others-watch.ts';
 import type { Replacement } from './replacement.ts';
 
 /**
@@ -18,12 +18,12 @@ import type { Replacement } from './replacement.ts';
  * stopped. Returns whether such a command was found, because it may also have changed the services of this run.
  * @param first containers of the project listed just now
  */
-export async function startAbandoned(work: Replacement, first: ProjectContainers): Promise<boolean> {
-  if (begunByOthers(work.changeover, first).length === 0) return false;
+export async function startInterrupted(work: Replacement, first: ProjectContainers): Promise<boolean> {
+  if (findInterruptedStarts(work.changeover, first).length === 0) return false;
   const { engine, log, compose } = work;
   let seen = { state: '', since: performance.now() };
   const evaluate = (found: ProjectContainers, isLate: boolean): Container[] | undefined => {
-    const begun = begunByOthers(work.changeover, found);
+    const begun = findInterruptedStarts(work.changeover, found);
     if (isLate || begun.length === 0) return begun;
     const now = performance.now();
     const state = [...found.containers, ...found.leftovers]
@@ -32,20 +32,20 @@ export async function startAbandoned(work: Replacement, first: ProjectContainers
     if (state !== seen.state) seen = { state, since: now };
     const graceMs = Math.max(...begun.map((each) => (isUp(each) ? each.stopTimeout * 1000 : 0)));
     if (now - seen.since >= graceMs + stillMs) return begun;
-    breakSilence(
+    logWaitIfQuiet(
       log,
       `another docker compose command is replacing ${namesOf(begun)}; waiting for it to finish`,
     );
   };
   const begun = await waitUntil(() => listProject(engine, compose.project.name), evaluate, {
-    pause: lookEveryMs,
-    deadlineMs: patienceMs,
+    pause: composePollMs,
+    deadlineMs: composeTimeoutMs,
     signal: engine.aborted,
   });
   // A container that is still running was not yet stopped when the command was interrupted.
   const down = begun.filter((container) => !isUp(container));
-  await giveNames(work, down.filter(hasTemporaryName));
-  await startBrokenOff(work, down);
+  await renameContainers(work, down.filter(hasTemporaryName));
+  await startContainers(work, down);
   return true;
 }
 
@@ -53,14 +53,15 @@ export async function startAbandoned(work: Replacement, first: ProjectContainers
  * Returns containers of other services that were up, and that another compose command has begun to replace and not
  * started again.
  */
-export function begunByOthers(
+export function findInterruptedStarts(
   { moved, containers: records }: Changeover,
   { containers, leftovers }: ProjectContainers,
 ): Container[] {
   const others = records.filter(({ runs, service }) => runs && !moved.some(({ name }) => name === service));
   return others.flatMap(({ service, number }) => {
     const own = containers.filter((each) => serviceOf(each) === service && numberOf(each) === number);
-    const isBegun = (container: Container) => leftovers.some((leftover) => isMadeFor(leftover, container));
+    const isBegun = (container: Container) =>
+      leftovers.some((leftover) => isReplacementFor(leftover, container));
     const up = own.find(isUp);
     const begun =
       up === undefined

@@ -1,34 +1,34 @@
 import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import type { ProjectContainers } from '../../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
-import { runsImage } from '../../../engine/same-image.ts';
-import { untilDone } from '../../run/drive.ts';
-import { and } from '../../run/log/wording.ts';
+import { isContainerOfImage } from '../../../engine/same-image.ts';
+import { retryUntilDone } from '../../run/drive.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
-import { awaitHealthy } from './await-healthy.ts';
+import { awaitHealthyContainers } from './await-healthy.ts';
 import { awaitServices, watchedServices } from './await-services.ts';
 import { runReady } from './ready.ts';
 import type { JournaledContext, Replacement } from './replacement.ts';
-import { startAbandoned } from './start-abandoned.ts';
+import { startInterrupted } from './start-abandoned.ts';
 
 /**
  * Runs the phase `verify`: the containers run the pulled images and are healthy, and nothing else has changed.
  * @param seen containers of the project listed just now; null if there is no such list
  * @throws UpdateError broken; TryAgain
  */
-export async function verify(work: Replacement, seen: ProjectContainers | null): Promise<void> {
+export async function verifyReplacement(work: Replacement, seen: ProjectContainers | null): Promise<void> {
   const { log, options, journal, changeover } = work;
   const verifyBy = performance.now() + options.limits.waitTimeoutMs;
   log.enter('verify');
   await journal.note({ state: { at: 'verifying' } });
   let { reports, found } = await awaitServices(work, options.app, seen);
-  if (await startAbandoned(work, found)) ({ reports, found } = await awaitServices(work, options.app));
+  if (await startInterrupted(work, found)) ({ reports, found } = await awaitServices(work, options.app));
   const { containers } = found;
-  const others = changedOthers(changeover, containers);
+  const others = changedContainers(changeover, containers);
   if (others.length > 0) {
     log.warn(`another process replaced, added or removed ${others.join(', ')} during the update`);
   }
-  const wrong = containers.filter((container) => runsAnother(changeover, container));
+  const wrong = containers.filter((container) => hasUnexpectedImage(changeover, container));
   if (wrong.length > 0) {
     throw new UpdateError(
       'broken',
@@ -64,25 +64,25 @@ export async function verifyUnchanged(
     containers.filter(isUp).map(({ id }) => ({ service, id })),
   );
   const check = async () => {
-    await awaitHealthy(context, up, context.options.app);
+    await awaitHealthyContainers(context, up, context.options.app);
     if (ready !== null) await runReady(context, ready, verifyBy);
   };
-  await untilDone(context, check).catch((error) => {
+  await retryUntilDone(context, check).catch((error) => {
     throw requireUpdateError(error, 'broken').withCode('unhealthy');
   });
 }
 
 /** Checks whether a replaced container runs another image than the pulled image. */
-export const runsAnother = ({ moved }: Changeover, container: Container): boolean => {
+export const hasUnexpectedImage = ({ moved }: Changeover, container: Container): boolean => {
   const image = moved.find(({ name }) => name === serviceOf(container))?.image;
-  return image !== null && image !== undefined && !runsImage(container, image);
+  return image !== null && image !== undefined && !isContainerOfImage(container, image);
 };
 
 /** Returns a sentence about changed addresses that a reverse proxy may have cached; empty if there are none. */
 export function newAddresses({ words }: Changeover, now: readonly Container[]): string {
   const changes = (words.addresses ?? []).flatMap(({ name, ips, proxies }) => {
     const current = now.find((each) => each.name === name)?.ips ?? [];
-    const change = `${name} from ${and(ips)} to ${and(current)}`;
+    const change = `${name} from ${joinWithAnd(ips)} to ${joinWithAnd(current)}`;
     return current.length === 0 || current.join() === ips.join() ? [] : [{ change, proxies }];
   });
   const proxies = [...new Set(changes.flatMap((each) => each.proxies))];
@@ -94,7 +94,7 @@ export function newAddresses({ words }: Changeover, now: readonly Container[]): 
 }
 
 /** Returns the names of containers of other services that another process has replaced, added or removed. */
-export function changedOthers({ moved, containers }: Changeover, now: readonly Container[]): string[] {
+export function changedContainers({ moved, containers }: Changeover, now: readonly Container[]): string[] {
   const names = new Set(moved.map(({ name }) => name));
   const before = containers.filter((record) => !names.has(record.service));
   const after = now.filter((container) => !names.has(serviceOf(container)));

@@ -4,7 +4,7 @@ import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { ListedContainer } from '../../../engine/container.ts';
 import { composeLabels } from '../../../engine/labels.ts';
 import { type JournalData, journalName } from '../../run/state/journal.ts';
-import { pointsOf, stateDirectory } from '../../run/state/state-directory.ts';
+import { restorePointsPath, stateDirectory } from '../../run/state/state-directory.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { labelledPaths } from '../inspect/labelled-project.ts';
 
@@ -62,12 +62,12 @@ export function checkFiles(
  * @param asked requested directory
  * @throws UpdateError unexpected-file
  */
-export function checkPoints(
+export function checkRestorePoints(
   { point, project: { directory } }: Pick<JournalData, 'point' | 'project'>,
   asked: string,
   mountedAt: string,
 ): void {
-  const own = [pointsOf(directory), asked];
+  const own = [restorePointsPath(directory), asked];
   const odd = point && join(point.directory);
   if (odd && isWithin(odd, directory) && !own.includes(dirname(odd))) {
     throw foreign(

@@ -1,44 +1,48 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { type FileRecord, statesOf, temporaryOf } from '../../../core/files/file-record.ts';
+import { type FileRecord, readFileStates, temporaryOf } from '../../../core/files/file-record.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
-import { pointsDirectory } from '../../data/point.ts';
+import { restorePointsDirectory } from '../../data/point.ts';
 import { maskRulesOfSent } from '../../run/log/mask-rules.ts';
 import { isSameRequest } from '../../run/options.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { newHasStarted } from '../../run/state/changeover.ts';
+import { hasNewVersionStarted } from '../../run/state/changeover.ts';
 import { countStart, type JournalData } from '../../run/state/journal.ts';
 import { runForm } from '../../run/state/kept-runs.ts';
 import { backupsOf } from '../../run/state/state-directory.ts';
-import { type FoundInstance, refuseForeignContainers } from '../inspect/find-instance.ts';
-import { givePaths, pathsOfProject, viewProject } from '../inspect/view-project.ts';
-import { localImages } from '../pull/tags.ts';
-import { checkFiles, checkPoints, checkProject } from './check-journal.ts';
+import { type FoundInstance, requireNoUnrelatedContainers } from '../inspect/find-instance.ts';
+import { linkProjectPaths, pathsOfProject, viewProject } from '../inspect/view-project.ts';
+import { findLocalImages } from '../pull/tags.ts';
+import { checkFiles, checkProject, checkRestorePoints } from './check-journal.ts';
 import { findLaterChange } from './later-change.ts';
-import { type EarlierFacts, maxAttempts } from './plan-earlier.ts';
+import { maxAttempts, type PreviousRunFacts } from './plan-earlier.ts';
 
 /**
  * Collects the state that an interrupted run has left, and masks its secrets from now on. `rejection` is the reason why
  * compose rejects the current files.
  */
-export async function gatherEarlierFacts(
+export async function gatherPreviousRunFacts(
   { engine, log, options }: RunContext,
   instance: FoundInstance,
   data: JournalData,
-): Promise<{ files: FileRecord[]; facts: EarlierFacts; rejection: UpdateError | null }> {
+): Promise<{ files: FileRecord[]; facts: PreviousRunFacts; rejection: UpdateError | null }> {
   const { own, paths, place } = instance;
   const { project, changeover, services } = data;
   checkProject(data, instance, instance.composed);
   if (data.point) {
-    checkPoints(data, pointsDirectory(options.data.restoreDir, paths, project), place.mountedAt);
+    checkRestorePoints(
+      data,
+      restorePointsDirectory(options.data.restoreDir, paths, project),
+      place.mountedAt,
+    );
   }
   const { containers } = await listProject(engine, project.name);
   const [app = options.app] = services;
   // Two projects may share a directory, and therefore a journal.
   const isNamed = project.name === place.name;
-  refuseForeignContainers(
+  requireNoUnrelatedContainers(
     containers,
     { ...instance, place: { ...place, ...project }, told: isNamed ? instance.told : null },
     { app, container: isNamed ? options.container : null },
@@ -46,7 +50,7 @@ export async function gatherEarlierFacts(
   );
   // Includes the environment of removed containers: an old password may still be valid somewhere.
   log.addMaskRules(() => maskRulesOfSent(data.blueprints.map(({ config }) => ({ body: config }))));
-  await givePaths(project, paths, log);
+  await linkProjectPaths(project, paths, log);
   const about = { containers, services };
   // Compose may reject files if only some were written: they must be restored before compose reads them again.
   const rejection = await viewProject(new Compose(engine, project), paths, about, log).then(
@@ -56,15 +60,15 @@ export async function gatherEarlierFacts(
       throw error;
     },
   );
-  const files = await Promise.all(data.files.map((record) => asMountedHere(record, data)));
+  const files = await Promise.all(data.files.map((record) => relocateFileRecord(record, data)));
   const wanted = (changeover?.moved ?? []).flatMap(({ image }) => (image ? [image.reference] : []));
-  const images = await localImages(engine, wanted);
-  const laterChange = findLaterChange(data, { files: await statesOf(files), containers, images });
+  const images = await findLocalImages(engine, wanted);
+  const laterChange = findLaterChange(data, { files: await readFileStates(files), containers, images });
   const isOwn = data.containerId === own.id;
   if (laterChange === null && files.length > 0) {
     checkFiles(data, await pathsOfProject(project, paths), place.mountedAt);
   }
-  const isNewThere = changeover !== null && newHasStarted(changeover, containers);
+  const isNewThere = changeover !== null && hasNewVersionStarted(changeover, containers);
   const { attempt } = countStart(data);
   // Starts of another container also count if the new version interrupted it too often, because it would interrupt this
   // container, too.
@@ -87,7 +91,10 @@ export async function gatherEarlierFacts(
  * Adapts a file record to the mounts of this container: the directory may be mounted elsewhere than in the run that
  * wrote the record. The paths of temporary files and backups do not depend on the record.
  */
-export async function asMountedHere(record: FileRecord, { project, run }: JournalData): Promise<FileRecord> {
+export async function relocateFileRecord(
+  record: FileRecord,
+  { project, run }: JournalData,
+): Promise<FileRecord> {
   const { path, before, backup } = record;
   const real = before === null ? path : await realpath(path).catch(() => path);
   // A rollback to a restore point restores files from the backups of the run that wrote them.

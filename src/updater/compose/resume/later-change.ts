@@ -1,9 +1,14 @@
 import type { FileState } from '../../../core/files/file-record.ts';
 import { type Container, serviceOf } from '../../../engine/container.ts';
-import { isSameImage, type LocalImage, runSameImage, runsImage } from '../../../engine/same-image.ts';
-import { type Changeover, isBefore, recordsOf } from '../../run/state/changeover.ts';
+import {
+  hasSameImage,
+  isContainerOfImage,
+  isSameImage,
+  type LocalImage,
+} from '../../../engine/same-image.ts';
+import { type Changeover, isPreviousContainer, recordsOf } from '../../run/state/changeover.ts';
 import type { JournalData } from '../../run/state/journal.ts';
-import { isBeforeReplacing, stageOf, wayBackOf } from '../../run/state/run-state.ts';
+import { isBeforeReplacing, rollbackOf, stageOf } from '../../run/state/run-state.ts';
 
 /** Current state of the files, containers and images that the run worked on. */
 export interface Remains {
@@ -21,7 +26,7 @@ export interface Remains {
 export function findLaterChange(data: JournalData, now: Remains): string | null {
   const { changeover, state } = data;
   const stage = stageOf(state);
-  const isGoingBack = wayBackOf(state) !== null;
+  const isGoingBack = rollbackOf(state) !== null;
   // A data restore is always completed, and containers started in the meantime are stopped.
   if (stage === 'restoring') return null;
   const other = now.files.find(({ state }) => state === 'other');
@@ -50,8 +55,8 @@ export function findLaterChange(data: JournalData, now: Remains): string | null 
 
 function couldBeLeft(changeover: Changeover, container: Container, goingBack: boolean): boolean {
   const moved = changeover.moved.find(({ name }) => name === serviceOf(container));
-  if (!moved || isBefore(changeover, container)) return true;
-  if (runsImage(container, moved.image)) return true;
-  const isOfOldImage = recordsOf(changeover, moved.name).some((record) => runSameImage(record, container));
+  if (!moved || isPreviousContainer(changeover, container)) return true;
+  if (isContainerOfImage(container, moved.image)) return true;
+  const isOfOldImage = recordsOf(changeover, moved.name).some((record) => hasSameImage(record, container));
   return (moved.image === null || goingBack) && isOfOldImage;
 }

@@ -1,7 +1,7 @@
 import type { Ending } from '../../run/log/ending.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
 import { isHalfDone, type JournalData } from '../../run/state/journal.ts';
-import { endingOfState, isReplacing, stageOf, wayBackOf } from '../../run/state/run-state.ts';
+import { endingOfState, isReplacing, rollbackOf, stageOf } from '../../run/state/run-state.ts';
 
 /**
  * Maximum number of starts of one container in one state of a run. The restart policy of the launcher allows as many.
@@ -9,7 +9,7 @@ import { endingOfState, isReplacing, stageOf, wayBackOf } from '../../run/state/
 export const maxAttempts = 4;
 
 /** Facts about a previous run with unfinished work. */
-export interface EarlierFacts {
+export interface PreviousRunFacts {
   /** Whether the run belongs to this container. */
   isOwn: boolean;
   /** Number of starts of this container for the run, including the current start. */
@@ -28,7 +28,7 @@ export interface EarlierFacts {
 }
 
 /** Step that deals with an interrupted run. */
-export type EarlierStep =
+export type RecoveryStep =
   | { kind: 'start-over' }
   /** Files or containers were changed after the run. */
   | { kind: 'leave'; because: string }
@@ -49,12 +49,12 @@ type AfterUndo =
   | { kind: 'give-up' };
 
 /** Plans the step that deals with a run with unfinished work (docs/contract.md 5.4); changes nothing. */
-export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
+export function planRecovery(data: JournalData, now: PreviousRunFacts): RecoveryStep {
   if (now.laterChange !== null) return { kind: 'leave', because: now.laterChange };
   // A run with the outcome `broken` needs a person, so it is not resumed automatically.
   if (!isHalfDone(data)) return { kind: 'start-over' };
   const { changeover, started, state } = data;
-  const wayBack = wayBackOf(state);
+  const wayBack = rollbackOf(state);
   const exhausted = now.attempt > maxAttempts;
   // Another attempt would crash in the same step.
   const hasCrashed = wayBack === null && endingOfState(state)?.outcome === 'crashed';
@@ -76,7 +76,7 @@ export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
 
 function afterUndo({ state }: JournalData, isOwn: boolean, exhausted: boolean): AfterUndo {
   // A release that was rolled back is not tried again, no matter which run completes the rollback.
-  const { ending } = wayBackOf(state) ?? { ending: null };
+  const { ending } = rollbackOf(state) ?? { ending: null };
   if ((isOwn || stageOf(state) === 'restoring') && ending) return { kind: 'repeat', ending };
   return exhausted ? { kind: 'give-up' } : { kind: 'start-over' };
 }

@@ -1,27 +1,27 @@
 import { type Container, serviceOf } from '../../../engine/container.ts';
-import { type EndingFacts, nothingKnown } from '../../run/log/ending-facts.ts';
+import { type EndingFacts, unknownEndingFacts } from '../../run/log/ending-facts.ts';
 import {
-  endingFactsOf,
   isAppStopped,
   type Journal,
   type JournalData,
+  journalEndingFactsOf,
   pendingSentence,
   pointFacts,
 } from '../../run/state/journal.ts';
 import type { Lock } from '../../run/state/lock.ts';
-import { fromWord } from '../inspect/describe.ts';
+import { runningVersionText } from '../inspect/describe.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
-import { type Installation, movedServices, otherContainers } from '../inspect/installation.ts';
+import { type Installation, otherContainers, updatedServices } from '../inspect/installation.ts';
 import { findMajorChanges } from '../inspect/services/major-changes.ts';
 
 /** Instance of a run, with the lock that excludes other updaters. */
-export interface Locked {
+export interface LockedInstance {
   instance: FoundInstance;
   lock: Lock;
 }
 
 /** State of a run so far, for its cleanup and for its last line, which may be logged at any moment. */
-export interface RunSoFar {
+export interface ProjectRunState {
   instance: FoundInstance | null;
   lock: Lock | null;
   /** Interrupted previous run, and whether its changes are still in place. */
@@ -31,7 +31,7 @@ export interface RunSoFar {
   journal: Journal | null;
 }
 
-export const nothingYet = (): RunSoFar => ({
+export const emptyProjectRunState = (): ProjectRunState => ({
   instance: null,
   lock: null,
   earlier: null,
@@ -40,17 +40,17 @@ export const nothingYet = (): RunSoFar => ({
 });
 
 /** Returns the facts about the instance for the last line of the run. */
-export function endingFacts({ earlier, installation, journal }: RunSoFar): EndingFacts {
+export function projectEndingFactsOf({ earlier, installation, journal }: ProjectRunState): EndingFacts {
   const isHalfDone = earlier?.stands && earlier.data.changeover !== null;
   const halfDone = isHalfDone ? pendingSentence(earlier.data) : null;
   if (installation !== null) {
     const safe = safeServices(installation);
     return {
-      version: fromWord(installation),
+      version: runningVersionText(installation),
       project: installation.project,
       services: journal?.data.changeover
-        ? endingFactsOf(journal.data).services
-        : movedServices(installation).map(({ name }) => name),
+        ? journalEndingFactsOf(journal.data).services
+        : updatedServices(installation).map(({ name }) => name),
       ...(safe && { safeServices: safe }),
       halfDone,
       touched: journal !== null && journal.data.changeover !== null,
@@ -62,8 +62,10 @@ export function endingFacts({ earlier, installation, journal }: RunSoFar): Endin
       ...(journal?.data.leftAlone && { leftAlone: journal.data.leftAlone }),
     };
   }
-  if (journal !== null) return endingFactsOf(journal.data, halfDone);
-  return earlier === null ? nothingKnown : { ...endingFactsOf(earlier.data, halfDone), touched: false };
+  if (journal !== null) return journalEndingFactsOf(journal.data, halfDone);
+  return earlier === null
+    ? unknownEndingFacts
+    : { ...journalEndingFactsOf(earlier.data, halfDone), touched: false };
 }
 
 /** Returns the services that can be recreated if another service needs a dump of its data first; otherwise null. */

@@ -1,56 +1,62 @@
 import { join } from 'node:path';
 import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
-import { removeScratches } from '../../../engine/api/scratch.ts';
-import { drive } from '../../run/drive.ts';
-import { type Ending, endingOf, logEnd } from '../../run/log/ending.ts';
+import { removeHelpers } from '../../../engine/api/scratch.ts';
+import { runSteps } from '../../run/drive.ts';
+import { type Ending, endingOf, logLastLine } from '../../run/log/ending.ts';
 import type { Log } from '../../run/log/log.ts';
-import { and } from '../../run/log/wording.ts';
+import { joinWithAnd } from '../../run/log/wording.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
 import {
   countStart,
-  endingFactsOf,
   isPending,
   Journal,
   type JournalData,
+  journalEndingFactsOf,
+  moveJournalAside,
   pendingSentence,
   readJournal,
-  setAside,
 } from '../../run/state/journal.ts';
 import type { Lock } from '../../run/state/lock.ts';
-import { endingOfState, isBeforeReplacing, openOf, phaseWord, wayBackOf } from '../../run/state/run-state.ts';
+import {
+  endingOfState,
+  isBeforeReplacing,
+  loggedPhaseOf,
+  openOf,
+  rollbackOf,
+} from '../../run/state/run-state.ts';
 import { logName } from '../../run/state/state-directory.ts';
-import type { Earlier } from '../../run/update.ts';
+import type { PreviousRun } from '../../run/update.ts';
 import { ComposeRun } from '../loop/compose-run.ts';
-import { markRollback, rolledBackTo } from '../loop/turn-back.ts';
+import { markRollback, rolledBackToRestorePointError } from '../loop/turn-back.ts';
 import { startDataServices } from '../replace/data-services.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
-import { beginRollback, openPoint } from '../replace/rollback/restore-data.ts';
-import { dropPoint } from '../replace/save.ts';
-import { gatherEarlierFacts } from './earlier-facts.ts';
-import { maxAttempts, planEarlier } from './plan-earlier.ts';
-import type { Locked, RunSoFar } from './run-so-far.ts';
+import { beginRollback, openRestorePoint } from '../replace/rollback/restore-data.ts';
+import { dropRestorePoint } from '../replace/save.ts';
+import { gatherPreviousRunFacts } from './earlier-facts.ts';
+import { maxAttempts, planRecovery } from './plan-earlier.ts';
+import type { LockedInstance, ProjectRunState } from './run-so-far.ts';
 
 /**
  * Settles the unfinished work of a previous run according to its journal, or makes this run resume it. From now on, the
  * log is also written to the state directory. @throws UpdateError files-not-restored, containers-not-restored,
  * killed-repeatedly, broken
  */
-export async function settleEarlier(
+export async function recoverPreviousRun(
   context: RunContext,
-  { lock, instance }: Locked,
-  soFar: RunSoFar,
-): Promise<Earlier<JournalData | null, ComposeRun>> {
+  { lock, instance }: LockedInstance,
+  soFar: ProjectRunState,
+): Promise<PreviousRun<JournalData | null, ComposeRun>> {
   const { log } = context;
-  if (lock.takenOver) await removeScratches(context.engine, instance.place.name);
+  if (lock.takenOver) await removeHelpers(context.engine, instance.place.name);
   const data = await readEarlier(lock, log);
   log.copyTo(join(lock.state, logName), { add: data !== null && data.state.at !== 'ended' });
   const fresh = { kind: 'settled', left: data } as const;
   if (data === null || !isPending(data)) return fresh;
   soFar.earlier = { data, stands: true };
   log.warn(pendingSentence(data));
-  const { files, facts, rejection } = await gatherEarlierFacts(context, instance, data);
-  const step = planEarlier(data, facts);
+  const { files, facts, rejection } = await gatherPreviousRunFacts(context, instance, data);
+  const step = planRecovery(data, facts);
   if (rejection !== null && (step.kind === 'resume' || step.kind === 'complete')) throw rejection;
   const journal = new Journal(lock, data);
   const work = { ...context, journal };
@@ -76,10 +82,10 @@ export async function settleEarlier(
         await journal.note({ containerId: instance.own.id });
         const without = ['restore-files', 'end-restore-point'] as const;
         const run = new ComposeRun(context, journal, { wasKilled: true, without });
-        await drive(run, 'rollback', log).catch(warnOf(log));
-        if (data.point?.state !== 'saved') await dropPoint(work);
+        await runSteps(run, 'rollback', log).catch(warnOf(log));
+        if (data.point?.state !== 'saved') await dropRestorePoint(work);
       }
-      const place = await setAside(lock.state, data);
+      const place = await moveJournalAside(lock.state, data);
       log.warn(
         `${step.because}: files or containers were changed after the update was interrupted, so nothing is undone; the journal was moved to ${place}`,
       );
@@ -97,14 +103,14 @@ export async function settleEarlier(
         if (isOvertaken(context, data)) await restorePoint(work, 'the update was interrupted');
         soFar.journal = null;
       }
-      if (wayBackOf(journal.data.state) === null) await markRollback(work, null);
+      if (rollbackOf(journal.data.state) === null) await markRollback(work, null);
       const run = new ComposeRun(context, journal, { wasKilled: true });
-      await drive(run, 'rollback', log);
+      await runSteps(run, 'rollback', log);
       if (!run.isOvertaken) log.info(`the interrupted update was undone, and ${data.from} has been restored`);
       soFar.earlier = over;
       if (step.afterwards.kind === 'repeat') {
         soFar.journal = journal;
-        return { kind: 'ended', ending: logEnd(step.afterwards.ending, log) };
+        return { kind: 'ended', ending: logLastLine(step.afterwards.ending, log) };
       }
       if (step.afterwards.kind === 'give-up') {
         // The result belongs to this run: this container reports it again if it is started again.
@@ -123,8 +129,8 @@ export async function settleEarlier(
       soFar.journal = journal;
       const ending = await restorePoint(work, whyStuck(data));
       if (ending === null) throw new UpdateError('broken', 'the record of the restore point is missing');
-      await drive(new ComposeRun(context, journal, { wasKilled: true }), 'rollback', log);
-      return { kind: 'ended', ending: logEnd(ending, log) };
+      await runSteps(new ComposeRun(context, journal, { wasKilled: true }), 'rollback', log);
+      return { kind: 'ended', ending: logLastLine(ending, log) };
     }
     case 'give-up': {
       soFar.journal = journal;
@@ -141,7 +147,7 @@ export async function settleEarlier(
  * together with the files.
  */
 const isOvertaken = ({ options }: RunContext, { state }: JournalData): boolean =>
-  wayBackOf(state) === null && isBeforeReplacing(state) && !options.noRollback;
+  rollbackOf(state) === null && isBeforeReplacing(state) && !options.noRollback;
 
 /**
  * Begins to restore the restore point. Returns the outcome of the run after that; null if the record is missing.
@@ -152,10 +158,10 @@ async function restorePoint(context: JournaledContext, why: string): Promise<End
   const unusable = (cause: UpdateError) => {
     throw new UpdateError('broken', `the restore point cannot be used: ${cause.message}`, { cause });
   };
-  const record = await openPoint(journal).catch(unusable);
+  const record = await openRestorePoint(journal).catch(unusable);
   if (record === null) return null;
-  const facts = { ...endingFactsOf(journal.data), product: context.options.product };
-  const { lines, ...ending } = endingOf(rolledBackTo(record.point, why), facts, context.log);
+  const facts = { ...journalEndingFactsOf(journal.data), product: context.options.product };
+  const { lines, ...ending } = endingOf(rolledBackToRestorePointError(record.point, why), facts, context.log);
   for (const line of lines) context.log.error(line);
   await beginRollback(context, { record, back: journal.data }, ending);
   return ending;
@@ -182,23 +188,23 @@ const warnOf =
 async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | null> {
   const earlier = await readJournal(state);
   if (earlier === null || !('unreadable' in earlier)) return earlier;
-  const place = await setAside(state, earlier);
+  const place = await moveJournalAside(state, earlier);
   log.warn(`the journal of an earlier run cannot be read (${earlier.mistake}); it was moved to ${place}`);
   return null;
 }
 
 const whyStuck = ({ state }: JournalData): string =>
-  `this updater ${endingOfState(state)?.outcome === 'crashed' ? 'crashed' : `was interrupted ${maxAttempts} times`} during the ${phaseWord(state)} phase and will not try again automatically`;
+  `this updater ${endingOfState(state)?.outcome === 'crashed' ? 'crashed' : `was interrupted ${maxAttempts} times`} during the ${loggedPhaseOf(state)} phase and will not try again automatically`;
 
 /** Updates all services to a version that has already started, whether or not it is healthy. */
 async function completeUpdate(context: JournaledContext, changeover: Changeover): Promise<void> {
   const { log, journal } = context;
   const { goal } = changeover.words;
   const names = changeover.moved.map(({ name }) => name);
-  log.info(`${goal} has already started; completing the interrupted update of ${and(names)} first`);
+  log.info(`${goal} has already started; completing the interrupted update of ${joinWithAnd(names)} first`);
   // A container that exits in this attempt must run again; the next run starts it only if `started` is in the journal.
   await journal.note({ started: true });
   await startSaved(context);
   const run = new ComposeRun(context, journal, { without: ['announce', 'verify'] });
-  await drive(run, 'update', log).catch(warnOf(log));
+  await runSteps(run, 'update', log).catch(warnOf(log));
 }

@@ -1,4 +1,4 @@
-import type { Change } from '../../../core/compose/draft.ts';
+import type { FileChange } from '../../../core/compose/draft.ts';
 import { findAssignments } from '../../../core/compose/env-file.ts';
 import { allEnvFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import { unifiedDiff } from '../../../core/files/unified-diff.ts';
@@ -9,9 +9,9 @@ import { unifiedDiff } from '../../../core/files/unified-diff.ts';
  * release, so the lines around a change contain no secrets and are shown, too. The values of the variables in `hidden`
  * are not shown.
  */
-export function difference(
+export function formatFileDifference(
   name: string,
-  { path, before, after }: Pick<Change, 'path' | 'before' | 'after'>,
+  { path, before, after }: Pick<FileChange, 'path' | 'before' | 'after'>,
   files: ProjectFiles,
   { isShipped = false, hidden = [] }: { isShipped?: boolean; hidden?: readonly string[] } = {},
 ): string[] {

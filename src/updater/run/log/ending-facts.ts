@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import type { Product } from '../../../core/progress/product.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
-import { and } from './wording.ts';
+import { joinWithAnd } from './wording.ts';
 
 /** Facts about the instance for the last line of a run. */
 export interface EndingFacts {
@@ -24,7 +24,7 @@ export interface EndingFacts {
   /** Whether all app containers were restarting or unhealthy before the run. */
   isUnwell?: boolean;
   /** Files written by the run that were not restored, because they were edited during the update. */
-  leftAlone?: LeftAlone;
+  leftAlone?: UserEdits;
   /** Name of the last executed step. */
   step?: string | null;
   /** Whether the run is a requested rollback. */
@@ -34,27 +34,27 @@ export interface EndingFacts {
 }
 
 const texts = z.readonly(z.array(z.string()));
-export const leftAloneSchema = z.object({
+export const userEditsSchema = z.object({
   paths: texts,
   /** Images that `docker compose up` starts with the current files; null if compose rejects the files. */
   next: z.nullable(texts),
 });
-export interface LeftAlone extends z.infer<typeof leftAloneSchema> {}
+export interface UserEdits extends z.infer<typeof userEditsSchema> {}
 
-export const wereEdited = (paths: readonly string[]): string =>
-  `another user or process edited ${and(paths)} during the update`;
+export const describeEditedFiles = (paths: readonly string[]): string =>
+  `another user or process edited ${joinWithAnd(paths)} during the update`;
 
 /** Reports that edits made during the update were kept, and how they affect the next `up`. */
-export function editedSince({ paths, next }: LeftAlone): string {
+export function describeUserEdits({ paths, next }: UserEdits): string {
   const then =
     next === null
       ? 'docker compose rejects the edited files'
-      : `the next docker compose up will start ${next.length > 0 ? and(next) : 'none of the services'}`;
-  return `${wereEdited(paths)}; the edits were kept, and ${then}`;
+      : `the next docker compose up will start ${next.length > 0 ? joinWithAnd(next) : 'none of the services'}`;
+  return `${describeEditedFiles(paths)}; the edits were kept, and ${then}`;
 }
 
 /** Facts of a run that has not found the instance yet, and of commands without an instance. */
-export const nothingKnown: EndingFacts = {
+export const unknownEndingFacts: EndingFacts = {
   version: null,
   project: null,
   services: [],

@@ -3,14 +3,14 @@ import { adviceText } from '../../../core/progress/advice.ts';
 import { composeCommand, shortComposeCommand } from '../../../core/progress/compose-command.ts';
 import { exitCodes, isSuccess, outcomes } from '../../../core/progress/outcome.ts';
 import { mapTexts } from '../../../core/progress/plain-text.ts';
-import { svc } from '../../../core/progress/product.ts';
-import { formatEnd, type RunResult } from '../../../core/progress/run-result.ts';
+import { svcProduct } from '../../../core/progress/product.ts';
+import { formatLastLine, type RunResult } from '../../../core/progress/run-result.ts';
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
 import { generalAdvice, UpdateError } from '../../../core/progress/update-error.ts';
-import { type EndingFacts, editedSince } from './ending-facts.ts';
+import { describeUserEdits, type EndingFacts } from './ending-facts.ts';
 import type { Fields, Log } from './log.ts';
-import { stars } from './mask.ts';
-import { and } from './wording.ts';
+import { maskedText } from './mask.ts';
+import { joinWithAnd } from './wording.ts';
 
 export const endingSchema = z.object({
   outcome: z.enum(outcomes),
@@ -34,7 +34,15 @@ export function endingOf(
   log: Log,
   cancelledBy = 15,
 ): Ending & { lines: readonly string[] } {
-  const { touched, project, product = svc, isRollback = false, canRollBack, step, safeServices } = facts;
+  const {
+    touched,
+    project,
+    product = svcProduct,
+    isRollback = false,
+    canRollBack,
+    step,
+    safeServices,
+  } = facts;
   const compose = project === null ? 'docker compose' : shortComposeCommand(project);
   const words = {
     command: isRollback ? 'rollback --yes' : 'the update',
@@ -84,7 +92,7 @@ export function endingOf(
  * advice is never masked.
  */
 function shownAdvice(general: string, log: Log, specific = general): string {
-  if (!log.masked(specific).includes(stars)) return specific;
+  if (!log.masked(specific).includes(maskedText)) return specific;
   log.addMaskRules(() => ({ shown: [general] }));
   return general;
 }
@@ -93,7 +101,7 @@ function shownAdvice(general: string, log: Log, specific = general): string {
 export function endingWith(result: RunResult, exitCode: number): Ending {
   const { outcome, code, advice, facts } = result;
   const fields = { ...facts, ...(code !== null && { code }), ...(advice !== null && { advice }), result };
-  return { outcome, exitCode, message: isSuccess(outcome) ? result.message : formatEnd(result), fields };
+  return { outcome, exitCode, message: isSuccess(outcome) ? result.message : formatLastLine(result), fields };
 }
 
 /** Maximum length in characters: a line may come from a release, and a stack stores its outcome in a label. */
@@ -106,34 +114,34 @@ const lastErrorOf = (log: Log, lines: readonly string[]): string | null => {
 };
 
 /** Masks an outcome for the journal. */
-export function keptEnding(log: Log, { outcome, exitCode, message, fields = {} }: Ending): Ending {
+export function storedEnding(log: Log, { outcome, exitCode, message, fields = {} }: Ending): Ending {
   const masked = (text: string) => log.masked(text);
   return { outcome, exitCode, message: masked(message), fields: mapTexts(fields, masked) };
 }
 
 /** Logs the outcome of an unsuccessful run. */
-export function reportEnding(error: unknown, log: Log, facts: EndingFacts, cancelledBy?: number): Ending {
+export function logFailure(error: unknown, log: Log, facts: EndingFacts, cancelledBy?: number): Ending {
   const { lines, ...ending } = endingOf(error, facts, log, cancelledBy);
   for (const line of lines) log.error(line);
-  return keptEnding(log, logEnd(ending, log));
+  return storedEnding(log, logLastLine(ending, log));
 }
 
 /** Logs the last line of a successful run. */
-export function endWell(
+export function logSuccess(
   log: Log,
   outcome: 'updated' | 'unchanged' | 'fetched',
   message: string,
   facts: Fields,
 ): Ending {
   const result = { outcome, code: null, message, detail: null, advice: null, facts };
-  return keptEnding(log, logEnd(endingWith(result, exitCodes[outcome]), log));
+  return storedEnding(log, logLastLine(endingWith(result, exitCodes[outcome]), log));
 }
 
 /**
  * Logs the last line of a run. A restarted container whose run has already ended logs the line again. Returns the
  * outcome.
  */
-export function logEnd(ending: Ending, log: Log): Ending {
+export function logLastLine(ending: Ending, log: Log): Ending {
   const { outcome, message, fields } = ending;
   log.enter('done');
   log[outcome === 'cancelled' ? 'warn' : isSuccess(outcome) ? 'info' : 'error'](message, {
@@ -155,10 +163,10 @@ function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): 
   if (code === 'files-not-restored') return 'some files could not be restored';
   if (code === 'data-not-restored' || (code === 'no-space' && outcome === 'broken')) {
     const stopped = [...facts.services, ...(facts.dataServices ?? [])];
-    return `the data of ${running(facts)} has not been restored yet, so these services remain stopped: ${and(stopped)}`;
+    return `the data of ${running(facts)} has not been restored yet, so these services remain stopped: ${joinWithAnd(stopped)}`;
   }
   if (code === 'engine-lost') {
-    return `the connection to the engine was lost while containers were being replaced; the files are already updated, and ${and(facts.services)} may have been only partly replaced`;
+    return `the connection to the engine was lost while containers were being replaced; the files are already updated, and ${joinWithAnd(facts.services)} may have been only partly replaced`;
   }
   if (code === 'containers-not-restored') {
     return `${files(facts)}, but ${running(facts)} could not be restored; no container of the new version has started${saved(facts)}`;
@@ -187,7 +195,7 @@ const standing = (version: string, { isStopped, isRollback }: EndingFacts, state
 const files = ({ leftAlone }: EndingFacts): string =>
   leftAlone ? 'the other files have been restored' : 'the original files are in place';
 
-const saved = ({ leftAlone }: EndingFacts): string => (leftAlone ? `; ${editedSince(leftAlone)}` : '');
+const saved = ({ leftAlone }: EndingFacts): string => (leftAlone ? `; ${describeUserEdits(leftAlone)}` : '');
 
 /**
  * Reports that nothing was changed. The version is null if the run ends before the running version is found, and always

@@ -1,11 +1,11 @@
 import type { Log } from './log.ts';
-import { seconds } from './wording.ts';
+import { formatSeconds } from './wording.ts';
 
 /** Interval in ms. A waiting run must log a line at least every 10 s, and timers are late on a busy machine. */
 const heartbeatMs = 9_000;
 
 /** Logs the reason for waiting if the log has been quiet for the heartbeat interval. */
-export function breakSilence(log: Log, sentence: string): void {
+export function logWaitIfQuiet(log: Log, sentence: string): void {
   if (log.quietMs() >= heartbeatMs) log.info(sentence);
 }
 
@@ -17,7 +17,7 @@ export async function withHeartbeat<T>(log: Log, sentence: string, work: Promise
     timer = setTimeout(beat, Math.max(heartbeatMs - log.quietMs(), 1));
   };
   const beat = () => {
-    breakSilence(log, `${sentence} (${seconds(performance.now() - beganAt)})`);
+    logWaitIfQuiet(log, `${sentence} (${formatSeconds(performance.now() - beganAt)})`);
     wait();
   };
   wait();

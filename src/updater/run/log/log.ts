@@ -1,10 +1,10 @@
 import { appendFileSync, existsSync, lstatSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import pino from 'pino';
-import { giveToOwnerOfDirectory } from '../../../core/files/file-system.ts';
+import { chownLikeDirectory } from '../../../core/files/file-system.ts';
 import type { Level, Phase, ProgressEvent } from '../../../core/progress/event.ts';
 import { formatLine } from '../../../core/progress/line.ts';
-import { mapTexts, writtenOut } from '../../../core/progress/plain-text.ts';
+import { escapeUnprintable, mapTexts } from '../../../core/progress/plain-text.ts';
 import { Mask, type MaskRules } from './mask.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -85,7 +85,7 @@ export class Log {
       // regular file is unlinked.
       if (flag === 'w' && lstatSync(path, { throwIfNoEntry: false })?.isFile()) unlinkSync(path);
       writeFileSync(path, this.#lines.map((line) => `${line}\n`).join(''), { mode: 0o600, flag });
-      giveToOwnerOfDirectory(path).catch(() => {});
+      chownLikeDirectory(path).catch(() => {});
     };
     keep(() => whole(add ? 'a' : 'w'));
     this.#sinks.push((event) =>
@@ -126,7 +126,7 @@ export function stdoutSink(format: LogFormat, fd = 1): Sink {
   let time = '';
   // Pino does not escape most characters that a terminal interprets. A JSON parser reads `\u009b` as the same
   // character.
-  const write = (line: string) => destination.write(`${writtenOut(line.trimEnd())}\n`);
+  const write = (line: string) => destination.write(`${escapeUnprintable(line.trimEnd())}\n`);
   const logger = pino({ base: null, timestamp: () => `,"time":"${time}"` }, { write });
   return (event, fields) => {
     time = event.time;

@@ -1,12 +1,12 @@
 import { parseReference } from '../../../core/compose/reference.ts';
 import { type Secret, secretsOfContent } from '../../../core/compose/secret-lines.ts';
-import type { Model, ModelService } from '../../../engine/cli/compose.ts';
-import { type Container, environment, serviceOf } from '../../../engine/container.ts';
-import { type Json, strings } from '../../../engine/json.ts';
+import type { ComposeModel, ModelService } from '../../../engine/cli/compose.ts';
+import { type Container, serviceOf, toEnvironment } from '../../../engine/container.ts';
+import { type Json, toStrings } from '../../../engine/json.ts';
 import type { MaskRules } from './mask.ts';
 
 /** Returns the mask rules of a compose model, for the current or the planned configuration. */
-export function maskRulesOfModel(model: Model): MaskRules {
+export function maskRulesOfModel(model: ComposeModel): MaskRules {
   const services = Object.entries(model.services);
   const stores = [...Object.values(model.configs ?? {}), ...Object.values(model.secrets ?? {})];
   return {
@@ -70,7 +70,7 @@ export const maskRulesOfSent = (sent: Iterable<{ body: Json }>): MaskRules => ({
 });
 
 /** Returns the secrets of a container, or of the container spec of a Swarm service, in the engine's JSON format. */
-export const secretsOfBody = ({ Env }: Json): Secret[] => secretsOf(environment(strings(Env)));
+export const secretsOfBody = ({ Env }: Json): Secret[] => secretsOf(toEnvironment(toStrings(Env)));
 
 /** Returns environment values as secrets, except PATH and HOME, which come from images. */
 const secretsOf = (env: ReadonlyMap<string, string>): Secret[] =>

@@ -1,12 +1,12 @@
 import { isIP } from 'node:net';
 import { unescape as unescaped } from 'node:querystring';
-import { looksSecret, type Secret } from '../../../core/compose/secret-lines.ts';
+import { isSecretKey, type Secret } from '../../../core/compose/secret-lines.ts';
 import { phases } from '../../../core/progress/event.ts';
 import { outcomes } from '../../../core/progress/outcome.ts';
-import { dataWords } from '../../../core/progress/product.ts';
+import { dataKeywords } from '../../../core/progress/product.ts';
 import { errorCodes } from '../../../core/progress/update-error.ts';
 import { parseTag } from '../../../core/release/tag.ts';
-import { base64Forms, createMatcher, endOf, type Matcher, readingsOf } from './matcher.ts';
+import { base64Forms, createMatcher, decodedReadingsOf, endPositionOf, type Matcher } from './matcher.ts';
 
 /**
  * Texts that must be hidden, and texts that must be shown even if they contain a secret value. Returned by a source of
@@ -29,7 +29,7 @@ export interface MaskRules {
   hidden?: Iterable<string>;
 }
 
-export const stars = '***';
+export const maskedText = '***';
 // The scheme has a maximum length: otherwise the expression would start at each letter of a long run of letters. A user
 // name of 16 or more characters without a password is a token, as in https://ghp_…@github.com.
 const urlCredentials =
@@ -46,12 +46,12 @@ export function createMask({
   hidden = [],
 }: MaskRules): (text: string) => string {
   const given = [...secrets];
-  const secretHosts = given.flatMap(({ key, value }) => (looksSecret(key) ? [value.toLowerCase()] : []));
+  const secretHosts = given.flatMap(({ key, value }) => (isSecretKey(key) ? [value.toLowerCase()] : []));
   const shownHosts = [...hosts].filter((host) => !secretHosts.includes(host));
   const shownWhole = new Set([...shown, ...shownHosts].filter((text) => text !== ''));
   const values = new Set<string>();
   for (const { key, value } of given) {
-    const isSecret = looksSecret(key);
+    const isSecret = isSecretKey(key);
     const shortest = isSecret ? 4 : 8;
     for (const text of [value, ...value.split('\n'), ...passwordsIn(value)].map((line) => line.trim())) {
       if (text.length < shortest || shownWhole.has(text) || isWord(text)) continue;
@@ -64,7 +64,7 @@ export function createMask({
   );
   const shownTexts = createMatcher([...shownWhole, ...ownTexts]);
 
-  return (text) => hide(text, secretTexts, shownTexts).replace(urlCredentials, `$1${stars}@`);
+  return (text) => hide(text, secretTexts, shownTexts).replace(urlCredentials, `$1${maskedText}@`);
 }
 
 /** Mask of a run. Rules are never removed: an old password may still be valid. */
@@ -113,7 +113,7 @@ const passwordsIn = (value: string): string[] =>
 
 /** Container and health states, as the engine reports them. */
 const states = 'created,running,paused,restarting,removing,exited,dead,healthy,unhealthy,starting'.split(',');
-const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataWords]);
+const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataKeywords]);
 
 /**
  * Checks whether a text is a version tag or a keyword of the log. Such texts are not secrets, and the server parses
@@ -141,14 +141,14 @@ const ownTexts = [
  * `***`.
  */
 function hide(text: string, secrets: Matcher, shown: Matcher): string {
-  const readings = readingsOf(text).map((reading) => ({ reading, found: secrets(reading) }));
+  const readings = decodedReadingsOf(text).map((reading) => ({ reading, found: secrets(reading) }));
   if (readings.every(({ found }) => found.length === 0)) return text;
   /** By position, the farthest end of a shown text that begins at or before the position. */
   const shownUntil = new Int32Array(text.length);
   for (const { reading } of readings) {
     for (const { start, lengths } of shown(reading)) {
       for (const length of lengths) {
-        const end = endOf(reading, start, length, text.length);
+        const end = endPositionOf(reading, start, length, text.length);
         if (!isWhole(text, start, end)) continue;
         shownUntil[start] = Math.max(end, at(shownUntil, start));
         break;
@@ -167,7 +167,7 @@ function hide(text: string, secrets: Matcher, shown: Matcher): string {
     for (const { start, lengths } of found) {
       const [longest = 0] = lengths;
       const limit = at(shownUntil, start);
-      if (endOf(reading, start, longest, limit) > limit) rest[start] = longest;
+      if (endPositionOf(reading, start, longest, limit) > limit) rest[start] = longest;
     }
     for (let position = 0; position < text.length; position += 1) {
       if (at(rest, position) <= 0) continue;
@@ -179,7 +179,7 @@ function hide(text: string, secrets: Matcher, shown: Matcher): string {
   let result = '';
   for (let position = 0; position < text.length; position += 1) {
     if (isHidden[position] === 0) result += text.charAt(position);
-    else if (position === 0 || isHidden[position - 1] === 0) result += stars;
+    else if (position === 0 || isHidden[position - 1] === 0) result += maskedText;
   }
   return result;
 }

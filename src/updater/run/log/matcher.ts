@@ -126,7 +126,7 @@ const encodings: readonly [pattern: RegExp, decode: (code: string) => string][] 
 ];
 
 /** Returns the unchanged line, and the line decoded with each encoding that has an escape in the line. */
-export function readingsOf(line: string): Reading[] {
+export function decodedReadingsOf(line: string): Reading[] {
   const found = encodings.map(([pattern, decode]) =>
     [...line.matchAll(pattern)].map(
       ({ index, 1: code = '' }) => [index, { characters: decode(code), end: index + code.length }] as const,
@@ -143,7 +143,7 @@ export function readingsOf(line: string): Reading[] {
 }
 
 /** Returns the end of a number of characters that begin at a position. Stops after `limit`. */
-export function endOf(reading: Reading, start: number, characters: number, limit: number): number {
+export function endPositionOf(reading: Reading, start: number, characters: number, limit: number): number {
   let end = start;
   for (let left = characters; left > 0 && end <= limit; end = reading.after(end))
     left -= reading.charactersAt(end).length;

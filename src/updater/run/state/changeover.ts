@@ -1,19 +1,23 @@
 import { hasTemporaryName } from '../../../engine/api/project-containers.ts';
 import {
   type Container,
-  hasEndedWell,
   hasStarted,
+  hasSucceeded,
   isUp,
   numberOf,
   serviceOf,
 } from '../../../engine/container.ts';
-import { runSameImage, runsImage } from '../../../engine/same-image.ts';
-import type { Changeover, ContainerRecord, MovedService } from './journal-shape.ts';
+import { hasSameImage, isContainerOfImage } from '../../../engine/same-image.ts';
+import type { ContainerRecord, Rollout, UpdatedService } from './journal-shape.ts';
 
-export type { Changeover, ContainerRecord, MovedService } from './journal-shape.ts';
+export type {
+  ContainerRecord,
+  Rollout as Changeover,
+  UpdatedService as MovedService,
+} from './journal-shape.ts';
 
 /** Checks whether a container that is now stopped was stopped by an interruption and not on purpose. */
-export type WasInterrupted = (container: Container) => boolean;
+export type InterruptionTest = (container: Container) => boolean;
 
 /** Minimum uptime in ms after a restart by the engine. A container with a shorter uptime may be crashing repeatedly. */
 const steadyMs = 15_000;
@@ -31,7 +35,7 @@ export const mayBeCrashing = ({ restartCount, status, health }: Container): bool
  */
 export function recordOf(
   container: Container,
-  wasInterrupted: WasInterrupted,
+  wasInterrupted: InterruptionTest,
   engineTime = Number.NaN,
 ): ContainerRecord {
   const { id, name, imageId, imageManifest, imageReference: reference, startedAt } = container;
@@ -53,22 +57,22 @@ export function recordOf(
   return { id, name, ...place, ...image, reference, startedAt, runs, down, well, ...failed };
 }
 
-export const isBefore = ({ containers }: Changeover, { id }: Container): boolean =>
+export const isPreviousContainer = ({ containers }: Rollout, { id }: Container): boolean =>
   containers.some((record) => record.id === id);
 
-export const recordsOf = (changeover: Changeover | null, name: string): ContainerRecord[] =>
+export const recordsOf = (changeover: Rollout | null, name: string): ContainerRecord[] =>
   (changeover?.containers ?? []).filter((record) => record.service === name);
 
 /**
  * Checks whether a container is of the new version: it did not exist before the update, and its image was not used
  * before.
  */
-export function isNew(changeover: Changeover, container: Container): boolean {
-  if (isBefore(changeover, container)) return false;
+export function isNewContainer(changeover: Rollout, container: Container): boolean {
+  if (isPreviousContainer(changeover, container)) return false;
   const name = serviceOf(container);
   return (
     changeover.moved.some((moved) => moved.name === name && !moved.added?.isSeparate) &&
-    !recordsOf(changeover, name).some((record) => runSameImage(record, container))
+    !recordsOf(changeover, name).some((record) => hasSameImage(record, container))
   );
 }
 
@@ -76,24 +80,25 @@ export function isNew(changeover: Changeover, container: Container): boolean {
  * Checks whether the target version is already the only version that is running or has run, so there is no older
  * version to roll back to.
  */
-export const isThereAlready = ({ moved }: Changeover, now: readonly Container[]): boolean =>
+export const isAlreadyReached = ({ moved }: Rollout, now: readonly Container[]): boolean =>
   moved.every(({ name, isApp, image }) =>
     now
       .filter((container) => serviceOf(container) === name)
-      .every((each) => (image === null || runsImage(each, image)) && (!isApp || hasStarted(each))),
+      .every((each) => (image === null || isContainerOfImage(each, image)) && (!isApp || hasStarted(each))),
   );
 
 /** Checks whether any container of the new version has run, which makes a rollback impossible. */
-export const newHasStarted = (changeover: Changeover, now: readonly Container[]): boolean =>
+export const hasNewVersionStarted = (changeover: Rollout, now: readonly Container[]): boolean =>
   now.some(
-    (container) => hasStarted(container) && (isNew(changeover, container) || hasRun(changeover, container)),
+    (container) =>
+      hasStarted(container) && (isNewContainer(changeover, container) || hasRun(changeover, container)),
   );
 
 /**
  * Checks whether a migration has been started since the update was planned. `up` starts an existing container if its
  * image is already correct.
  */
-const hasRun = (changeover: Changeover, container: Container): boolean =>
+const hasRun = (changeover: Rollout, container: Container): boolean =>
   changeover.moved.some(({ name, runsOnce }) => runsOnce && name === serviceOf(container)) &&
   !changeover.containers.some(
     ({ id, startedAt }) => id === container.id && startedAt === container.startedAt,
@@ -103,12 +108,12 @@ const hasRun = (changeover: Changeover, container: Container): boolean =>
  * Checks whether a replica must be running after the update: all replicas of the app, and replicas of other services
  * that were running before. Migrations and removed services must not.
  */
-export const mustRun = (moved: MovedService, { runs }: Pick<ContainerRecord, 'runs'>): boolean =>
+export const shouldRunContainer = (moved: UpdatedService, { runs }: Pick<ContainerRecord, 'runs'>): boolean =>
   !moved.runsOnce && !moved.isRemoved && (moved.isApp || runs);
 
 /** Finds the record of the replaced container with the same service and number. */
-export const recordInPlaceOf = (
-  { containers }: Changeover,
+export const replacedRecordOf = (
+  { containers }: Rollout,
   container: Container,
 ): ContainerRecord | undefined =>
   containers.find(
@@ -119,26 +124,27 @@ export const recordInPlaceOf = (
  * Checks whether a new container must be created but not started, because the container that it replaces was not
  * running.
  */
-export function staysDown(changeover: Changeover, container: Container): boolean {
+export function shouldStayStopped(changeover: Rollout, container: Container): boolean {
   const moved = changeover.moved.find(({ name }) => name === serviceOf(container));
-  const record = recordInPlaceOf(changeover, container);
+  const record = replacedRecordOf(changeover, container);
   return (
-    moved !== undefined && (moved.runsOnce === true || (record !== undefined && !mustRun(moved, record)))
+    moved !== undefined &&
+    (moved.runsOnce === true || (record !== undefined && !shouldRunContainer(moved, record)))
   );
 }
 
 /** Checks whether the update of a service is complete. */
-export function isDone(changeover: Changeover, moved: MovedService, now: readonly Container[]): boolean {
+export function isDone(changeover: Rollout, moved: UpdatedService, now: readonly Container[]): boolean {
   const own = now.filter((container) => serviceOf(container) === moved.name);
   return (
-    own.length === toRun(changeover, moved) &&
+    own.length === requiredContainerCountOf(changeover, moved) &&
     own.every((container) => {
-      if (moved.image !== null && !runsImage(container, moved.image)) return false;
-      if (moved.runsOnce) return hasRun(changeover, container) && hasEndedWell(container);
+      if (moved.image !== null && !isContainerOfImage(container, moved.image)) return false;
+      if (moved.runsOnce) return hasRun(changeover, container) && hasSucceeded(container);
       if (moved.added) return hasStarted(container) && !hasTemporaryName(container);
-      const record = recordInPlaceOf(changeover, container);
+      const record = replacedRecordOf(changeover, container);
       if (!record || record.id === container.id || hasTemporaryName(container)) return false;
-      return mustRun(moved, record) ? hasStarted(container) : !isUp(container);
+      return shouldRunContainer(moved, record) ? hasStarted(container) : !isUp(container);
     })
   );
 }
@@ -147,16 +153,23 @@ export function isDone(changeover: Changeover, moved: MovedService, now: readonl
  * Returns the number of containers of a service. A migration may have had no container before, because any clean-up
  * removes its exited containers.
  */
-export const toRun = (changeover: Changeover, { name, runsOnce, added, isRemoved }: MovedService): number =>
-  isRemoved ? 0 : recordsOf(changeover, name).length || (added?.replicas ?? (runsOnce ? 1 : 0));
+export const requiredContainerCountOf = (
+  changeover: Rollout,
+  { name, runsOnce, added, isRemoved }: UpdatedService,
+): number => (isRemoved ? 0 : recordsOf(changeover, name).length || (added?.replicas ?? (runsOnce ? 1 : 0)));
 
 /** Returns the ids of current containers that must run, by service. */
-export function idsToRun(changeover: Changeover, now: readonly Container[]): Map<string, string[]> {
+export function requiredContainerIdsOf(
+  changeover: Rollout,
+  now: readonly Container[],
+): Map<string, string[]> {
   return new Map(
     changeover.moved.flatMap((moved) => {
       const ids = now
         .filter((container) => serviceOf(container) === moved.name)
-        .filter((container) => mustRun(moved, recordInPlaceOf(changeover, container) ?? { runs: true }))
+        .filter((container) =>
+          shouldRunContainer(moved, replacedRecordOf(changeover, container) ?? { runs: true }),
+        )
         .map(({ id }) => id);
       return ids.length > 0 ? [[moved.name, ids] as const] : [];
     }),

@@ -2,16 +2,16 @@ import { basename } from 'node:path';
 import * as z from 'zod/mini';
 import type { FileRecord } from '../../../core/files/file-record.ts';
 import type { Owner } from '../../../core/files/file-system.ts';
-import type { Blueprint } from '../../../engine/api/blueprint.ts';
+import type { ContainerSnapshot } from '../../../engine/api/blueprint.ts';
 import type { CopiedFile } from '../../../engine/api/copied-files.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
-import { leftAloneSchema } from '../log/ending-facts.ts';
+import { userEditsSchema } from '../log/ending-facts.ts';
 import { runStateSchema } from './run-state.ts';
-import { type FieldsOf, stored } from './stored-fields.ts';
+import { type FieldsOf, storedFieldSchemas } from './stored-fields.ts';
 
 // Schemas and types of the journal's fields.
 
-const { imageId, like, list, name, object, path, reference } = stored;
+const { imageId, like, list, name, object, path, reference } = storedFieldSchemas;
 const text = z.string();
 const flag = z.boolean();
 const id = like(/^[0-9a-f]*$/);
@@ -151,12 +151,12 @@ const blueprint = z.object({
   published: z.exactOptional(list(text)),
   copied: z.array(copied),
   lost: z.array(text),
-} satisfies FieldsOf<Blueprint>);
+} satisfies FieldsOf<ContainerSnapshot>);
 
 /** Schema of a journal of format 2 (docs/design.md). */
 export const journalSchema = z.object({
   format: z.literal(2),
-  run: stored.run,
+  run: storedFieldSchemas.run,
   /** Id of the updater's container. `attempt` is the number of its starts for this run. */
   containerId: id,
   attempt: z.number(),
@@ -209,7 +209,7 @@ export const journalSchema = z.object({
     ),
   ),
   /** Files that were not restored, because they were edited during the update. */
-  leftAlone: z.exactOptional(leftAloneSchema),
+  leftAlone: z.exactOptional(userEditsSchema),
 });
 
 /** Journal of a run: the state to restore, and the progress of the run (docs/contract.md 5.3). Plain JSON. */
@@ -219,10 +219,10 @@ export interface JournalData extends z.infer<typeof journalSchema> {}
 export interface ContainerRecord extends z.infer<typeof container> {}
 
 /** A service whose containers the run replaces. */
-export interface MovedService extends z.infer<typeof movedService> {}
+export interface UpdatedService extends z.infer<typeof movedService> {}
 
 /**
  * All data that `recreate`, `verify` and a rollback need. A run that resumes after a kill reads the data from the
  * journal and follows the same steps.
  */
-export interface Changeover extends z.infer<typeof changeover> {}
+export interface Rollout extends z.infer<typeof changeover> {}

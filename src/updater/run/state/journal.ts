@@ -1,14 +1,19 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { disk, type FileSystem, writeAside, writeWhole } from '../../../core/files/file-system.ts';
-import { jsonText, mistakeIn, otherFormat } from '../../../core/progress/json-text.ts';
+import {
+  diskFileSystem,
+  type FileSystem,
+  replaceFileSafely,
+  writeTemporaryFile,
+} from '../../../core/files/file-system.ts';
+import { compareJsonFormat, createJsonTextSchema, mistakeIn } from '../../../core/progress/json-text.ts';
 import type { Outcome } from '../../../core/progress/outcome.ts';
-import { stateName } from '../../../core/progress/state-name.ts';
+import { stateDirectoryName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Ending } from '../log/ending.ts';
 import type { EndingFacts } from '../log/ending-facts.ts';
-import { and } from '../log/wording.ts';
+import { joinWithAnd } from '../log/wording.ts';
 import { type JournalData, journalSchema } from './journal-shape.ts';
 import { runStamp } from './kept-runs.ts';
 import type { Lock } from './lock.ts';
@@ -18,12 +23,12 @@ import {
   endingOfState,
   isBeforeReplacing,
   isReplacing,
+  loggedPhaseOf,
   openOf,
-  phaseWord,
+  rollbackOf,
   stageOf,
-  wayBackOf,
 } from './run-state.ts';
-import { logName, refuseForeignEntry, stateDirectory } from './state-directory.ts';
+import { logName, requireOwnEntry, stateDirectory } from './state-directory.ts';
 
 export type { JournalData } from './journal-shape.ts';
 
@@ -47,7 +52,7 @@ export class Journal {
   /** Whether the container snapshots were read from the disk, which another user may have written to. */
   readonly isInherited: boolean;
 
-  constructor(place: Pick<Lock, 'state' | 'restore'>, data: JournalData, fs: FileSystem = disk) {
+  constructor(place: Pick<Lock, 'state' | 'restore'>, data: JournalData, fs: FileSystem = diskFileSystem) {
     this.#place = place;
     this.#data = data;
     this.isInherited = data.blueprints.length > 0;
@@ -63,7 +68,7 @@ export class Journal {
     const data = this.#changed(changes);
     const path = join(this.#place.state, journalName);
     const save = () =>
-      writeWhole(this.#fs, path, textOf(data), {
+      replaceFileSafely(this.#fs, path, textOf(data), {
         mode: 0o600,
         temporary: `${path}.new`,
       });
@@ -125,7 +130,7 @@ export class Journal {
     const { state: before, started } = this.#data;
     const state = endedState(before, ending);
     // The new version has started and will not be rolled back, unless its data is being restored.
-    const isForward = started && wayBackOf(before) === null && ending.outcome !== 'crashed';
+    const isForward = started && rollbackOf(before) === null && ending.outcome !== 'crashed';
     return { ...((openOf(state) === null || isForward) && { blueprints: [] }), state };
   }
 
@@ -158,22 +163,22 @@ export const isPending = ({ state }: Pick<JournalData, 'state'>): boolean => ope
  * this to a person, so such a run only counts during a rollback.
  */
 export const isHalfDone = ({ state }: Pick<JournalData, 'state'>): boolean =>
-  openOf(state) !== null && (endingOfState(state)?.outcome !== 'broken' || wayBackOf(state) !== null);
+  openOf(state) !== null && (endingOfState(state)?.outcome !== 'broken' || rollbackOf(state) !== null);
 
 export function pendingSentence(data: JournalData): string {
   const { run, target, state, changeover, point } = data;
-  const phase = phaseWord(state);
+  const phase = loggedPhaseOf(state);
   const what = `the update ${target === null ? '' : `to ${target} `}started at ${spelledOut(run)}`;
-  if (wayBackOf(state) !== null) return `${what} was interrupted while it was being rolled back`;
+  if (rollbackOf(state) !== null) return `${what} was interrupted while it was being rolled back`;
   if (state.at === 'ended') return `${what} did not succeed (${state.ending.outcome})`;
   if (isBeforeReplacing(state)) {
     const services = [...(changeover?.moved ?? []).map(({ name }) => name), ...(point?.services ?? [])];
-    const stopped = services.length > 0 ? `; ${and(services)} may be stopped` : '';
+    const stopped = services.length > 0 ? `; ${joinWithAnd(services)} may be stopped` : '';
     return `${what} was interrupted during the ${phase} phase${stopped}`;
   }
   if (changeover !== null) {
     const names = changeover.moved.filter(({ follows }) => !follows).map(({ name }) => name);
-    return `${what} was interrupted during the ${phase} phase; ${and(names)} may have been only partly replaced`;
+    return `${what} was interrupted during the ${phase} phase; ${joinWithAnd(names)} may have been only partly replaced`;
   }
   return `${what} was interrupted during the ${phase} phase`;
 }
@@ -207,28 +212,28 @@ type ReadJournal = JournalData | UnreadableJournal | null;
  * @throws UpdateError unexpected-file, journal-pending; or an error of the file system
  */
 export async function readJournal(state: string): Promise<ReadJournal> {
-  await refuseForeignEntry(dirname(state));
-  await refuseForeignEntry(dirname(state), journalName);
+  await requireOwnEntry(dirname(state));
+  await requireOwnEntry(dirname(state), journalName);
   const text = await readFile(join(state, journalName), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
     throw error;
   });
   if (text === null) return null;
-  const { data, error } = jsonText(journalSchema).safeParse(text);
+  const { data, error } = createJsonTextSchema(journalSchema).safeParse(text);
   if (data) return data;
-  const which = otherFormat(text, emptyJournal.format);
+  const which = compareJsonFormat(text, emptyJournal.format);
   if (which === null) return { unreadable: text, mistake: mistakeIn(error) };
   throw new UpdateError(
     'journal-pending',
-    `${stateName}/${journalName} was written by ${which === 'older' ? 'an older' : 'a newer'} version of the updater`,
+    `${stateDirectoryName}/${journalName} was written by ${which === 'older' ? 'an older' : 'a newer'} version of the updater`,
     {
-      advice: `If that update has ended (see the last line of ${stateName}/${logName}), remove the journal (rm ${stateName}/${journalName}). Otherwise, finish the update with the ${which} updater. Then run {command} again.`,
+      advice: `If that update has ended (see the last line of ${stateDirectoryName}/${logName}), remove the journal (rm ${stateDirectoryName}/${journalName}). Otherwise, finish the update with the ${which} updater. Then run {command} again.`,
     },
   );
 }
 
 /** Returns facts for the last line of a run that uses this journal. */
-export const endingFactsOf = (data: JournalData, halfDone: string | null = null): EndingFacts => ({
+export const journalEndingFactsOf = (data: JournalData, halfDone: string | null = null): EndingFacts => ({
   version: data.from,
   project: data.project,
   // A requested worker without a container is not an updated service.
@@ -281,13 +286,13 @@ async function readableJournal(
  * Moves the journal to the backup directory, so that a person can inspect it. Returns the new path, relative to the
  * compose directory.
  */
-export async function setAside(state: string, journal: Exclude<ReadJournal, null>): Promise<string> {
+export async function moveJournalAside(state: string, journal: Exclude<ReadJournal, null>): Promise<string> {
   const run = 'unreadable' in journal ? runStamp(Date.now()) : journal.run;
   const text =
     'unreadable' in journal ? journal.unreadable : JSON.stringify({ ...journal, blueprints: [] }, null, 1);
   const directory = join(state, 'backup', run);
-  await disk.makeDirectory(directory, 0o700);
-  await writeAside(disk, join(directory, journalName), text, { owner: null, mode: 0o600 });
+  await diskFileSystem.makeDirectory(directory, 0o700);
+  await writeTemporaryFile(diskFileSystem, join(directory, journalName), text, { owner: null, mode: 0o600 });
   await rm(join(state, journalName));
-  return `${stateName}/backup/${run}/${journalName}`;
+  return `${stateDirectoryName}/backup/${run}/${journalName}`;
 }

@@ -2,9 +2,9 @@ import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 import { isOnSmb } from '../../../core/files/attributes.ts';
-import { giveToOwnerOfDirectory, systemCode } from '../../../core/files/file-system.ts';
-import { jsonText } from '../../../core/progress/json-text.ts';
-import { stateName } from '../../../core/progress/state-name.ts';
+import { chownLikeDirectory, systemCode } from '../../../core/files/file-system.ts';
+import { createJsonTextSchema } from '../../../core/progress/json-text.ts';
+import { stateDirectoryName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { waitUntil } from '../../../core/progress/wait.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
@@ -57,7 +57,7 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
   try {
     await rm(mine, { force: true }).catch(failed);
     await writeFile(mine, text, { mode: 0o600, flag: 'wx' }).catch(failed);
-    await giveToOwnerOfDirectory(mine);
+    await chownLikeDirectory(mine);
     for (let attempt = 0; attempt < 10; attempt++) {
       const taken = await placeLock(lock, mine, text, doors.link).catch(failed);
       if (taken) {
@@ -71,11 +71,11 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
         const restore = async () => {
           await openStateDirectory(directory);
           await writeFile(lock, text, { mode: 0o600, flag: 'wx' }).catch(() => {});
-          await giveToOwnerOfDirectory(lock).catch(() => {});
+          await chownLikeDirectory(lock).catch(() => {});
         };
         if (await isOnSmb(state))
           log.warn(
-            `${directory} is on an SMB share, which does not store owners and modes; anyone who can read that directory can also read the files in ${stateName}`,
+            `${directory} is on an SMB share, which does not store owners and modes; anyone who can read that directory can also read the files in ${stateDirectoryName}`,
           );
         return { state, takenOver, restore, release };
       }
@@ -110,7 +110,7 @@ async function placeLock(
   }
   try {
     await writeFile(lock, text, { mode: 0o600, flag: 'wx' });
-    await giveToOwnerOfDirectory(lock);
+    await chownLikeDirectory(lock);
   } catch (error) {
     if (systemCode(error) === 'EEXIST') return false;
     // A full disk leaves an empty lock, which would block other updaters.
@@ -193,4 +193,5 @@ export async function lockHolder(directory: string): Promise<Holder | null> {
   return text === null ? null : readHolder(text);
 }
 
-const readHolder = (text: string): Holder | null => jsonText(holderSchema).safeParse(text).data ?? null;
+const readHolder = (text: string): Holder | null =>
+  createJsonTextSchema(holderSchema).safeParse(text).data ?? null;

@@ -87,7 +87,7 @@ export const isReplacing = (state: JournalState): boolean => {
 };
 
 /** Returns the current rollback with the outcome of the run after the rollback; null if the run is not rolling back. */
-export function wayBackOf(state: JournalState): { ending: Ending | null } | null {
+export function rollbackOf(state: JournalState): { ending: Ending | null } | null {
   const open = openOf(state);
   return open?.at === 'rolling-back' || open?.at === 'restoring' ? { ending: open.ending } : null;
 }
@@ -105,7 +105,7 @@ const phaseWords: Record<Stage | 'restoring', Phase | 'restore'> = {
 };
 
 /** Returns the log phase for a state. */
-export function phaseWord(state: JournalState): string {
+export function loggedPhaseOf(state: JournalState): string {
   const stage = stageOf(state);
   return stage === null ? 'done' : phaseWords[stage];
 }

@@ -12,15 +12,20 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { isOnSmb, keepsNoModes } from '../../../core/files/attributes.ts';
-import { disk, giveToOwnerOfDirectory, isGone, systemCode } from '../../../core/files/file-system.ts';
-import { needsRoot, shellWord } from '../../../core/progress/advice.ts';
-import { stateName } from '../../../core/progress/state-name.ts';
+import { hasNoFileModes, isOnSmb } from '../../../core/files/attributes.ts';
+import {
+  chownLikeDirectory,
+  diskFileSystem,
+  isMissingFileError,
+  systemCode,
+} from '../../../core/files/file-system.ts';
+import { quoteForShell, runAsRootAdvice } from '../../../core/progress/advice.ts';
+import { stateDirectoryName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { runForm } from './kept-runs.ts';
 
 /** Returns the path of the state directory, which contains all files of the updater in the compose directory. */
-export const stateDirectory = (directory: string): string => join(directory, stateName);
+export const stateDirectory = (directory: string): string => join(directory, stateDirectoryName);
 
 /** File name of the copy of the last run's log. */
 export const logName = 'last-run.log';
@@ -29,7 +34,7 @@ export const logName = 'last-run.log';
 export const backupsOf = (directory: string): string => join(stateDirectory(directory), 'backup');
 
 /** Returns the default directory of restore points. */
-export const pointsOf = (directory: string): string => join(stateDirectory(directory), 'restore');
+export const restorePointsPath = (directory: string): string => join(stateDirectory(directory), 'restore');
 
 /**
  * Creates the state directory with mode 0700 for the owner of the compose directory, and a `.gitignore` for its
@@ -41,23 +46,23 @@ export const pointsOf = (directory: string): string => join(stateDirectory(direc
 export async function openStateDirectory(directory: string): Promise<string> {
   const state = stateDirectory(directory);
   try {
-    await refuseWithoutModes(directory);
+    await requireFileModes(directory);
     await mkdir(state, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
     // Checked before owner and mode are set, so that the entry of another user is not changed.
-    await refuseForeignEntry(directory);
+    await requireOwnEntry(directory);
     if (!(await lstat(state)).isDirectory()) {
       throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' });
     }
     // Owner and mode are set even if the directory exists: a person may have created it, and its backups must be
     // private.
-    await giveToOwnerOfDirectory(state);
+    await chownLikeDirectory(state);
     await chmod(state, 0o700).catch(async (error) => {
       if (!(await isOnSmb(state))) throw error;
     });
     // Until now, other users may have had access to the directory.
-    await refuseForeignState(directory);
+    await requireOwnState(directory);
     const ignore = join(state, '.gitignore');
     if ((await readFile(ignore, 'utf8').catch(() => null)) !== ignoreAll) {
       // Another updater may be writing the same file at this moment.
@@ -66,17 +71,17 @@ export async function openStateDirectory(directory: string): Promise<string> {
       };
       await unlink(ignore).catch(unless('ENOENT'));
       await writeFile(ignore, ignoreAll, { flag: 'wx' }).catch(unless('EEXIST'));
-      await giveToOwnerOfDirectory(ignore).catch(unless('ENOENT'));
+      await chownLikeDirectory(ignore).catch(unless('ENOENT'));
     }
     // The name of the state directory must survive a power failure; otherwise, its journal is lost.
-    await disk.sync(directory);
+    await diskFileSystem.sync(directory);
     return state;
   } catch (error) {
     if (error instanceof UpdateError) throw error;
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') {
       throw new UpdateError('read-only', `cannot write to ${directory} (${code})`, {
-        ...(code === 'EROFS' ? {} : { advice: needsRoot }),
+        ...(code === 'EROFS' ? {} : { advice: runAsRootAdvice }),
         cause: error,
       });
     }
@@ -103,8 +108,8 @@ const ignoreAll = '*\n';
  * modes of its server (docs/contract.md 5.1).
  * @throws UpdateError rights-lost
  */
-export async function refuseWithoutModes(directory: string): Promise<void> {
-  if (!(await keepsNoModes(directory))) return;
+export async function requireFileModes(directory: string): Promise<void> {
+  if (!(await hasNoFileModes(directory))) return;
   throw new UpdateError(
     'rights-lost',
     `${directory} is on a file system that does not store owners and modes, such as FAT or exFAT`,
@@ -121,10 +126,10 @@ export async function refuseWithoutModes(directory: string): Promise<void> {
  * accepted.
  * @throws UpdateError unexpected-file
  */
-export async function refuseForeignEntry(directory: string, ...entry: readonly string[]): Promise<void> {
+export async function requireOwnEntry(directory: string, ...entry: readonly string[]): Promise<void> {
   const path = join(stateDirectory(directory), ...entry);
   const found = await lstat(path).catch((error) => {
-    if (!isGone(error)) throw error;
+    if (!isMissingFileError(error)) throw error;
     return null;
   });
   if (found === null) return;
@@ -135,7 +140,7 @@ export async function refuseForeignEntry(directory: string, ...entry: readonly s
     'unexpected-file',
     `${path} is owned by user ${found.uid} instead of root or the owner of ${directory} (user ${uid})`,
     {
-      advice: `If the updater created this path, make root its owner (chown -R 0:0 ${shellWord(path)}). Otherwise, find out who created the path and move it elsewhere. Then run {command} again.`,
+      advice: `If the updater created this path, make root its owner (chown -R 0:0 ${quoteForShell(path)}). Otherwise, find out who created the path and move it elsewhere. Then run {command} again.`,
     },
   );
 }
@@ -145,7 +150,7 @@ export async function refuseForeignEntry(directory: string, ...entry: readonly s
  * another user, and SMB uses the modes of the mount.
  */
 async function madeIn(directory: string): Promise<Stats> {
-  const probe = await mkdtemp(join(directory, `${stateName}-seen-`));
+  const probe = await mkdtemp(join(directory, `${stateDirectoryName}-seen-`));
   try {
     return await lstat(probe);
   } finally {
@@ -161,11 +166,11 @@ async function madeIn(directory: string): Promise<Stats> {
  * @param found stats of an open file, which no other process can replace
  * @throws UpdateError unexpected-file
  */
-export async function refuseUnlessRoots(path: string, found?: Stats): Promise<number | null> {
+export async function requireRootOwned(path: string, found?: Stats): Promise<number | null> {
   const is =
     found ??
     (await lstat(path).catch((error) => {
-      if (!isGone(error)) throw error;
+      if (!isMissingFileError(error)) throw error;
       return null;
     }));
   if (is === null) return null;
@@ -180,14 +185,14 @@ export async function refuseUnlessRoots(path: string, found?: Stats): Promise<nu
       ? `${path} is not accepted as a restore point, because it is writable by users other than root`
       : `${path} is not accepted as a restore point, because it is owned by user ${is.uid} instead of root`;
   throw new UpdateError('unexpected-file', message, {
-    advice: `If the updater created this path, make root its owner and only writer (chown -R 0:0 ${shellWord(path)}; chmod -R go-w ${shellWord(path)}). Otherwise, find out who created it and move it elsewhere. Then run the command again.`,
+    advice: `If the updater created this path, make root its owner and only writer (chown -R 0:0 ${quoteForShell(path)}; chmod -R go-w ${quoteForShell(path)}). Otherwise, find out who created it and move it elsewhere. Then run the command again.`,
   });
 }
 
 function refuseLink(path: string, found: Awaited<ReturnType<typeof lstat>>): void {
   if (!found.isSymbolicLink()) return;
   throw new UpdateError('unexpected-file', `${path} is a symbolic link, which the updater does not follow`, {
-    advice: `Find out who created the link and remove it (rm ${shellWord(path)}), then run {command} again.`,
+    advice: `Find out who created the link and remove it (rm ${quoteForShell(path)}), then run {command} again.`,
   });
 }
 
@@ -195,30 +200,30 @@ function refuseLink(path: string, found: Awaited<ReturnType<typeof lstat>>): voi
  * Checks the state directory and all backups and restore points in it for entries of other users.
  * @throws UpdateError unexpected-file
  */
-export async function refuseForeignState(directory: string): Promise<void> {
+export async function requireOwnState(directory: string): Promise<void> {
   const state = stateDirectory(directory);
   const backups = backupsOf(directory);
-  await refuseForeignEntry(directory);
-  for (const name of await namesIn(state)) await refuseForeignEntry(directory, name);
+  await requireOwnEntry(directory);
+  for (const name of await namesIn(state)) await requireOwnEntry(directory, name);
   // Directories with other names belong to users.
   for (const run of (await namesIn(backups)).filter((name) => runForm.test(name))) {
-    await refuseForeignEntry(directory, 'backup', run);
+    await requireOwnEntry(directory, 'backup', run);
     // A backup has the same owner as its file.
     for (const name of await namesIn(join(backups, run))) {
       const path = join(backups, run, name);
       refuseLink(path, await lstat(path));
     }
   }
-  const points = pointsOf(directory);
-  await refuseUnlessRoots(points);
+  const points = restorePointsPath(directory);
+  await requireRootOwned(points);
   for (const run of (await namesIn(points)).filter((name) => runForm.test(name))) {
-    await refuseUnlessRoots(join(points, run));
-    for (const name of await namesIn(join(points, run))) await refuseUnlessRoots(join(points, run, name));
+    await requireRootOwned(join(points, run));
+    for (const name of await namesIn(join(points, run))) await requireRootOwned(join(points, run, name));
   }
 }
 
 const namesIn = (path: string): Promise<string[]> =>
   readdir(path).catch((error) => {
-    if (!isGone(error)) throw error;
+    if (!isMissingFileError(error)) throw error;
     return [];
   });

@@ -13,7 +13,7 @@ const isImageId = (text: string): boolean => /^(?:sha256:)?[0-9a-f]+$/.test(text
  * Schemas of fields that a run stores for later runs: in a journal, in the record of a stack, in a restore point. No
  * text can be mistaken for a command option or for a path to another location.
  */
-export const stored = {
+export const storedFieldSchemas = {
   like,
   list: <T extends z.core.$ZodType>(of: T) => z.readonly(z.array(of)),
   object: z.record(z.string(), z.unknown()),

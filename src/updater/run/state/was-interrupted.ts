@@ -1,10 +1,10 @@
 import {
-  wasBeingReplaced,
-  wasNotYetStarted,
-  wasToBeStarted,
+  isStoppedForReplacement,
+  isUnstartedReplacement,
+  isUnstartedWithTemporaryName,
 } from '../../../engine/api/project-containers.ts';
 import { type Container, hasStarted, isUp } from '../../../engine/container.ts';
-import { isNew, recordInPlaceOf, staysDown, type WasInterrupted } from './changeover.ts';
+import { type InterruptionTest, isNewContainer, replacedRecordOf, shouldStayStopped } from './changeover.ts';
 import { isPending, type JournalData } from './journal.ts';
 
 /**
@@ -16,7 +16,8 @@ export const wasLeftDown =
   (container: Container): boolean =>
     data !== null &&
     data.changeover !== null &&
-    (staysDown(data.changeover, container) || (isPending(data) && isNew(data.changeover, container)));
+    (shouldStayStopped(data.changeover, container) ||
+      (isPending(data) && isNewContainer(data.changeover, container)));
 
 /**
  * Returns a check for containers that are down because a previous run stopped them, or created them and could not start
@@ -26,13 +27,13 @@ export const wasLeftDown =
 export function wasInterrupted(
   data: JournalData | null,
   leftovers: readonly Container[] = [],
-): WasInterrupted {
-  const byCompose: WasInterrupted = (container) =>
-    wasToBeStarted(container) ||
-    wasBeingReplaced(container, leftovers) ||
+): InterruptionTest {
+  const byCompose: InterruptionTest = (container) =>
+    isUnstartedWithTemporaryName(container) ||
+    isStoppedForReplacement(container, leftovers) ||
     // Compose creates and names all containers before it starts the first container, and the others may wait for the
     // first container for a long time.
-    (wasNotYetStarted(container) && !wasLeftDown(data)(container));
+    (isUnstartedReplacement(container) && !wasLeftDown(data)(container));
   if (data === null) return byCompose;
   const records = data.changeover?.containers ?? data.containers;
   return (container) => {
@@ -44,9 +45,9 @@ export function wasInterrupted(
     }
     if (data.changeover === null || !isPending(data)) return false;
     return (
-      isNew(data.changeover, container) &&
+      isNewContainer(data.changeover, container) &&
       !hasStarted(container) &&
-      recordInPlaceOf(data.changeover, container)?.runs === true
+      replacedRecordOf(data.changeover, container)?.runs === true
     );
   };
 }

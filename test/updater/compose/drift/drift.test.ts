@@ -1,12 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import type { Json } from '../../../../src/engine/json.ts';
 import {
-  type GivenBesides,
+  type EngineAdditions,
   plannedDefinition,
   runningDefinition,
 } from '../../../../src/updater/compose/drift/definition.ts';
 import type { EngineDefaults } from '../../../../src/updater/compose/drift/engine-choices.ts';
-import { adviceFor, type Finding, judgeDifference } from '../../../../src/updater/compose/drift/judge.ts';
+import {
+  adviceFor,
+  type DriftFinding,
+  evaluateDifference,
+} from '../../../../src/updater/compose/drift/judge.ts';
 import { type Definition, findDifferences } from '../../../../src/updater/compose/drift/shape.ts';
 
 // What a container has against what compose would send for it, key by key of the compose specification. That compose and
@@ -114,15 +118,15 @@ const defaults: EngineDefaults = {
   isPodman: false,
 };
 
-function findings(has: Parts, would: Parts, given: Partial<GivenBesides> = {}): Finding[] {
+function findings(has: Parts, would: Parts, given: Partial<EngineAdditions> = {}): DriftFinding[] {
   const running: Definition = runningDefinition(inspected(has), ['app', 'svc-app-1']);
   const besides = { image: imageOfRelease, moreNetworks: [], defaults, ...given };
   const planned = plannedDefinition({ name: would.name ?? 'svc-app-1', body: sent(would) }, running, besides);
   const differences = findDifferences(running, planned);
-  return differences.map((difference) => judgeDifference('app', difference, nothingUnset));
+  return differences.map((difference) => evaluateDifference('app', difference, nothingUnset));
 }
 
-const sentences = (found: readonly Finding[]) =>
+const sentences = (found: readonly DriftFinding[]) =>
   found.map((finding) => (finding.isLoss ? finding.sentence.replace('app: ', '') : `edit of ${finding.key}`));
 
 const host = (has: Json, would: Json): [Parts, Parts] => [{ host: has }, { host: would }];
@@ -321,7 +325,7 @@ describe('what helps', () => {
       'Apply your own edits with {up} first.',
     ],
   ])('is %s', (_, given, known, advice) => {
-    const finding = judgeDifference('app', given, known);
+    const finding = evaluateDifference('app', given, known);
     const remedy = finding.isLoss ? finding.remedy : null;
     if (remedy === null) throw new Error('it is no loss');
     expect(adviceFor([remedy], envFile)).toContain(advice);

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { expect, it } from 'vitest';
 import type { DriftChange } from '../../../../src/updater/compose/drift/changes.ts';
-import { editWarnings, judgeChanges } from '../../../../src/updater/compose/drift/judge.ts';
+import { editWarnings, evaluateChanges } from '../../../../src/updater/compose/drift/judge.ts';
 
 const service = 'app';
 const place = { section: 'volumes', item: '/data' };
@@ -65,7 +65,7 @@ it.each<[what: string, changes: [DriftChange, string[]][], losses: string[], war
     [],
   ],
 ])('%s', (_, changes, losses, warnings) => {
-  const found = judgeChanges(changes, { setTo: (name) => (name === 'SET' ? 'x' : null), home: '/root' });
+  const found = evaluateChanges(changes, { setTo: (name) => (name === 'SET' ? 'x' : null), home: '/root' });
   expect(found.flatMap((each) => (each.isLoss ? [each.sentence] : []))).toEqual(losses);
   expect(found.flatMap((each) => (each.isLoss ? [] : [`${each.service}: ${each.key}`]))).toEqual(warnings);
 });

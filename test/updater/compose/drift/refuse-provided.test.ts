@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { findPin } from '../../../../src/core/compose/find-pin.ts';
+import { requirePin } from '../../../../src/core/compose/find-pin.ts';
 import type { DriftChange } from '../../../../src/updater/compose/drift/changes.ts';
-import { refuseProvided } from '../../../../src/updater/compose/drift/refuse-provided.ts';
+import { requireProvidedVariables } from '../../../../src/updater/compose/drift/refuse-provided.ts';
 import { container } from '../../../build.ts';
 import { composeText, modelOf, projectFiles } from '../../../build-plan.ts';
 
@@ -16,7 +16,7 @@ const model = modelOf(files, {
 });
 model.services['data-base'] = { provider: { type: 'cloud' } };
 const services = ['app', 'worker'].map((name) => ({
-  ...{ name, pin: findPin(files, name), containers: [container(`${name}-1`)], running: 1, stopped: [] },
+  ...{ name, pin: requirePin(files, name), containers: [container(`${name}-1`)], running: 1, stopped: [] },
 }));
 
 const variable = (
@@ -32,7 +32,7 @@ const refuse = (
   changes: readonly (readonly [DriftChange, readonly string[]])[],
   { to = 'acme/svc:v1.1.0', accepted = false } = {},
 ) =>
-  refuseProvided({ model, services }, changes, {
+  requireProvidedVariables({ model, services }, changes, {
     planned: new Map([
       ['app', to],
       ['worker', to],

@@ -1,11 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
 import { changesOf } from '../../../../src/updater/compose/drift/changes.ts';
-import { judgeChanges, judgeImage } from '../../../../src/updater/compose/drift/judge.ts';
+import { evaluateChanges, evaluateImage } from '../../../../src/updater/compose/drift/judge.ts';
 import {
   envFilesOf,
   isInEnvironment,
-  unsetIn,
+  unsetVariablesIn,
   writtenTexts,
 } from '../../../../src/updater/compose/drift/written-text.ts';
 
@@ -24,7 +24,7 @@ describe('unsetIn', () => {
     [`\${A:?is needed}$B`, ['A', 'B']],
     [`no name: $1 \${1} $ {A}`, []],
   ])('finds in %s what no file sets: %j', (text, expected) => {
-    expect(unsetIn([text], setTo)).toEqual(expected);
+    expect(unsetVariablesIn([text], setTo)).toEqual(expected);
   });
 });
 
@@ -106,7 +106,7 @@ describe('secrets and images that a shell had a part in', () => {
       { service: { name: 'app', containers: [], running: 0, stopped: [] }, ...nothing },
       setTo,
     );
-    const found = judgeChanges(
+    const found = evaluateChanges(
       changes.map((change) => [change, []]),
       { setTo, home: '/root' },
     );
@@ -119,20 +119,20 @@ describe('secrets and images that a shell had a part in', () => {
       },
     ]);
     const image = { running: 'svc:v1', inFiles: 'svc:latest', texts: [`svc:\${TAG:-latest}`] };
-    expect(judgeImage('app', image, setTo)?.remedy).toEqual({
+    expect(evaluateImage('app', image, setTo)?.remedy).toEqual({
       kind: 'set',
       variables: ['TAG'],
       hasDefault: false,
       line: 'TAG=v1',
     });
-    expect(judgeImage('app', image, setTo)?.sentence).toBe(
+    expect(evaluateImage('app', image, setTo)?.sentence).toBe(
       'app: the files specify svc:latest, not svc:v1 (no file sets TAG)',
     );
-    expect(judgeImage('app', { ...image, texts: [`svc:\${SET:-latest}`] }, setTo)).toBeNull();
+    expect(evaluateImage('app', { ...image, texts: [`svc:\${SET:-latest}`] }, setTo)).toBeNull();
     const inAnotherFile = { ...image, texts: [`svc:\${SET:-latest}`], byDefault: 'SET' };
-    expect(judgeImage('app', inAnotherFile, setTo)?.remedy).toMatchObject({ line: 'SET=v1' });
+    expect(evaluateImage('app', inAnotherFile, setTo)?.remedy).toMatchObject({ line: 'SET=v1' });
     const byId = { ...image, running: `sha256:${'a'.repeat(64)}` };
-    expect(judgeImage('app', byId, setTo)?.remedy).toEqual({
+    expect(evaluateImage('app', byId, setTo)?.remedy).toEqual({
       kind: 'set',
       variables: ['TAG'],
       hasDefault: false,
@@ -145,7 +145,7 @@ describe('secrets and images that a shell had a part in', () => {
     ['another image', 'svc:${TAG:-latest}', 'other:v1', undefined],
     ['two that only together make it', '${R:-a}/svc:${TAG:-latest}', 'b/svc:v1', undefined],
   ])('of an image: %s', (_, text, running, line) => {
-    const finding = judgeImage('app', { running, inFiles: 'svc:latest', texts: [text] }, setTo);
+    const finding = evaluateImage('app', { running, inFiles: 'svc:latest', texts: [text] }, setTo);
     const remedy = finding?.remedy;
     expect(remedy?.kind === 'set' ? remedy.line : 'of another kind').toBe(line);
   });
@@ -156,7 +156,7 @@ describe('secrets and images that a shell had a part in', () => {
   ])(
     'an up is advised only where it brings a newer release: %s for %s, %s',
     (inFiles, running, hasDefault) => {
-      const finding = judgeImage('app', { running, inFiles, texts: ['svc:${TAG:-x}'] }, setTo);
+      const finding = evaluateImage('app', { running, inFiles, texts: ['svc:${TAG:-x}'] }, setTo);
       expect(finding?.remedy).toMatchObject({ hasDefault });
     },
   );

@@ -2,19 +2,19 @@ import { expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/container.ts';
 import { composeLabels } from '../../../../src/engine/labels.ts';
 import {
-  describePoint,
+  describeRestorePoint,
   downtimeWarning,
-  estimateWords,
+  formatEstimate,
   usersOf,
 } from '../../../../src/updater/compose/facts/describe-point.ts';
-import type { SurveyedPoint } from '../../../../src/updater/data/survey-point.ts';
+import type { RestorePointSurvey } from '../../../../src/updater/data/survey-point.ts';
 import { container } from '../../../build.ts';
 
 const mount = (where: string, bytes: number, excluded: string[] = []) => ({
   ...{ service: 'app', where, volume: '', path: '/x', subpath: '', isFile: false, root: '/x', device: '8:1' },
   ...{ excluded, bytes, files: 1 },
 });
-const surveyed = (changes: Partial<SurveyedPoint['point']> = {}): SurveyedPoint => ({
+const surveyed = (changes: Partial<RestorePointSurvey['point']> = {}): RestorePointSurvey => ({
   point: {
     ...{ excluded: ['cache', 'app:/library'], inMemory: ['mq'] },
     directory: '/opt/svc/.svc-updater/restore',
@@ -27,7 +27,7 @@ const surveyed = (changes: Partial<SurveyedPoint['point']> = {}): SurveyedPoint 
 });
 
 it('describes a restore point', () => {
-  expect(describePoint(surveyed(), ['report-1 (db)'], 'svc')).toEqual([
+  expect(describeRestorePoint(surveyed(), ['report-1 (db)'], 'svc')).toEqual([
     'the restore point will contain db:/p (325 MB) and app:/data (2 MB, without "library")',
     'excluded from the restore point and therefore not restored by a rollback: cache, app:/library and the database on db.example',
     'not in the restore point: app:/tmp (in memory)',
@@ -42,7 +42,7 @@ it('describes a restore point', () => {
 it('describes a restore point without data', () => {
   const nothing = { mounts: [], services: [], excluded: [], inMemory: [] };
   const empty = { ...surveyed(nothing), outside: [], notSaved: [] };
-  expect(describePoint(empty, [], 'svc')).toEqual([
+  expect(describeRestorePoint(empty, [], 'svc')).toEqual([
     'the restore point will contain no data, because no covered service has a writable mount',
     'the restore point needs 328 MB; 40.0 GB is free in /opt/svc/.svc-updater/restore',
   ]);
@@ -52,7 +52,7 @@ it.each<[number, number, string]>([
   [11.2, 11.2, 'about 12 s'],
   [0, 0, 'about 1 s'],
   [100, 900, '2 to 15 min'],
-])('from %d to %d s is %s', (least, most, words) => expect(estimateWords([least, most])).toBe(words));
+])('from %d to %d s is %s', (least, most, words) => expect(formatEstimate([least, most])).toBe(words));
 
 it.each<[least: number, most: number, limit: number | null, result: string | null]>([
   [100, 900, null, null],
@@ -75,7 +75,7 @@ it.each<[least: number, most: number, limit: number | null, result: string | nul
 });
 
 it('refuses an update whose downtime is certainly longer than allowed', () => {
-  const warn = (changes: Partial<SurveyedPoint['point']>) => () =>
+  const warn = (changes: Partial<RestorePointSurvey['point']>) => () =>
     downtimeWarning({ ...surveyed(changes), seconds: [11, 20] }, 10, 'svc');
   expect(warn({})).toThrow(
     expect.objectContaining({

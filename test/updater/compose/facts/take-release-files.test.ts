@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { json } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import type { ProjectFiles } from '../../../../src/core/compose/project-files.ts';
-import { productOf, svc } from '../../../../src/core/progress/product.ts';
+import { createProduct, svcProduct } from '../../../../src/core/progress/product.ts';
 import type { Engine } from '../../../../src/engine/cli/engine.ts';
 import { releaseDirectory, takeReleaseFiles } from '../../../../src/updater/compose/facts/release-files.ts';
 import { image } from '../../../build.ts';
@@ -198,13 +198,13 @@ describe('takeReleaseFiles', () => {
   });
 });
 
-const larder = productOf({ name: 'larder' });
+const larder = createProduct({ name: 'larder' });
 
 it.each([
-  [svc, {}, '/usr/share/svc/release'],
+  [svcProduct, {}, '/usr/share/svc/release'],
   [larder, {}, '/usr/share/larder/release'],
   [larder, { 'larder.release-files': '/x' }, '/x'],
-  [productOf({ name: 'larder', releaseDirectory: '/release' }), {}, '/release'],
+  [createProduct({ name: 'larder', releaseDirectory: '/release' }), {}, '/release'],
 ])('of %j with %j the files of a release are in %s', (product, labels, directory) => {
   expect(releaseDirectory(labels, product)).toBe(directory);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { productOf } from '../../../../src/core/progress/product.ts';
-import type { Model } from '../../../../src/engine/cli/compose.ts';
+import { createProduct } from '../../../../src/core/progress/product.ts';
+import type { ComposeModel } from '../../../../src/engine/cli/compose.ts';
 import { composeLabels } from '../../../../src/engine/labels.ts';
 import { withWorkers, workersOf } from '../../../../src/updater/compose/inspect/choose-workers.ts';
 import type { RunContext } from '../../../../src/updater/run/run-context.ts';
@@ -44,9 +44,9 @@ describe('the workers that containers tell of', () => {
 });
 
 describe('the workers that the files tell of', () => {
-  const model = (services: Model['services']): Model => ({ name: 'svc', services });
+  const model = (services: ComposeModel['services']): ComposeModel => ({ name: 'svc', services });
   const options = (...workers: string[]) => ({ ...updateOptions(), workers });
-  it.each<[string, Model['services'], string[], string[]]>([
+  it.each<[string, ComposeModel['services'], string[], string[]]>([
     ['as the containers do', { app: {}, jobs: { labels: byRole } }, ['jobs'], ['jobs']],
     ['before the containers do', { app: {}, jobs: { labels: byRole }, worker: {} }, ['worker'], ['jobs']],
     ['but for one that they no longer have', { app: {}, jobs: { labels: byRole } }, ['worker'], ['jobs']],
@@ -61,11 +61,11 @@ describe('the workers that the files tell of', () => {
     expect(workersOf(model(services), options(...before))).toEqual(workers);
   });
 
-  it.each<[string, Model['services'], string[]]>([
+  it.each<[string, ComposeModel['services'], string[]]>([
     ['its own label', { web: {}, jobs: {}, cron: { labels: { 'larder.role': 'worker' } } }, ['cron']],
     ['its own names, and not the label of svc', { web: {}, jobs: {}, cron: { labels: byRole } }, ['jobs']],
   ])('are of another product by %s', (_, services, workers) => {
-    const product = productOf({ name: 'larder', services: ['web', 'jobs'] });
+    const product = createProduct({ name: 'larder', services: ['web', 'jobs'] });
     expect(workersOf(model(services), { ...options('jobs'), product, app: 'web' })).toEqual(workers);
   });
 

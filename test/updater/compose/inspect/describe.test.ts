@@ -1,7 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/container.ts';
-import { describeInstallation, fromWord } from '../../../../src/updater/compose/inspect/describe.ts';
+import {
+  describeInstallation,
+  runningVersionText,
+} from '../../../../src/updater/compose/inspect/describe.ts';
 import type { Installation } from '../../../../src/updater/compose/inspect/installation.ts';
 import { container } from '../../../build.ts';
 import { composeText, installed, rememberingLog } from '../../../build-plan.ts';
@@ -131,5 +134,5 @@ it.each<[string | null, string, string]>([
   ['31.0.9', 'acme/home:31-apache', 'v31.0.9'],
 ])('fromWord of version %s and %j is %s', (runningVersion, imageReference, expected) => {
   const services = { app: [container('app-1', { imageReference })], worker };
-  expect(fromWord(installed(both, { services, runningVersion }))).toBe(expected);
+  expect(runningVersionText(installed(both, { services, runningVersion }))).toBe(expected);
 });

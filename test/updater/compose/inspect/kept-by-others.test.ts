@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { UpdateError } from '../../../../src/core/progress/update-error.ts';
 import {
-  refuseKeptByOthers,
-  refuseRootlessPodman,
+  requireComposeContainers,
+  requireTestedPodman,
 } from '../../../../src/updater/compose/inspect/kept-by-others.ts';
 
 function refused(labels: Record<string, string>): UpdateError {
   try {
-    refuseKeptByOthers([
+    requireComposeContainers([
       { name: 'svc-db-1', labels: {} },
       { name: 'svc-app-1', labels },
     ]);
@@ -58,7 +58,7 @@ describe('a container that others make anew', () => {
 
   it('is let be otherwise', () => {
     const labels = { 'com.docker.compose.version': '2.26.1-4' };
-    expect(() => refuseKeptByOthers([{ name: 'svc-app-1', labels }])).not.toThrow();
+    expect(() => requireComposeContainers([{ name: 'svc-app-1', labels }])).not.toThrow();
   });
 });
 
@@ -68,7 +68,7 @@ it.each([
   [true, null, null],
   [false, 'rootless', null],
 ] as const)('podman: %s, users: %s: %s', (isPodman, users, code) => {
-  const refuse = () => refuseRootlessPodman({ isPodman }, users);
+  const refuse = () => requireTestedPodman({ isPodman }, users);
   if (code === null) expect(refuse).not.toThrow();
   else expect(refuse).toThrow(expect.objectContaining({ code }));
 });

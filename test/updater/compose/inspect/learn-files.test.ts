@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ProjectFiles } from '../../../../src/core/compose/project-files.ts';
-import { variablesOf } from '../../../../src/core/compose/variables.ts';
+import { createVariableLookup } from '../../../../src/core/compose/variables.ts';
 import { readTextFile } from '../../../../src/core/files/text-file.ts';
-import { learnFiles } from '../../../../src/updater/compose/inspect/learn-files.ts';
+import { maskFileSecrets } from '../../../../src/updater/compose/inspect/learn-files.ts';
 import { withLinkedFiles } from '../../../../src/updater/compose/inspect/read-files.ts';
 import { Log } from '../../../../src/updater/run/log/log.ts';
 import { maskRulesOfContainers, maskRulesOfModel } from '../../../../src/updater/run/log/mask-rules.ts';
@@ -35,7 +35,7 @@ async function project(texts: Record<string, string>, envFiles = ['.env']): Prom
 
 /** What leaves a log that has learnt the files, in lines and in fields. */
 async function logged(files: ProjectFiles, texts: readonly string[], log = logOf()): Promise<string[]> {
-  await learnFiles(log.log, files);
+  await maskFileSecrets(log.log, files);
   for (const text of texts) log.log.error(`it said: ${text}`, { deep: { list: [text] } });
   return log.lines;
 }
@@ -217,7 +217,7 @@ describe('what the files of a project hold never leaves', () => {
   it.each(['x-$' + '{y!in-the-middle}', '$' + '{NONE:?in-the-middle}', '"$' + '{in-the-middle"'])(
     'and the reader of A=%s quotes nothing of it',
     (value) => {
-      const read = () => variablesOf([{ path: '/opt/svc/.env', text: `A=${value}` }])('A');
+      const read = () => createVariableLookup([{ path: '/opt/svc/.env', text: `A=${value}` }])('A');
       expect(read).toThrow(/A in \.env line 1/);
       expect(read).not.toThrow(/middle/);
     },

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HostPaths } from '../../../../src/core/files/host-paths.ts';
 import { composeLabels } from '../../../../src/engine/labels.ts';
-import type { HostLook, Likeness } from '../../../../src/updater/compose/inspect/host-look.ts';
+import type { DirectoryMatch, HostInspection } from '../../../../src/updater/compose/inspect/host-look.ts';
 import {
   type KnownProject,
   knownProjects,
@@ -43,7 +43,7 @@ const svc = known('svc', '/opt/svc', 'app', 'worker', 'db');
 const blog = known('blog', '/opt/blog', 'web', 'db');
 
 /** A machine on which another spelling is the same directory, and where no other program has mounts. */
-const plain: HostLook = {
+const plain: HostInspection = {
   compare: async () => 'same',
   hasCompose: async () => false,
   mounts: async () => [],
@@ -54,7 +54,7 @@ const locate = (mounts: Mounts, files: string[], projects: KnownProject[], ...ar
   locateOn(plain, mounts, files, projects, ...argv);
 
 async function locateOn(
-  look: HostLook,
+  look: HostInspection,
   mounts: Mounts,
   files: string[],
   projects: KnownProject[],
@@ -231,7 +231,7 @@ describe('locateProject by --project', () => {
 });
 
 describe('locateProject by --project, in a directory that the labels do not name', () => {
-  it.each<[string, Likeness, KnownProject[], string, string]>([
+  it.each<[string, DirectoryMatch, KnownProject[], string, string]>([
     [
       "is another project's",
       'another',
@@ -291,7 +291,7 @@ describe('locateProject where another program has started it', () => {
     destination: '/data',
   };
   const bind = { ...portainer, volume: '', source: '/srv/stacks' };
-  const host = (mounts: (typeof portainer)[], likeness: Likeness = 'nothing'): HostLook => ({
+  const host = (mounts: (typeof portainer)[], likeness: DirectoryMatch = 'nothing'): HostInspection => ({
     compare: async () => likeness,
     hasCompose: async (path) => path === `${portainer.source}/compose/7`,
     mounts: async () => mounts,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { HostPaths } from '../../../../src/core/files/host-paths.ts';
 import { UpdateError } from '../../../../src/core/progress/update-error.ts';
-import { asOutside } from '../../../../src/updater/compose/inspect/view-project.ts';
+import { explainUnmountedFile } from '../../../../src/updater/compose/inspect/view-project.ts';
 
 const opt = { type: 'bind', source: '/opt/svc', destination: '/opt/svc', writable: true };
 const paths = new HostPaths([opt] as never);
@@ -15,7 +15,7 @@ it.each([
   ['another mistake', 'services.app.ports must be a array', null],
 ])('blames the mounts if compose cannot read a file outside of them: %s', (_, message, path) => {
   const error = new UpdateError('compose-invalid', `compose rejects the project: ${message}`);
-  const found = asOutside(error, paths);
+  const found = explainUnmountedFile(error, paths);
   if (path === null) return expect(found).toBe(error);
   expect(found).toMatchObject({
     code: 'outside-mounts',

@@ -1,7 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
 import type { Container, StorageMount } from '../../../../src/engine/container.ts';
-import { affectedBy, knownAddresses } from '../../../../src/updater/compose/plan/affected.ts';
+import {
+  affectedContainerWarningsOf,
+  knownAddresses,
+} from '../../../../src/updater/compose/plan/affected.ts';
 import { container } from '../../../build.ts';
 import { at, composeText, installed, planTo } from '../../../build-plan.ts';
 
@@ -76,12 +79,12 @@ describe('containers that are not updated', () => {
     ['with a file that is not edited', { storage: [mount(at('compose.yaml'), { writable: false })] }, []],
   ])('%s', (_, other, expected) => {
     const from = beside(other);
-    expect(affectedBy(planTo('v1.1.0', from))).toEqual(expected);
+    expect(affectedContainerWarningsOf(planTo('v1.1.0', from))).toEqual(expected);
   });
 
   it('warns of the edited file in services of the project, too, but not of shared data', () => {
     const from = beside({ storage: [mount('/srv/photos'), mount(at('.env'))] }, true);
-    expect(affectedBy(planTo('v1.1.0', from))).toEqual([
+    expect(affectedContainerWarningsOf(planTo('v1.1.0', from))).toEqual([
       'svc-other-1 has mounted .env as a file; it shows the old content until you run docker restart svc-other-1',
     ]);
   });

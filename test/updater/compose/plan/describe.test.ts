@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { expect, it } from 'vitest';
 import type { Installation } from '../../../../src/updater/compose/inspect/installation.ts';
-import { describePlan, recallFiles } from '../../../../src/updater/compose/plan/describe.ts';
+import { describePlan, logComposeFileReminder } from '../../../../src/updater/compose/plan/describe.ts';
 import { container } from '../../../build.ts';
 import { composeText, generated, installed, planTo, rememberingLog } from '../../../build-plan.ts';
 
@@ -88,7 +88,7 @@ it.each<[string, string, string, RecallParts, boolean]>([
   const { log, lines } = rememberingLog();
   const { named: servicesNamed = true, exclude = [], kind = 'user-written' } = changes;
   const installation = installed({ 'compose.yaml': composeText({ app: 'acme/svc' }) }, { kind });
-  recallFiles({ installation, from, to }, { servicesNamed, exclude }, log);
+  logComposeFileReminder({ installation, from, to }, { servicesNamed, exclude }, log);
   const said = `info: if ${to} comes with a new compose file, compare it with yours: the update changes only the versions in your file`;
   expect(lines).toEqual(isSaid ? [said] : []);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Model, ModelService } from '../../../../src/engine/cli/compose.ts';
+import type { ComposeModel, ModelService } from '../../../../src/engine/cli/compose.ts';
 import { checkGenerated } from '../../../../src/updater/compose/plan/generated.ts';
 import { container } from '../../../build.ts';
 import { composeText, installed, planTo, projectFiles } from '../../../build-plan.ts';
@@ -9,13 +9,13 @@ const files = projectFiles({
   '.env': 'SVC_VERSION=v1.0.0\n',
 });
 
-interface Changes extends Partial<Omit<Model, 'services'>> {
+interface Changes extends Partial<Omit<ComposeModel, 'services'>> {
   services?: Record<string, Partial<ModelService> | null>;
 }
 
 /** An app and a db on one network, a proxy and the db on another; null takes a service away. */
-function model(tag: string, { services = {}, ...rest }: Changes = {}): Model {
-  const base: Model['services'] = {
+function model(tag: string, { services = {}, ...rest }: Changes = {}): ComposeModel {
+  const base: ComposeModel['services'] = {
     app: {
       image: `svc:${tag}`,
       networks: { inner: null },

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import type { Model, ModelMount, ModelService } from '../../../../src/engine/cli/compose.ts';
+import type { ComposeModel, ModelMount, ModelService } from '../../../../src/engine/cli/compose.ts';
 import type { Container, Image, StorageMount } from '../../../../src/engine/container.ts';
 import { composeLabels } from '../../../../src/engine/labels.ts';
 import {
-  findLeftData,
-  type LeftData,
-  linesFor,
-  sentenceFor,
+  describeUnmountedData,
+  findUnmountedData,
+  mountLinesFor,
+  type UnmountedData,
 } from '../../../../src/updater/compose/plan/left-data.ts';
 import { container, image } from '../../../build.ts';
 import { at, composeText, installed, planTo, preparedPlan } from '../../../build-plan.ts';
@@ -63,13 +63,13 @@ interface Case {
   from?: string;
 }
 
-const model = (file = '', from = ''): Model => ({
+const model = (file = '', from = ''): ComposeModel => ({
   name: 'svc',
   services: { app: { ...serviceOf(file), volumes_from: [from === '' ? 'other' : 'container:donor:ro'] } },
   volumes: { db: { name: 'svc_db' }, keep: { name: v } },
 });
 
-function find({ has, old, next = '', file, from = '' }: Case): LeftData[] {
+function find({ has, old, next = '', file, from = '' }: Case): UnmountedData[] {
   const own = installed(
     { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) },
     {
@@ -83,7 +83,7 @@ function find({ has, old, next = '', file, from = '' }: Case): LeftData[] {
     },
   );
   const plan = preparedPlan(planTo('v1.1.0', own), { model: model(file, from) });
-  return findLeftData(plan, 'app', declaring('sha256:new', next));
+  return findUnmountedData(plan, 'app', declaring('sha256:new', next));
 }
 
 /** `/notes -` without the volume, `/notes + /data` with a new volume at /data, `/notes - + /data`. */
@@ -165,7 +165,7 @@ it.each<[what: string, given: Case]>([
 
 it('the lines mount it at the old and the new path', () => {
   const lines = (given: Case, existing: readonly string[] = []) =>
-    linesFor(find(given), new Set(existing.map((path) => `app:${path}`)), {
+    mountLinesFor(find(given), new Set(existing.map((path) => `app:${path}`)), {
       ...model(),
       volumes: { db: { name: 'svc_db' } },
     }).join('\n');
@@ -192,7 +192,7 @@ volumes:
 
 it('the sentence names service, paths and volume', () => {
   const [left] = find({ has: 'db:/n/a', file: 'db:/n/a', next: '/n' });
-  expect(left && sentenceFor(left, 'acme/svc:v1.1.0')).toBe(
+  expect(left && describeUnmountedData(left, 'acme/svc:v1.1.0')).toBe(
     'app has data at /n/a (volume svc_db), but a container of acme/svc:v1.1.0 would have a new volume at /n',
   );
 });

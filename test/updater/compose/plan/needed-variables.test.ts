@@ -4,7 +4,7 @@ import { UpdateError } from '../../../../src/core/progress/update-error.ts';
 import {
   emptyVariables,
   missingVariables,
-  refuseUnsetSecrets,
+  requireSecretValues,
 } from '../../../../src/updater/compose/plan/needed-variables.ts';
 import { container, installation } from '../../../build.ts';
 
@@ -77,14 +77,14 @@ describe('unset variables of a release', () => {
       secrets: { token: { environment } },
     });
     for (const service of ['app', 'worker', 'tail']) {
-      expect(() => refuseUnsetSecrets(install, draft, model('TOKEN', service))).toThrow(
+      expect(() => requireSecretValues(install, draft, model('TOKEN', service))).toThrow(
         expect.objectContaining({
           code: 'missing-variable',
           advice: expect.stringContaining('Add TOKEN=… to'),
         }),
       );
     }
-    expect(() => refuseUnsetSecrets(install, draft, model('TOKEN', 'db'))).not.toThrow();
-    expect(() => refuseUnsetSecrets(install, draft, model('SET'))).not.toThrow();
+    expect(() => requireSecretValues(install, draft, model('TOKEN', 'db'))).not.toThrow();
+    expect(() => requireSecretValues(install, draft, model('SET'))).not.toThrow();
   });
 });

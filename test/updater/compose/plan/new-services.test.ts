@@ -4,7 +4,7 @@ import type { ModelService } from '../../../../src/engine/cli/compose.ts';
 import {
   describeAdded,
   missingServices,
-  refuseMissing,
+  requireExistingDependencies,
 } from '../../../../src/updater/compose/plan/new-services.ts';
 import { container } from '../../../build.ts';
 import { composeText, generated, installed } from '../../../build-plan.ts';
@@ -84,7 +84,7 @@ describe('refuseMissing', () => {
       { services: app, containers, model: model(needs), kind },
     );
     try {
-      refuseMissing(from);
+      requireExistingDependencies(from);
       return null;
     } catch (error) {
       const { code, message, advice } = error as UpdateError;

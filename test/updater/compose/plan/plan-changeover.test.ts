@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelService } from '../../../../src/engine/cli/compose.ts';
-import { planChangeover } from '../../../../src/updater/compose/plan/plan-changeover.ts';
+import { planRollout } from '../../../../src/updater/compose/plan/plan-changeover.ts';
 import type { ContainerRecord, MovedService } from '../../../../src/updater/run/state/changeover.ts';
 import { container, record } from '../../../build.ts';
 import { composeText, imageOf, installed, planTo, preparedPlan } from '../../../build-plan.ts';
@@ -32,7 +32,7 @@ function changeoverOf(
     changedServices: [],
     migrations,
   });
-  return planChangeover(plan, records);
+  return planRollout(plan, records);
 }
 
 const goals = { app: 'acme/svc:v1.1.0', worker: 'acme/worker:v1.1.0' };
@@ -50,7 +50,7 @@ describe('planChangeover', () => {
     const labels = { 'svc.ready': '["/check"]' };
     const labelled = new Map([['acme/svc:v1.1.0', imageOf('sha256:app', undefined, { labels })]]);
     const plan = preparedPlan(planTo('v1.1.0', from), { images: labelled });
-    expect(planChangeover(plan, containers).ready).toEqual(['/check']);
+    expect(planRollout(plan, containers).ready).toEqual(['/check']);
   });
 
   it('puts the app first and followers last, with all containers and the log sentences', () => {

@@ -1,9 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
-import type { Model } from '../../../../src/engine/cli/compose.ts';
+import type { ComposeModel } from '../../../../src/engine/cli/compose.ts';
 import { versionLabel } from '../../../../src/engine/labels.ts';
 import type { Installation } from '../../../../src/updater/compose/inspect/installation.ts';
-import { newestRunning } from '../../../../src/updater/compose/inspect/running-version.ts';
+import { newestRunningVersionOf } from '../../../../src/updater/compose/inspect/running-version.ts';
 import { draftFiles } from '../../../../src/updater/compose/plan/draft-files.ts';
 import { planFiles, pulledVersion } from '../../../../src/updater/compose/plan/plan-files.ts';
 import { container } from '../../../build.ts';
@@ -26,7 +26,7 @@ interface Case {
   /** What a release ships as its compose file. */
   ships?: string;
   /** What compose makes of the draft, where it is another than the draft says. */
-  after?: (model: Model) => Model;
+  after?: (model: ComposeModel) => ComposeModel;
 }
 
 /** The plan of what is drafted for an installation, with compose's model of it worked out from the files. */
@@ -67,7 +67,7 @@ describe('planFiles, if a release has other services', () => {
     },
   );
   const ships = (images: Record<string, string>) => generated({ app: 'acme/svc:${SVC_VERSION}', ...images });
-  const needing = (needs: Record<string, { condition?: string }>) => (model: Model) => {
+  const needing = (needs: Record<string, { condition?: string }>) => (model: ComposeModel) => {
     Object.assign(model.services.app ?? {}, { depends_on: needs });
     return model;
   };
@@ -186,7 +186,7 @@ describe('planFiles', () => {
       model: modelOf(files, sets('v1.0.0')),
       containers: names.map((name) => container(`${name}-1`)),
     });
-    const after = (model: Model): Model => ({
+    const after = (model: ComposeModel): ComposeModel => ({
       ...model,
       services: { ...model.services, db: { ...model.services.db, ...sets('v1.1.0').db } },
     });
@@ -214,7 +214,7 @@ describe('planFiles refuses', () => {
 
   it('an edit that gives compose another image', () => {
     const from = installed({ 'compose.yaml': shared, ...env });
-    const after = (model: Model) => ({
+    const after = (model: ComposeModel) => ({
       ...model,
       services: { ...model.services, db: { image: 'postgres:18' } },
     });
@@ -228,7 +228,7 @@ describe('planFiles refuses', () => {
     });
     const files = projectFiles({ 'compose.yaml': shared, ...env });
     const from = installed(files, { model: modelOf(files, mounts('v1.0.0')) });
-    const after = (model: Model): Model => ({
+    const after = (model: ComposeModel): ComposeModel => ({
       ...model,
       services: { ...model.services, app: { ...model.services.app, ...mounts('v1.1.0').app } },
     });
@@ -290,7 +290,7 @@ describe('pulledVersion', () => {
       const app = container('app-1', { imageReference: `acme/svc:${tag}`, labels });
       const from = installed(
         { 'compose.yaml': composeText({ app: 'acme/svc:latest' }) },
-        { services: { app: [app] }, runningVersion: newestRunning([app]) },
+        { services: { app: [app] }, runningVersion: newestRunningVersionOf([app]) },
       );
       const plan = planTo(null, from);
       expect(pulledVersion(plan, new Map([[plan.app.to, imageOf('1', label)]]))).toBe(expected);

@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { svc } from '../../../../src/core/progress/product.ts';
+import { svcProduct } from '../../../../src/core/progress/product.ts';
 import { versionLabel } from '../../../../src/engine/labels.ts';
 import { describeInstallation } from '../../../../src/updater/compose/inspect/describe.ts';
 import type { Installation } from '../../../../src/updater/compose/inspect/installation.ts';
-import { newestRunning, versionPrefix } from '../../../../src/updater/compose/inspect/running-version.ts';
+import {
+  newestRunningVersionOf,
+  versionPrefix,
+} from '../../../../src/updater/compose/inspect/running-version.ts';
 import { describePlan } from '../../../../src/updater/compose/plan/describe.ts';
 import { container } from '../../../build.ts';
 import { composeText, installed, planTo, rememberingLog } from '../../../build-plan.ts';
@@ -24,7 +27,7 @@ function product(
     { 'compose.yaml': composeText(images) },
     { services: { app: running, ...(parts.worker && { worker: [container('worker-1')] }) }, runningVersion },
   );
-  return { ...found, prefix: versionPrefix(found.app.pin, running, svc) };
+  return { ...found, prefix: versionPrefix(found.app.pin, running, svcProduct) };
 }
 
 /** The line that says what is going to be done, without what stays. */
@@ -174,7 +177,7 @@ describe('versionPrefix', () => {
       { 'compose.yaml': composeText({ app: image }) },
       { services: { app: [container('app-1', { imageReference: image, labels })] } },
     );
-    expect(versionPrefix(app.pin, app.containers, svc)).toBe(expected);
+    expect(versionPrefix(app.pin, app.containers, svcProduct)).toBe(expected);
   });
 });
 
@@ -191,6 +194,6 @@ describe('newestRunning', () => {
     ['what the label says, beside a floating tag', [running('latest', '1.4.2')], '1.4.2'],
     ['what the tag says, where a label says something else', [running('v1.4.2', '2.0.0')], '1.4.2'],
   ])('is %s', (_, containers, expected) => {
-    expect(newestRunning(containers)).toBe(expected);
+    expect(newestRunningVersionOf(containers)).toBe(expected);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judgePreflight } from '../../../../src/updater/compose/plan/preflight.ts';
+import { evaluatePreflight } from '../../../../src/updater/compose/plan/preflight.ts';
 
 const line = (level: string, check: string, more = {}) =>
   JSON.stringify({ level, check, message: `${check} is so`, ...more });
@@ -7,7 +7,7 @@ const good = { exitCode: 0, lines: [line('pass', 'disk'), line('warn', 'database
 
 describe('judgePreflight', () => {
   it('aligns the results, and accepts warnings', () => {
-    expect(judgePreflight(good)).toEqual({
+    expect(evaluatePreflight(good)).toEqual({
       rows: [
         { level: 'pass', text: 'pass  disk      disk is so' },
         { level: 'warn', text: 'warn  database  database is so' },
@@ -18,7 +18,7 @@ describe('judgePreflight', () => {
 
   it('is refused for the first check that fails, with its advice and the others', () => {
     const fails = [line('fail', 'a', { advice: 'Do it.' }), line('pass', 'b'), line('fail', 'c')];
-    expect(judgePreflight({ exitCode: 0, lines: [...fails, 'a trace'] }).failure).toEqual({
+    expect(evaluatePreflight({ exitCode: 0, lines: [...fails, 'a trace'] }).failure).toEqual({
       message: 'a: a is so',
       detail: ['c: c is so', 'a trace'],
       advice: 'Do it.',
@@ -30,7 +30,7 @@ describe('judgePreflight', () => {
     [null, 'the preflight command did not finish within 60 s'],
   ])('is refused for the exit code %s, with the last lines', (exitCode, message) => {
     const lines = Array.from({ length: 25 }, (_, at) => `line ${at}`);
-    const { rows, failure } = judgePreflight({ exitCode, lines: [...good.lines, ...lines, ' ', ''] });
+    const { rows, failure } = evaluatePreflight({ exitCode, lines: [...good.lines, ...lines, ' ', ''] });
     expect(rows).toHaveLength(2);
     expect(failure).toEqual({ message, detail: lines.slice(5) });
   });
@@ -42,13 +42,13 @@ describe('judgePreflight', () => {
     '[]',
     '{',
   ])('takes %s for plain output', (text) => {
-    expect(judgePreflight({ exitCode: 0, lines: [text] })).toEqual({ rows: [], failure: null });
-    expect(judgePreflight({ exitCode: 1, lines: [text] }).failure?.detail).toEqual([text]);
+    expect(evaluatePreflight({ exitCode: 0, lines: [text] })).toEqual({ rows: [], failure: null });
+    expect(evaluatePreflight({ exitCode: 1, lines: [text] }).failure?.detail).toEqual([text]);
   });
 
   it('shows 100 results, and overlooks no failure after them', () => {
     const lines = [...Array(150).fill(line('pass', 'a')), line('fail', 'last')];
-    const { rows, failure } = judgePreflight({ exitCode: 0, lines });
+    const { rows, failure } = evaluatePreflight({ exitCode: 0, lines });
     expect(rows).toHaveLength(100);
     expect(failure?.message).toBe('last: last is so');
   });

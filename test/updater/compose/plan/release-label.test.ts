@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { productOf } from '../../../../src/core/progress/product.ts';
+import { createProduct } from '../../../../src/core/progress/product.ts';
 import { labelWarnings, releaseCommand } from '../../../../src/updater/compose/plan/release-label.ts';
 import { image } from '../../../build.ts';
 import { composeText, imageOf, installed, planTo } from '../../../build-plan.ts';
@@ -7,7 +7,7 @@ import { composeText, imageOf, installed, planTo } from '../../../build-plan.ts'
 const texts = { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) };
 const ofRecord = { ready: ['/app/ready'] };
 const plan = (product = {}) =>
-  planTo('v1.1.0', installed(texts, { product: productOf({ name: 'svc', ...product }) }));
+  planTo('v1.1.0', installed(texts, { product: createProduct({ name: 'svc', ...product }) }));
 const labelled = (ready: string, version = '1.1.0') => {
   const base = imageOf('sha256:new', version);
   return image('sha256:new', { labels: { ...base.labels, 'svc.ready': ready } });

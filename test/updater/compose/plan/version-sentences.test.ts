@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { fromWord } from '../../../../src/updater/compose/inspect/describe.ts';
+import { runningVersionText } from '../../../../src/updater/compose/inspect/describe.ts';
 import {
-  nameFrom,
-  nameReached,
+  describeRunningServices,
+  previousVersionNameOf,
+  reachedVersionNameOf,
   versionWarnings,
-  whatRuns,
 } from '../../../../src/updater/compose/plan/version-sentences.ts';
 import { composeText, imageOf, installed, planTo, preparedPlan } from '../../../build-plan.ts';
 
@@ -33,8 +33,8 @@ it.each<[string, string, string, string, string]>([
 ])('names both versions by %s', (_, tag, label, from, reached) => {
   const plan = facts([tag], null, [label]);
   const installation = { ...plan.installation, prefix: 'v' as const, runningVersion: '1.9.1' };
-  const updated = { ...plan, prefix: 'v' as const, installation, from: fromWord(installation) };
-  expect([nameFrom(updated), nameReached(updated)]).toEqual([from, reached]);
+  const updated = { ...plan, prefix: 'v' as const, installation, from: runningVersionText(installation) };
+  expect([previousVersionNameOf(updated), reachedVersionNameOf(updated)]).toEqual([from, reached]);
 });
 
 describe('whatRuns', () => {
@@ -64,12 +64,12 @@ describe('whatRuns', () => {
     ],
   ])('describes %s', (_, pins, to, versions, expected) => {
     const plan = facts(pins, to, versions);
-    expect(whatRuns(plan)).toBe(expected);
+    expect(describeRunningServices(plan)).toBe(expected);
   });
 
   it('omits services that remain stopped', () => {
     const plan = facts(['v1.0.0', 'v1.0.0'], 'v1.1.0', ['1.1.0', '1.1.0']);
-    expect(whatRuns(plan, ['worker'])).toBe('app runs v1.1.0');
+    expect(describeRunningServices(plan, ['worker'])).toBe('app runs v1.1.0');
   });
 });
 

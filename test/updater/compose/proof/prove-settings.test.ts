@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Model } from '../../../../src/engine/cli/compose.ts';
-import { proveSettings } from '../../../../src/updater/compose/proof/prove.ts';
+import type { ComposeModel } from '../../../../src/engine/cli/compose.ts';
+import { checkSettingsChanges } from '../../../../src/updater/compose/proof/prove.ts';
 
 const before = {
   name: 'svc',
@@ -8,8 +8,8 @@ const before = {
   services: { app: { image: 'svc:v1', environment: { A: '' }, 'x-more': '' }, db: { image: 'db:1' } },
   secrets: { token: { content: '' } },
   configs: { ini: { content: '' } },
-} as Model;
-const prove = (after: object) => proveSettings(before, { ...before, ...after } as Model);
+} as ComposeModel;
+const prove = (after: object) => checkSettingsChanges(before, { ...before, ...after } as ComposeModel);
 const app = (more: object) => ({
   services: { ...before.services, app: { ...before.services.app, ...more } },
 });

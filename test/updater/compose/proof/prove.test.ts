@@ -1,9 +1,13 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
-import type { Model } from '../../../../src/engine/cli/compose.ts';
-import { prove, substitutionsOf } from '../../../../src/updater/compose/proof/prove.ts';
+import type { ComposeModel } from '../../../../src/engine/cli/compose.ts';
+import { compareModels, substitutionsOf } from '../../../../src/updater/compose/proof/prove.ts';
 
-const model = (services: Model['services'], rest: object = {}): Model => ({ name: 'svc', services, ...rest });
+const model = (services: ComposeModel['services'], rest: object = {}): ComposeModel => ({
+  name: 'svc',
+  services,
+  ...rest,
+});
 const before = model({
   app: { image: 'svc:v1.0.0' },
   worker: { image: 'svc:v1.0.0' },
@@ -23,10 +27,10 @@ const moved = { app: { image: 'svc:v1.1.0' }, worker: { image: 'svc:v1.1.0' }, d
 
 describe('prove', () => {
   it('accepts exactly the planned images', () => {
-    expect(prove(before, model(moved), planned)).toEqual(nothing);
+    expect(compareModels(before, model(moved), planned)).toEqual(nothing);
   });
 
-  it.each<[string, Model, string]>([
+  it.each<[string, ComposeModel, string]>([
     [
       'a planned image that did not move',
       model({ ...moved, app: { image: 'svc:v1.0.0' } }),
@@ -39,7 +43,7 @@ describe('prove', () => {
     ],
     ['a network', model(moved, { networks: { a: { name: 'a' } } }), 'networks: nothing → {"a":{"name":"a"}}'],
   ])('does not accept %s', (_, after, expected) => {
-    expect(prove(before, after, planned).unexpected).toEqual([expected]);
+    expect(compareModels(before, after, planned).unexpected).toEqual([expected]);
   });
 
   const v = (to: string) => ({
@@ -60,7 +64,7 @@ describe('prove', () => {
   });
 
   it('accepts what comes from the version variable', () => {
-    expect(prove(model(v('v1.0.0')), model(v('v1.1.0')), plan('v1.1.0'))).toEqual(nothing);
+    expect(compareModels(model(v('v1.0.0')), model(v('v1.1.0')), plan('v1.1.0'))).toEqual(nothing);
   });
 
   const with_ = (to: string, more: object) => model({ ...v(to), ...more });
@@ -69,12 +73,12 @@ describe('prove', () => {
     const [from, to] = ['acme/proxy:v1.0.0-slim', 'acme/proxy:v1.1.0-slim'];
     const before = with_('v1.0.0', { other: { image: from } });
     const after = with_('v1.1.0', { other: { image: to } });
-    expect(prove(before, after, plan('v1.1.0'))).toEqual({ ...nothing, alsoMoved: ['other'] });
+    expect(compareModels(before, after, plan('v1.1.0'))).toEqual({ ...nothing, alsoMoved: ['other'] });
     const alone = { app: { image: 'ghcr.io/acme/svc:v1.0.0' }, other: { image: from } };
     const then = { app: { image: 'ghcr.io/acme/svc:v1.1.0' }, other: { image: to } };
-    const shared = prove(model(alone), model(then), plan('v1.1.0', [], true));
+    const shared = compareModels(model(alone), model(then), plan('v1.1.0', [], true));
     expect(shared).toEqual({ ...nothing, alsoMoved: ['other'] });
-    const written = prove(model(alone), model(then), plan('v1.1.0', []));
+    const written = compareModels(model(alone), model(then), plan('v1.1.0', []));
     expect(written).toEqual({
       ...nothing,
       unexpected: [`services.other.image: ${JSON.stringify(from)} → ${JSON.stringify(to)}`],
@@ -87,7 +91,7 @@ describe('prove', () => {
   ])('takes an image for one of the release, or for none: %s', (_, app, web, isOne) => {
     const at = (tag: string) => model({ app: { image: `${app}:${tag}` }, web: { image: `${web}:${tag}` } });
     const images = new Map([['app', `${app}:v1.1.0`]]);
-    const proof = prove(at('v1.0.0'), at('v1.1.0'), { ...plan('v1.1.0'), images });
+    const proof = compareModels(at('v1.0.0'), at('v1.1.0'), { ...plan('v1.1.0'), images });
     expect(proof.alsoMoved).toEqual(isOne ? ['web'] : []);
     expect(proof.otherMeanings).toHaveLength(isOne ? 0 : 1);
   });
@@ -118,7 +122,7 @@ describe('prove', () => {
       'services.db.volumes.0.source: "/srv/v1.0.0" → "/srv/v1.1.0"',
     ],
   ])('tells what the version variable says besides: %s', (_, from, to, expected) => {
-    const proof = prove(with_('v1.0.0', from), with_('v1.1.0', to), plan('v1.1.0'));
+    const proof = compareModels(with_('v1.0.0', from), with_('v1.1.0', to), plan('v1.1.0'));
     expect(proof).toEqual({ ...nothing, otherMeanings: [expect.stringContaining(expected)] });
   });
 
@@ -144,13 +148,13 @@ describe('prove', () => {
       const own = JSON.parse(JSON.stringify(mounted).replace('v1.0.0', to));
       return model(name === 'app' ? { app: { ...app, ...own } } : { app, web: { image: 'nginx:1', ...own } });
     };
-    expect(prove(at('v1.0.0'), at('v1.1.0'), plan('v1.1.0'))).toEqual(expected);
+    expect(compareModels(at('v1.0.0'), at('v1.1.0'), plan('v1.1.0'))).toEqual(expected);
   });
 
   it('tells of a volume whose name says the version', () => {
     const before = model(v('v1.0.0'), { volumes: { data: { name: 'data-v1.0.0' } } });
     const after = model(v('v1.1.0'), { volumes: { data: { name: 'data-v1.1.0' } } });
-    expect(prove(before, after, plan('v1.1.0')).otherMeanings).toEqual([
+    expect(compareModels(before, after, plan('v1.1.0')).otherMeanings).toEqual([
       'volumes.data.name: "data-v1.0.0" → "data-v1.1.0"',
     ]);
   });
@@ -159,14 +163,14 @@ describe('prove', () => {
     const configs = (content: string) =>
       model(v(content.slice(-6)), { configs: { about: { name: 'about', content } } });
     const after = configs('this is v1.1.0');
-    expect(prove(configs('this is v1.0.0'), after, plan('v1.1.0'))).toEqual(nothing);
-    expect(prove(configs('that is v1.0.0'), after, plan('v1.1.0')).unexpected).toHaveLength(1);
+    expect(compareModels(configs('this is v1.0.0'), after, plan('v1.1.0'))).toEqual(nothing);
+    expect(compareModels(configs('that is v1.0.0'), after, plan('v1.1.0')).unexpected).toHaveLength(1);
   });
 
   it('tells of a config whose file is named by the version: that leads elsewhere, as a mount would', () => {
     const configs = (to: string) =>
       model(v(to), { configs: { about: { name: 'about', file: `/srv/svc/${to}.ini` } } });
-    expect(prove(configs('v1.0.0'), configs('v1.1.0'), plan('v1.1.0'))).toEqual({
+    expect(compareModels(configs('v1.0.0'), configs('v1.1.0'), plan('v1.1.0'))).toEqual({
       ...nothing,
       otherMeanings: ['configs.about.file: "/srv/svc/v1.0.0.ini" → "/srv/svc/v1.1.0.ini"'],
     });
@@ -175,7 +179,7 @@ describe('prove', () => {
   it('accepts what comes from a variable that was not set before, and nothing that only holds its value', () => {
     const says = (image: string, a: string) => model({ app: { image, labels: { a } } });
     const set = (from: string, to: string) =>
-      prove(says('svc:latest', from), says('svc:v1.1.0', to), {
+      compareModels(says('svc:latest', from), says('svc:v1.1.0', to), {
         images: new Map([['app', 'svc:v1.1.0']]),
         substitutions: [{ from: '', to: 'v1.1.0' }],
         places: [],
@@ -189,7 +193,7 @@ describe('prove', () => {
     const held = (image: string) => ({ ...moved, app: { image }, worker: { image } });
     const before = model(held('svc:v1.0.0'), { 'x-app': { image: 'svc:v1.0.0' }, 'x-b': 'svc:v1.0.0' });
     const after = model(held('svc:v1.1.0'), { 'x-app': { image: 'svc:v1.1.0' }, 'x-b': 'svc:v1.0.0-x' });
-    expect(prove(before, after, planned)).toEqual({
+    expect(compareModels(before, after, planned)).toEqual({
       ...nothing,
       unexpected: ['x-b: "svc:v1.0.0" → "svc:v1.0.0-x"'],
     });

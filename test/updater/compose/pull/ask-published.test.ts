@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { Cancelled } from '../../../../src/core/progress/stops.ts';
-import { askPublished } from '../../../../src/updater/compose/pull/ask-published.ts';
+import { fetchPublishedImages } from '../../../../src/updater/compose/pull/ask-published.ts';
 import { engineThat, rememberingLog } from '../../../build-plan.ts';
 
 afterEach(() => vi.restoreAllMocks());
@@ -20,7 +20,11 @@ it('asks a registry no longer once the run is cancelled, and does not wait for t
     return wait(() => {}, 0);
   }) as typeof setTimeout);
   const { log, lines } = rememberingLog();
-  const asking = askPublished({ engine: engine.until(stop.signal), log }, 'acme/svc', 'acme/svc:v1.1.0');
+  const asking = fetchPublishedImages(
+    { engine: engine.until(stop.signal), log },
+    'acme/svc',
+    'acme/svc:v1.1.0',
+  );
   await expect(asking).rejects.toThrow(Cancelled);
   expect(lines).toEqual([expect.stringContaining('trying again in 2 s')]);
   expect(asked).toHaveLength(1);

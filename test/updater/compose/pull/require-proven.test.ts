@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { UpdateError } from '../../../../src/core/progress/update-error.ts';
 import type { Image } from '../../../../src/engine/container.ts';
-import { requireProven } from '../../../../src/updater/compose/pull/require-proven.ts';
+import { requireVerified } from '../../../../src/updater/compose/pull/require-proven.ts';
 
 const digest = (digit: string) => `sha256:${digit.repeat(64)}`;
 const [index, manifest, config, other] = ['a', 'b', 'c', 'f'].map(digest) as [string, string, string, string];
@@ -21,7 +21,7 @@ const image = (more: Partial<Image>): Image =>
   }) as Image;
 
 const held = (found: Image | null, expected: Record<string, string[]>) => () =>
-  requireProven(new Map([['app', to]]), new Map(found ? [[to, found]] : []), {
+  requireVerified(new Map([['app', to]]), new Map(found ? [[to, found]] : []), {
     images: new Map(Object.entries(expected).map(([name, digests]) => [name, new Set(digests)])),
     ...{ files: new Map(), layers: new Map() },
   });
@@ -71,7 +71,7 @@ describe('an image', () => {
 
   it('that a service mounts is reported with the name of the service', () => {
     const none = { images: new Map(), files: new Map(), layers: new Map() };
-    expect(() => requireProven(new Map([['app.volume0', to]]), new Map(), none)).toThrow(
+    expect(() => requireVerified(new Map([['app.volume0', to]]), new Map(), none)).toThrow(
       'used by app is not',
     );
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { composeLabels } from '../../../../src/engine/labels.ts';
-import { localImages, moveTags, restoreTags } from '../../../../src/updater/compose/pull/tags.ts';
+import { findLocalImages, restoreTags, updateTags } from '../../../../src/updater/compose/pull/tags.ts';
 import { never } from '../../../build.ts';
 import { engineThat, rememberingLog } from '../../../build-plan.ts';
 
@@ -17,7 +17,7 @@ describe('localImages', () => {
       if (path === image('gone')) to.writeHead(404).end('{"message":"none"}');
       else to.end(JSON.stringify({ Id: `sha256:${path.split('/')[2]}` }));
     });
-    expect(ids(await localImages(engine, ['b', 'gone', 'a', 'b']))).toEqual([
+    expect(ids(await findLocalImages(engine, ['b', 'gone', 'a', 'b']))).toEqual([
       ['b', 'sha256:b'],
       ['a', 'sha256:a'],
     ]);
@@ -87,7 +87,7 @@ describe('tags that are moved', () => {
       ['acme/gone:v1', 'sha256:gone'],
       ['d'.repeat(64), 'sha256:id'],
     ] as const;
-    await moveTags({ engine }, new Map(pulled.map(([reference, id]) => [reference, { id }])));
+    await updateTags({ engine }, new Map(pulled.map(([reference, id]) => [reference, { id }])));
     expect(calls).toEqual([
       'tag sha256:new acme/svc:latest',
       'tag sha256:redis-8 redis:latest',

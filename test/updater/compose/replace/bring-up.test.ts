@@ -2,11 +2,11 @@ import { chmod, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { disk, type FileSystem } from '../../../../src/core/files/file-system.ts';
+import { diskFileSystem, type FileSystem } from '../../../../src/core/files/file-system.ts';
 import { Engine } from '../../../../src/engine/cli/engine.ts';
 import { ComposeRun } from '../../../../src/updater/compose/loop/compose-run.ts';
 import { deadlineOfUp } from '../../../../src/updater/compose/replace/bring-up.ts';
-import { drive } from '../../../../src/updater/run/drive.ts';
+import { runSteps } from '../../../../src/updater/run/drive.ts';
 import { Journal } from '../../../../src/updater/run/state/journal.ts';
 import { changeover, container, journalData, movedService, project, record } from '../../../build.ts';
 import { runContext } from '../../../build-plan.ts';
@@ -39,10 +39,10 @@ it('is told of a hook before compose is called to run it', async () => {
   const told: boolean[] = [];
   const state = await mkdtemp(join(directory, 'state-'));
   const noting: FileSystem = {
-    ...disk,
+    ...diskFileSystem,
     write: async (path, bytes, ...rest) => {
       if (String(bytes).includes('"started": true')) told.push(await called());
-      return disk.write(path, bytes, ...rest);
+      return diskFileSystem.write(path, bytes, ...rest);
     },
   };
   const update = async (hasStartHook: boolean) => {
@@ -57,7 +57,7 @@ it('is told of a hook before compose is called to run it', async () => {
     });
     const journal = new Journal({ state, restore: async () => {} }, data, noting);
     const { context } = runContext(engine);
-    return drive(new ComposeRun(context, journal, { without: ['announce'] }), 'update', context.log);
+    return runSteps(new ComposeRun(context, journal, { without: ['announce'] }), 'update', context.log);
   };
   await expect(update(true)).rejects.toThrow('compose could not replace app: no hook today');
   expect(told).toEqual([false]);

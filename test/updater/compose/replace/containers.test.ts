@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { giveNames, startBrokenOff } from '../../../../src/updater/compose/replace/containers.ts';
+import { renameContainers, startContainers } from '../../../../src/updater/compose/replace/containers.ts';
 import { container } from '../../../build.ts';
 import { engineThat, rememberingLog } from '../../../build-plan.ts';
 
@@ -13,7 +13,7 @@ const halfEngine = () =>
 it('logs only those containers as started that did start', async () => {
   const { log, lines } = rememberingLog();
   const engine = await halfEngine();
-  await startBrokenOff({ engine, log }, [
+  await startContainers({ engine, log }, [
     { id: 'bad', name: 'svc-worker-1' },
     { id: 'good', name: 'svc-app-1' },
   ]);
@@ -27,6 +27,6 @@ it('logs only those names that were given', async () => {
   const { log, lines } = rememberingLog();
   const engine = await halfEngine();
   const names = ['bad', 'good'].map((id) => container('app-1', { id, name: `0123456789ab_svc-${id}-1` }));
-  await giveNames({ engine, log }, names);
+  await renameContainers({ engine, log }, names);
   expect(lines).toEqual([expect.stringContaining('renamed 0123456789ab_svc-good-1 to svc-good-1')]);
 });

@@ -2,8 +2,8 @@ import { expect, it, vi } from 'vitest';
 import type { Container } from '../../../../src/engine/container.ts';
 import { composeLabels } from '../../../../src/engine/labels.ts';
 import {
-  type JournalPoint,
-  runningCovered,
+  type JournaledRestorePoint,
+  listCoveredContainers,
   startDataServices,
   stopInOrder,
 } from '../../../../src/updater/compose/replace/data-services.ts';
@@ -42,7 +42,7 @@ async function running(services: readonly string[], exitCodes: Readonly<Record<s
 }
 
 /** Of a run that saves data; cache depends on db. */
-const savingPoint: JournalPoint = {
+const savingPoint: JournaledRestorePoint = {
   ...{ directory: '/opt/svc/.svc-updater/restore/20261121T104207Z', state: 'saving', inMemory: [] },
   ...{ services: ['db', 'cache'], riders: [], ports: [], policies: [] },
 };
@@ -59,7 +59,7 @@ const groupsOf = (...containers: Container[]) => containers.map((each) => [each]
 
 it('stops workers, the app, then data services, dependants first', async () => {
   const { engine } = await running(['app', 'cache', 'db', 'proxy', 'worker']);
-  const groups = await runningCovered(engine, { ...saving, changeover: changeover() });
+  const groups = await listCoveredContainers(engine, { ...saving, changeover: changeover() });
   expect(groups.map((group) => group.map(({ id }) => id))).toEqual([
     ['worker-1'],
     ['app-1'],

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { freeable, howToFree } from '../../../../src/updater/compose/replace/end-updated.ts';
+import { findUnusedImages, removalAdvice } from '../../../../src/updater/compose/replace/end-updated.ts';
 import { changeover, container, movedService, record } from '../../../build.ts';
 import { engineThat } from '../../../build-plan.ts';
 
@@ -35,17 +35,17 @@ const images = {
 };
 
 it('names every image that the moved services had, once', async () => {
-  const found = await freeable(await engineWithImages(images), changeover({ moved, containers }));
-  expect(found && howToFree(found)).toBe(
+  const found = await findUnusedImages(await engineWithImages(images), changeover({ moved, containers }));
+  expect(found && removalAdvice(found)).toBe(
     'to free up to 5 MB, run docker image rm acme/svc:v1.0.0 acme/learning:v1.0.0',
   );
 });
 
 it('names none that a container is left of, and one whose tag has moved by its id', async () => {
   const after = { ...images, 'sha256:three': { named: 'elsewhere', size: 3_000_000 } };
-  const found = await freeable(
+  const found = await findUnusedImages(
     await engineWithImages(after, ['sha256:one']),
     changeover({ moved, containers }),
   );
-  expect(found && howToFree(found)).toBe('to free up to 3 MB, run docker image rm sha256:three');
+  expect(found && removalAdvice(found)).toBe('to free up to 3 MB, run docker image rm sha256:three');
 });

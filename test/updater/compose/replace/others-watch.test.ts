@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { sortOut } from '../../../../src/engine/api/project-containers.ts';
+import { separateLeftovers } from '../../../../src/engine/api/project-containers.ts';
 import type { Container } from '../../../../src/engine/container.ts';
-import { OthersWatch } from '../../../../src/updater/compose/replace/others-watch.ts';
+import { ConcurrentComposeWatch } from '../../../../src/updater/compose/replace/others-watch.ts';
 import { container } from '../../../build.ts';
 
 const prefix = '0123456789ab';
@@ -20,9 +20,9 @@ function said(
   looks: readonly [atSecond: number, containers: readonly Container[]][],
   ignores = (_: Container): boolean => false,
 ): string[] {
-  const watch = new OthersWatch({ services: new Set(['app', 'worker']), ignores }, 0);
+  const watch = new ConcurrentComposeWatch({ services: new Set(['app', 'worker']), ignores }, 0);
   return looks.map(([at, containers]) => {
-    const verdict = watch.look(sortOut(containers), at * 1000);
+    const verdict = watch.look(separateLeftovers(containers), at * 1000);
     return verdict.kind === 'quiet' ? `quiet ${verdict.debris.map(({ id }) => id)}`.trim() : verdict.kind;
   });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { sortOut } from '../../../../src/engine/api/project-containers.ts';
+import { separateLeftovers } from '../../../../src/engine/api/project-containers.ts';
 import type { Container } from '../../../../src/engine/container.ts';
-import { begunByOthers } from '../../../../src/updater/compose/replace/start-abandoned.ts';
+import { findInterruptedStarts } from '../../../../src/updater/compose/replace/start-abandoned.ts';
 import { changeover, container, record } from '../../../build.ts';
 
 const app = container('app-1', { id: 'fedcba9876543210' });
@@ -11,9 +11,10 @@ const made = (changes: Partial<Container> = {}): Container =>
 const exited: Container = { ...db, status: 'exited' };
 
 const left = (now: Container[], before: Container[] = [app, db]): string[] =>
-  begunByOthers(changeover({ containers: before.map((each) => record(each)) }), sortOut(now)).map(
-    ({ id }) => id,
-  );
+  findInterruptedStarts(
+    changeover({ containers: before.map((each) => record(each)) }),
+    separateLeftovers(now),
+  ).map(({ id }) => id);
 
 describe('what another compose call has begun with of other services', () => {
   it.each<[string, Container[], string[]]>([

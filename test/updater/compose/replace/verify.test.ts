@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/container.ts';
-import { changedOthers, newAddresses, runsAnother } from '../../../../src/updater/compose/replace/verify.ts';
+import {
+  changedContainers,
+  hasUnexpectedImage,
+  newAddresses,
+} from '../../../../src/updater/compose/replace/verify.ts';
 import { changeover, container, movedService, record } from '../../../build.ts';
 
 const made = (place: string, imageId = 'sha256:new'): Container =>
@@ -16,14 +20,14 @@ describe('runsAnother', () => {
     ['a worker runs an image of nobody', made('worker-1', 'sha256:other'), true],
     ['a follower keeps its image', made('sidecar-1', 'sha256:sidecar'), false],
   ])('%s', (_, found, expected) => {
-    expect(runsAnother(replaced, found)).toBe(expected);
+    expect(hasUnexpectedImage(replaced, found)).toBe(expected);
   });
 
   it('holds each service against its own image', () => {
     const image = { reference: 'acme/worker:v1.1.0', id: 'sha256:new-worker' };
     const moved = [movedService('app'), movedService('worker', { image })];
-    expect(runsAnother(changeover({ moved }), made('worker-1', 'sha256:new-worker'))).toBe(false);
-    expect(runsAnother(changeover({ moved }), made('worker-1'))).toBe(true);
+    expect(hasUnexpectedImage(changeover({ moved }), made('worker-1', 'sha256:new-worker'))).toBe(false);
+    expect(hasUnexpectedImage(changeover({ moved }), made('worker-1'))).toBe(true);
   });
 });
 
@@ -31,8 +35,8 @@ it('runs what was pulled where the tag was published again with the same content
   const image = { reference: 'acme/svc:latest', id: 'sha256:index-2', manifests: ['sha256:amd64'] };
   const replaced = changeover({ moved: [movedService('app', { image })] });
   const app = { ...container('app-1'), imageId: 'sha256:index-1' };
-  expect(runsAnother(replaced, { ...app, imageManifest: 'sha256:amd64' })).toBe(false);
-  expect(runsAnother(replaced, { ...app, imageManifest: 'sha256:old' })).toBe(true);
+  expect(hasUnexpectedImage(replaced, { ...app, imageManifest: 'sha256:amd64' })).toBe(false);
+  expect(hasUnexpectedImage(replaced, { ...app, imageManifest: 'sha256:old' })).toBe(true);
 });
 
 describe('changedOthers', () => {
@@ -50,7 +54,7 @@ describe('changedOthers', () => {
     ['another service was added', [...before, made('mailer-1')], ['svc-mailer-1']],
     ['another one was replaced', [database, made('cache-1')], ['svc-cache-1']],
   ])('%s', (_, now, names) => {
-    expect(changedOthers(replaced, now)).toEqual(names);
+    expect(changedContainers(replaced, now)).toEqual(names);
   });
 });
 

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { HostPaths } from '../../../../src/core/files/host-paths.ts';
 import type { ListedContainer } from '../../../../src/engine/container.ts';
 import { composeLabels } from '../../../../src/engine/labels.ts';
-import { emptyPoint } from '../../../../src/updater/compose/replace/save.ts';
+import { emptyRestorePoint } from '../../../../src/updater/compose/replace/save.ts';
 import {
   checkFiles,
-  checkPoints,
   checkProject,
+  checkRestorePoints,
 } from '../../../../src/updater/compose/resume/check-journal.ts';
-import { gatherEarlierFacts } from '../../../../src/updater/compose/resume/earlier-facts.ts';
+import { gatherPreviousRunFacts } from '../../../../src/updater/compose/resume/earlier-facts.ts';
 import type { RunContext } from '../../../../src/updater/run/run-context.ts';
 import { foundInstance, journalData, project } from '../../../build.ts';
 import { engineWith, rememberingLog, updateOptions } from '../../../build-plan.ts';
@@ -101,7 +101,7 @@ describe('checkProject', () => {
     const context = { engine: await engineWith({}), log: rememberingLog().log, options: updateOptions() };
     const data = journalData({ project: { ...project, files: ['/tmp/evil.yaml'] } });
     await expect(
-      gatherEarlierFacts(context as RunContext, foundInstance({ paths, composed }), data),
+      gatherPreviousRunFacts(context as RunContext, foundInstance({ paths, composed }), data),
     ).rejects.toMatchObject({ code: 'unexpected-file' });
   });
 });
@@ -130,7 +130,11 @@ describe('checkFiles', () => {
 describe('checkPoints', () => {
   const run = '20261121T104207Z';
   const check = (directory: string, asked = '/opt/svc/.svc-updater/restore') =>
-    checkPoints({ project, point: { ...emptyPoint, directory, inMemory: [] } }, asked, '/opt/svc');
+    checkRestorePoints(
+      { project, point: { ...emptyRestorePoint, directory, inMemory: [] } },
+      asked,
+      '/opt/svc',
+    );
 
   it.each<[string, ...Parameters<typeof check>]>([
     ['in the compose directory', `/opt/svc/.svc-updater/restore/${run}`],
@@ -142,7 +146,7 @@ describe('checkPoints', () => {
   it('accepts a run without one', () => {
     for (const point of [null, undefined])
       expect(() =>
-        checkPoints({ project, ...(point === null && { point }) }, '/mnt', '/opt/svc'),
+        checkRestorePoints({ project, ...(point === null && { point }) }, '/mnt', '/opt/svc'),
       ).not.toThrow();
   });
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import {
-  type EarlierFacts,
-  type EarlierStep,
   maxAttempts,
-  planEarlier,
+  type PreviousRunFacts,
+  planRecovery,
+  type RecoveryStep,
 } from '../../../../src/updater/compose/resume/plan-earlier.ts';
 import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
 import type { OpenState } from '../../../../src/updater/run/state/run-state.ts';
@@ -48,7 +48,7 @@ const restorePoint: NonNullable<JournalData['point']> = {
   ...{ services: [], inMemory: [], riders: [], ports: [], policies: [] },
 };
 
-function step(situation: Situation): EarlierStep {
+function step(situation: Situation): RecoveryStep {
   const { ended, stage, goingBack, hasPoint, started, ...facts } = situation;
   const afterwards = goingBack === 'end' ? theEnding : null;
   const open: OpenState =
@@ -63,11 +63,11 @@ function step(situation: Situation): EarlierStep {
     point: hasPoint ? restorePoint : null,
     started,
   });
-  return planEarlier(data, facts);
+  return planRecovery(data, facts);
 }
 
 /** `undo, then repeat` */
-const words = (planned: EarlierStep): string =>
+const words = (planned: RecoveryStep): string =>
   planned.kind === 'undo' ? `${planned.kind}, then ${planned.afterwards.kind}` : planned.kind;
 
 const ours: Given = { laterChange: [null] };
@@ -189,7 +189,7 @@ describe('planEarlier', () => {
 
   it('lets one container start four times, as often as the launcher has the engine start it', () => {
     expect(maxAttempts).toBe(4);
-    const now: EarlierFacts = {
+    const now: PreviousRunFacts = {
       isOwn: true,
       attempt: 4,
       sameRequest: true,
@@ -198,7 +198,7 @@ describe('planEarlier', () => {
       mayRollBack: true,
     };
     const data = journalData({ state: { at: 'replacing' }, changeover: theChangeover });
-    expect(planEarlier(data, now).kind).toBe('resume');
-    expect(planEarlier(data, { ...now, attempt: 5 }).kind).toBe('undo');
+    expect(planRecovery(data, now).kind).toBe('resume');
+    expect(planRecovery(data, { ...now, attempt: 5 }).kind).toBe('undo');
   });
 });

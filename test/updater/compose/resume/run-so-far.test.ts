@@ -1,5 +1,8 @@
 import { expect, it } from 'vitest';
-import { endingFacts, nothingYet } from '../../../../src/updater/compose/resume/run-so-far.ts';
+import {
+  emptyProjectRunState,
+  projectEndingFactsOf,
+} from '../../../../src/updater/compose/resume/run-so-far.ts';
 import { container } from '../../../build.ts';
 import { composeText, installed } from '../../../build-plan.ts';
 
@@ -14,7 +17,9 @@ it.each([
   const services = { app: [container('app-1')] };
   const containers = [container('app-1'), db];
   const installation = installed(files, { services, containers });
-  expect(endingFacts({ ...nothingYet(), installation }).safeServices).toEqual(safeServices);
+  expect(projectEndingFactsOf({ ...emptyProjectRunState(), installation }).safeServices).toEqual(
+    safeServices,
+  );
 });
 
 it.each([
@@ -24,5 +29,5 @@ it.each([
 ])('says of an app that %s whether it was well', (_, changes, isUnwell) => {
   const app = changes.map((each, at) => container(`app-${at + 1}`, each));
   const installation = installed(texts, { services: { app } });
-  expect(endingFacts({ ...nothingYet(), installation }).isUnwell).toBe(isUnwell);
+  expect(projectEndingFactsOf({ ...emptyProjectRunState(), installation }).isUnwell).toBe(isUnwell);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ProjectFiles } from '../../../../src/core/compose/project-files.ts';
-import { difference } from '../../../../src/updater/run/log/difference.ts';
+import { formatFileDifference } from '../../../../src/updater/run/log/difference.ts';
 
 const files: ProjectFiles = {
   composeFiles: [{ path: '/opt/svc/compose.yaml', text: '' }],
@@ -13,13 +13,9 @@ const text = (version: string, end = '\n') =>
 
 describe('the difference of an env file', () => {
   it.each(['/opt/svc/.env', '/opt/svc/sub/.env'])('%s: the changed lines alone', (path) => {
-    expect(difference('.env', { path, before: text('v1.4.2'), after: text('v1.5.0') }, files)).toEqual([
-      '--- a/.env',
-      '+++ b/.env',
-      '@@ -2 +2 @@',
-      '-SVC_VERSION=v1.4.2',
-      '+SVC_VERSION=v1.5.0',
-    ]);
+    expect(
+      formatFileDifference('.env', { path, before: text('v1.4.2'), after: text('v1.5.0') }, files),
+    ).toEqual(['--- a/.env', '+++ b/.env', '@@ -2 +2 @@', '-SVC_VERSION=v1.4.2', '+SVC_VERSION=v1.5.0']);
   });
 
   it.each([
@@ -28,7 +24,7 @@ describe('the difference of an env file', () => {
     ['v1.4.2\r', 'v1.4.2\r'],
   ])('%j: without a comment', (value, shown) => {
     const [before, after] = [`V=${value}`, `V=${value.replace('v1.4.2', 'v1.5.0')}`];
-    expect(difference('.env', { path: '/opt/svc/.env', before, after }, files).slice(3)).toEqual([
+    expect(formatFileDifference('.env', { path: '/opt/svc/.env', before, after }, files).slice(3)).toEqual([
       `-V=${shown}`,
       '\\ No newline at end of file',
       `+V=${shown.replace('v1.4.2', 'v1.5.0')}`,
@@ -39,7 +35,7 @@ describe('the difference of an env file', () => {
 
 it('the difference of an env file hides the values of some variables', () => {
   const change = { path: '/opt/svc/.env', before: 'A=1\nPIN=1\n', after: "A=2\nPIN='2 3'\nKEY=4\n" };
-  expect(difference('.env', change, files, { hidden: ['PIN', 'KEY'] }).slice(3)).toEqual([
+  expect(formatFileDifference('.env', change, files, { hidden: ['PIN', 'KEY'] }).slice(3)).toEqual([
     '-A=1',
     '-PIN=…',
     '+A=2',
@@ -58,7 +54,7 @@ describe('the difference of a compose file', () => {
   };
 
   it("a person's: the changed lines alone, without comments", () => {
-    expect(difference('compose.yaml', change, files)).toEqual([
+    expect(formatFileDifference('compose.yaml', change, files)).toEqual([
       '--- a/compose.yaml',
       '+++ b/compose.yaml',
       '@@ -3,2 +3,2 @@',
@@ -70,7 +66,7 @@ describe('the difference of a compose file', () => {
   });
 
   it("a release's: with what stands round the change, and without the comments that go", () => {
-    expect(difference('compose.yaml', change, files, { isShipped: true }).slice(3)).toEqual([
+    expect(formatFileDifference('compose.yaml', change, files, { isShipped: true }).slice(3)).toEqual([
       ' app:',
       '   # hunter2hunter2',
       '-  image: svc:v1.4.2 # …',

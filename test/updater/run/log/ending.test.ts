@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { productOf } from '../../../../src/core/progress/product.ts';
+import { createProduct } from '../../../../src/core/progress/product.ts';
 import { Cancelled } from '../../../../src/core/progress/stops.ts';
 import { type ErrorCode, errorCodes, UpdateError } from '../../../../src/core/progress/update-error.ts';
-import { freshRun, RunRecord } from '../../../../src/server/run/run-record.ts';
-import { endWell, logEnd, reportEnding } from '../../../../src/updater/run/log/ending.ts';
+import { createRun, RunRecord } from '../../../../src/server/run/run-record.ts';
+import { logFailure, logLastLine, logSuccess } from '../../../../src/updater/run/log/ending.ts';
 import type { EndingFacts } from '../../../../src/updater/run/log/ending-facts.ts';
 import { Log } from '../../../../src/updater/run/log/log.ts';
 
@@ -24,7 +24,7 @@ function ending(error: unknown, facts = known) {
     lines.push(event.message);
     outcome = fields.outcome;
   });
-  reportEnding(error, log, facts);
+  logFailure(error, log, facts);
   return { lines, outcome, last: lines.at(-1) };
 }
 
@@ -40,7 +40,7 @@ it('writes commands for this project, product and command into the advice', () =
   const facts: EndingFacts = {
     ...known,
     project: { ...project, files: ['/opt/svc/$&.yaml'] },
-    product: productOf({ name: 'larder' }),
+    product: createProduct({ name: 'larder' }),
     isRollback: true,
   };
   const advice = `Set $\{compose}, run {compose} up -d and docker logs {container}, ask {product} and {names}, then run {command} again.`;
@@ -124,10 +124,10 @@ it('tells programs the same once more, from a journal as well', () => {
   const rolledBack = { version: 'v1.4.2', at: '2026-11-25T02:00:00Z', kept: null };
   const error = new UpdateError('rolled-back', 'app died', { state: 'v1.4.2 runs', fields: { rolledBack } });
   const endings = [
-    reportEnding(error, log, known),
-    endWell(log, 'updated', 'updated v1.4.2 → v1.5.0 in 3 s', { from: 'v1.4.2', to: 'v1.5.0' }),
+    logFailure(error, log, known),
+    logSuccess(log, 'updated', 'updated v1.4.2 → v1.5.0 in 3 s', { from: 'v1.4.2', to: 'v1.5.0' }),
   ];
-  for (const ending of endings) logEnd(JSON.parse(JSON.stringify(ending)), log);
+  for (const ending of endings) logLastLine(JSON.parse(JSON.stringify(ending)), log);
   const failed = { outcome: 'failed', code: 'rolled-back', message: 'v1.4.2 runs', detail: 'app died' };
   const result = { ...failed, facts: { rolledBack } };
   expect(fields[0]).toMatchObject({ outcome: 'failed', code: 'rolled-back', rolledBack, result });
@@ -146,26 +146,26 @@ it.each<[string, unknown]>([
   ['cancelled', new Cancelled()],
 ])('a server of an earlier release reads the same result from the last line: %s', (_, error) => {
   const origin = { id: '1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:18.140Z' };
-  const [now, earlier] = [new RunRecord(freshRun(origin)), new RunRecord(freshRun(origin))];
+  const [now, earlier] = [new RunRecord(createRun(origin)), new RunRecord(createRun(origin))];
   const log = new Log((event, fields) => {
     now.add(event, fields);
     earlier.add(event);
   });
   log.error('an earlier error');
-  reportEnding(error, log, touched);
+  logFailure(error, log, touched);
   expect(now.run).toEqual(earlier.run);
   expect(now.run.outcome).not.toBeNull();
 });
 
 it('bounds the error that a journal, a label or a store keeps, but not its line in the log', () => {
-  const record = new RunRecord(freshRun({ id: 'r1', from: null, to: null, startedAt: '' }));
+  const record = new RunRecord(createRun({ id: 'r1', from: null, to: null, startedAt: '' }));
   const long = 'a long line '.repeat(200).trim();
   const messages: string[] = [];
   const log = new Log((event, fields) => {
     messages.push(event.message);
     record.add(event, fields);
   });
-  const kept = reportEnding(
+  const kept = logFailure(
     new UpdateError('broken', 'app died', { detail: [long], isLogged: true }),
     log,
     touched,
@@ -182,8 +182,8 @@ it('gives the release that has to come first as a field and in the line, also wh
     requiredRelease: 'v1.5.0',
     advice: 'Go there.',
   });
-  const ended = reportEnding(error, log, known);
-  logEnd(ended, log);
+  const ended = logFailure(error, log, known);
+  logLastLine(ended, log);
   const line =
     'refused (upgrade-step): nothing was changed; v1.4.2 is still running; v1.5.0 must be installed first. Next: Go there.';
   const result = {
@@ -287,7 +287,7 @@ describe('no advice contains ***', () => {
     const ends: unknown[] = [];
     const log = new Log(({ phase, message }, fields) => phase === 'done' && ends.push([message, fields]));
     log.addMaskRules(() => ({ secrets: values.map((value) => ({ key: 'DB_PASSWORD', value })) }));
-    const { message, fields } = reportEnding(error, log, known);
+    const { message, fields } = logFailure(error, log, known);
     expect(ends).toEqual([[message, expect.objectContaining(fields ?? {})]]);
     const advice = String(fields?.advice);
     expect(message.endsWith(` Next: ${advice}`), message).toBe(true);

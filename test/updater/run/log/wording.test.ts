@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { and, eachOnce } from '../../../../src/updater/run/log/wording.ts';
+import { eachOnce, joinWithAnd } from '../../../../src/updater/run/log/wording.ts';
 
 it.each<[string[], string]>([
   [['app'], 'app'],
   [['app', 'worker', 'mailer'], 'app, worker and mailer'],
 ])('and(%j) is %j', (names, expected) => {
-  expect(and(names)).toBe(expected);
+  expect(joinWithAnd(names)).toBe(expected);
 });
 
 it('has what a container says at each of its starts once', () => {

@@ -3,14 +3,14 @@ import type { Container } from '../../../../src/engine/container.ts';
 import {
   type Changeover,
   type ContainerRecord,
-  idsToRun,
+  hasNewVersionStarted,
+  isAlreadyReached,
   isDone,
-  isNew,
-  isThereAlready,
+  isNewContainer,
   type MovedService,
-  mustRun,
-  newHasStarted,
   recordOf,
+  requiredContainerIdsOf,
+  shouldRunContainer,
 } from '../../../../src/updater/run/state/changeover.ts';
 import { began, changeover, container, containers, movedService, never, record } from '../../../build.ts';
 
@@ -73,7 +73,7 @@ describe('isNew', () => {
     ['a follower that keeps its image', made('sidecar-1', { imageId: 'sha256:old' }), false],
     ['a container from before of a new image', container('app-1', { imageId: 'sha256:new' }), false],
   ])('%s', (_, found, expected) => {
-    expect(isNew(before, found)).toBe(expected);
+    expect(isNewContainer(before, found)).toBe(expected);
   });
 
   it.each<[what: string, now: readonly Container[], hasStarted: boolean]>([
@@ -84,7 +84,7 @@ describe('isNew', () => {
     ['the new worker runs', [container('app-1'), made('worker-1')], true],
     ['the old one was made again', [made('app-1', { imageId: 'sha256:old' })], false],
   ])('newHasStarted where %s', (_, now, expected) => {
-    expect(newHasStarted(before, now)).toBe(expected);
+    expect(hasNewVersionStarted(before, now)).toBe(expected);
   });
 });
 
@@ -94,11 +94,11 @@ it('goes by the content where a tag was published again, and journals of before 
   const image = { reference: 'acme/svc:latest', id: 'sha256:index-3', manifests: ['sha256:amd64'] };
   const app = movedService('app', { image });
   const before = about([container('app-1', content)], [app]);
-  expect([isNew(before, again), isDone(before, app, [again])]).toEqual([false, true]);
+  expect([isNewContainer(before, again), isDone(before, app, [again])]).toEqual([false, true]);
   const another = { ...again, imageManifest: 'sha256:new' };
-  expect([isNew(before, another), isDone(before, app, [another])]).toEqual([true, false]);
+  expect([isNewContainer(before, another), isDone(before, app, [another])]).toEqual([true, false]);
   const older = about([container('app-1', { imageId: 'sha256:index-1' })], [app]);
-  expect(isNew(older, again)).toBe(true);
+  expect(isNewContainer(older, again)).toBe(true);
 });
 
 describe('what runs once', () => {
@@ -113,7 +113,7 @@ describe('what runs once', () => {
     ['was made of the image from before and has ended', made('migrate-1', { imageId: old.imageId }), true],
     ['was started again', { ...old, startedAt: '2026-11-21T11:00:00Z' }, true],
   ])('leaves no way back once it %s', (_, now, expected) => {
-    expect(newHasStarted(before, [container('app-1'), now])).toBe(expected);
+    expect(hasNewVersionStarted(before, [container('app-1'), now])).toBe(expected);
   });
 
   it.each<[string, Partial<Container>, boolean]>([
@@ -126,8 +126,10 @@ describe('what runs once', () => {
   });
 
   it('stays down, whatever ran before', () => {
-    expect(mustRun(migrate, { runs: true })).toBe(false);
-    expect(idsToRun(before, [made('migrate-1'), made('app-1')])).toEqual(new Map([['app', ['app-1-new']]]));
+    expect(shouldRunContainer(migrate, { runs: true })).toBe(false);
+    expect(requiredContainerIdsOf(before, [made('migrate-1'), made('app-1')])).toEqual(
+      new Map([['app', ['app-1-new']]]),
+    );
   });
 });
 
@@ -143,7 +145,7 @@ describe('isThereAlready', () => {
     ['the app of it was never started', now({ status: 'created', startedAt: never }), false],
     ['a worker is older', now({}, { imageId: 'sha256:old' }), false],
   ])('where %s', (_, containers, is) => {
-    expect(isThereAlready(about([]), containers)).toBe(is);
+    expect(isAlreadyReached(about([]), containers)).toBe(is);
   });
 });
 
@@ -154,7 +156,7 @@ describe('mustRun', () => {
     ['worker', true, true],
     ['worker', false, false],
   ])('%s, where it ran before: %j', (name, runs, expected) => {
-    expect(mustRun(movedService(name), { runs })).toBe(expected);
+    expect(shouldRunContainer(movedService(name), { runs })).toBe(expected);
   });
 });
 
@@ -201,6 +203,8 @@ describe('idsToRun', () => {
     ['one was added to a stopped one', 'worker-1!', 'worker-1+! worker-2+', { worker: ['worker-2+'] }],
     ['all are gone', 'app-1 worker-1', '', {}],
   ])('where %s', (_, before, now, ids) => {
-    expect(Object.fromEntries(idsToRun(about(containers(before)), containers(now)))).toEqual(ids);
+    expect(Object.fromEntries(requiredContainerIdsOf(about(containers(before)), containers(now)))).toEqual(
+      ids,
+    );
   });
 });

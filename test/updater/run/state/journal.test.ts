@@ -20,16 +20,16 @@ import type { EndingFacts } from '../../../../src/updater/run/log/ending-facts.t
 import {
   countStart,
   emptyJournal,
-  endingFactsOf,
   isHalfDone,
   isPending,
   Journal,
   type JournalData,
+  journalEndingFactsOf,
+  moveJournalAside,
   pendingError,
   pendingJournal,
   pendingSentence,
   readJournal,
-  setAside,
 } from '../../../../src/updater/run/state/journal.ts';
 import { journalSchema } from '../../../../src/updater/run/state/journal-shape.ts';
 import type { OpenState } from '../../../../src/updater/run/state/run-state.ts';
@@ -288,8 +288,8 @@ describe('endingFactsOf', () => {
     ],
   ])('%s', (_, changes, expected) => {
     const said = { ...facts, ...expected };
-    expect(endingFactsOf({ ...data, ...changes })).toEqual(said);
-    expect(endingFactsOf({ ...data, ...changes }, 'half')).toEqual({ ...said, halfDone: 'half' });
+    expect(journalEndingFactsOf({ ...data, ...changes })).toEqual(said);
+    expect(journalEndingFactsOf({ ...data, ...changes }, 'half')).toEqual({ ...said, halfDone: 'half' });
   });
 });
 
@@ -449,7 +449,7 @@ describe('readJournal', () => {
 describe('setAside', () => {
   it('keeps it for people, without secrets', async () => {
     await open({ blueprints }).write();
-    expect(await setAside(state, { ...data, blueprints })).toBe(
+    expect(await moveJournalAside(state, { ...data, blueprints })).toBe(
       '.svc-updater/backup/20261121T104207Z/journal.json',
     );
     expect(await readJournal(state)).toBeNull();
@@ -459,7 +459,7 @@ describe('setAside', () => {
 
   it('keeps one that cannot be read as it is', async () => {
     await writeFile(join(state, 'journal.json'), 'torn');
-    const place = await setAside(state, { unreadable: 'torn', mistake: '' });
+    const place = await moveJournalAside(state, { unreadable: 'torn', mistake: '' });
     expect(await readFile(join(state, place.replace('.svc-updater/', '')), 'utf8')).toBe('torn');
   });
 });

@@ -3,14 +3,14 @@ import {
   isBeforeReplacing,
   isReplacing,
   type JournalState,
+  loggedPhaseOf,
   mayFollow,
   type OpenState,
   openOf,
-  phaseWord,
+  rollbackOf,
   runStateSchema,
   stageOf,
   transitions,
-  wayBackOf,
 } from '../../../../src/updater/run/state/run-state.ts';
 import { ending } from '../../../build.ts';
 
@@ -29,14 +29,14 @@ describe('a state', () => {
   });
 
   it.each(open)('%j is found in the end that left it', (state) => {
-    for (const of of [openOf, stageOf, wayBackOf, isReplacing, isBeforeReplacing, phaseWord])
+    for (const of of [openOf, stageOf, rollbackOf, isReplacing, isBeforeReplacing, loggedPhaseOf])
       expect(of(broken(state))).toEqual(of(state));
     expect(mayFollow(broken(state), state)).toBe(true);
   });
 
   it('is nothing that anybody has to go on with, once nothing is left', () => {
     const over = broken(null);
-    expect([openOf(over), stageOf(over), wayBackOf(over), phaseWord(over)]).toEqual([
+    expect([openOf(over), stageOf(over), rollbackOf(over), loggedPhaseOf(over)]).toEqual([
       null,
       null,
       null,

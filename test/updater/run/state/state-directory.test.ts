@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { needsRoot } from '../../../../src/core/progress/advice.ts';
+import { runAsRootAdvice } from '../../../../src/core/progress/advice.ts';
 import { openStateDirectory, stateDirectory } from '../../../../src/updater/run/state/state-directory.ts';
 
 let directory = '';
@@ -75,7 +75,7 @@ describe('openStateDirectory', () => {
     await expect(asAnother(() => openStateDirectory(directory))).rejects.toMatchObject({
       code: 'read-only',
       message: `cannot write to ${directory} (EACCES)`,
-      advice: needsRoot,
+      advice: runAsRootAdvice,
     });
   });
 

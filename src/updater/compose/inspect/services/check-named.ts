@@ -1,12 +1,19 @@
-import { sharesPin as sharesText } from '../../../../core/compose/find-pin.ts';
+import { isPinShared as sharesText } from '../../../../core/compose/find-pin.ts';
 import type { ProjectFiles } from '../../../../core/compose/project-files.ts';
 import { isDatabase, parseReference } from '../../../../core/compose/reference.ts';
 import { type ErrorCode, UpdateError } from '../../../../core/progress/update-error.ts';
-import type { Model } from '../../../../engine/cli/compose.ts';
+import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../../../engine/container.ts';
-import { and } from '../../../run/log/wording.ts';
+import { joinWithAnd } from '../../../run/log/wording.ts';
 import type { UpdateOptions } from '../../../run/options.ts';
-import { bondOf, flags, imagesOf, type ServiceImage, shown, whyForeign } from './together.ts';
+import {
+  foreignReason,
+  formatWithoutDigest,
+  imagesOf,
+  relationOf,
+  repeatOption,
+  type ServiceImage,
+} from './together.ts';
 
 /** Value of `--exclude` for all services that belong with the app. */
 export const excludeAll = '*';
@@ -14,7 +21,7 @@ export const excludeAll = '*';
 /** Input for checking the specified services of a project. */
 interface NamedIn {
   files: ProjectFiles;
-  model: Model;
+  model: ComposeModel;
   kind: 'generated' | 'user-written';
   /** Names of services that have containers. */
   running: readonly string[];
@@ -31,7 +38,7 @@ interface NamedIn {
  * and for each excluded name that does not exist.
  * @throws UpdateError unrelated-service, unlisted-services
  */
-export function checkNamed(
+export function checkSpecifiedServices(
   { app: first, workers, exclude, servicesNamed }: UpdateOptions,
   { files, model, kind, running, followers, migrations, orphans }: NamedIn,
 ): string[] {
@@ -47,7 +54,7 @@ export function checkNamed(
   const bound = images.flatMap((each) => {
     // A generated compose file is complete, so it contains no forgotten services.
     const isAsked = kind !== 'generated' && running.includes(each.name) && !moves(each.name);
-    const bond = isAsked ? bondOf(app, each) : null;
+    const bond = isAsked ? relationOf(app, each) : null;
     return bond === null ? [] : [{ each, bond }];
   });
   const isLeft = (name: string) => exclude.includes(name) || exclude.includes(excludeAll);
@@ -55,7 +62,7 @@ export function checkNamed(
   const isOfApp = (each: Container) => {
     const reference = parseReference(each.imageReference);
     const image = reference && { name: serviceOf(each), reference, pin: null };
-    return workers.includes(serviceOf(each)) || (image !== null && bondOf(app, image) !== null);
+    return workers.includes(serviceOf(each)) || (image !== null && relationOf(app, image) !== null);
   };
   const lost = orphans.filter((each) => !isLeft(serviceOf(each)) && isOfApp(each));
   if (lost.length > 0) throw unlistedContainers(app, lost);
@@ -67,7 +74,7 @@ export function checkNamed(
   return [
     ...bound.map(
       ({ each, bond }) =>
-        `${each.name} is excluded and will stay at ${shown(each.reference)}, although it belongs with ${app.name} (${bond})`,
+        `${each.name} is excluded and will stay at ${formatWithoutDigest(each.reference)}, although it belongs with ${app.name} (${bond})`,
     ),
     ...unknown.map((name) => `--exclude lists ${name}, but the project has no such service`),
   ];
@@ -84,19 +91,19 @@ function refuseForeign(
   forgotten: readonly { each: ServiceImage }[],
 ): void {
   if (isDatabase(app.reference)) {
-    const message = `${app.name} runs ${shown(app.reference)}, which is a database; databases are never updated`;
+    const message = `${app.name} runs ${formatWithoutDigest(app.reference)}, which is a database; databases are never updated`;
     const advice =
       'Specify the app in the first --service option. To update a database, back it up and follow its documentation.';
     throw new UpdateError('unrelated-service', message, { advice });
   }
-  const judged = named.map((each) => ({ name: each.name, why: whyForeign(app, each) }));
+  const judged = named.map((each) => ({ name: each.name, why: foreignReason(app, each) }));
   const namesWhere = (isForeign: boolean) =>
     judged.filter(({ why }) => (why !== null) === isForeign).map(({ name }) => name);
   const foreign = namesWhere(true);
   if (foreign.length === 0) return;
   const sentences = judged.flatMap(({ why }) => why ?? []);
   const own = [app.name, ...namesWhere(false), ...forgotten.map(({ each }) => each.name)];
-  const next = `To update without ${and(foreign)}, run the update with ${flags('service', own)}.`;
+  const next = `To update without ${joinWithAnd(foreign)}, run the update with ${repeatOption('service', own)}.`;
   throw refusal('unrelated-service', sentences, next);
 }
 
@@ -111,7 +118,7 @@ function unlisted(
   );
   const names = forgotten.map(({ each }) => each.name);
   const them = names.length > 1 ? 'them' : 'it';
-  const next = `Run the update with ${flags('service', [...moved, ...names])}, or add ${flags('exclude', names)} to keep ${them} at the old version.`;
+  const next = `Run the update with ${repeatOption('service', [...moved, ...names])}, or add ${repeatOption('exclude', names)} to keep ${them} at the old version.`;
   return refusal('unlisted-services', sentences, next);
 }
 
@@ -122,7 +129,7 @@ function unlistedContainers(app: ServiceImage, lost: readonly Container[]): Upda
   );
   const names = lost.map(({ name }) => name).join(' ');
   const services = [...new Set(lost.map(serviceOf))];
-  const next = `Remove what is no longer needed: docker stop ${names} && docker rm ${names}. Otherwise, add ${and(services)} to the compose file again, or keep the old version running with ${flags('exclude', services)}.`;
+  const next = `Remove what is no longer needed: docker stop ${names} && docker rm ${names}. Otherwise, add ${joinWithAnd(services)} to the compose file again, or keep the old version running with ${repeatOption('exclude', services)}.`;
   return refusal('unlisted-services', sentences, next);
 }
 

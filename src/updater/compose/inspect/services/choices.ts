@@ -1,5 +1,5 @@
 import { isDatabase } from '../../../../core/compose/reference.ts';
-import { bondOf, type ServiceImage, shown } from './together.ts';
+import { formatWithoutDigest, relationOf, type ServiceImage } from './together.ts';
 
 /** A service that has containers. */
 interface RunningService extends ServiceImage {
@@ -23,7 +23,7 @@ export function choicesOf(running: readonly RunningService[]): Choice[] {
     .filter(({ reference }) => !isDatabase(reference))
     .toSorted((a, b) => a.name.localeCompare(b.name));
   const belonging = (app: RunningService) =>
-    able.filter((each) => each !== app && bondOf(app, each) !== null);
+    able.filter((each) => each !== app && relationOf(app, each) !== null);
   return able
     .map((app) => ({ app, workers: belonging(app) }))
     .filter(({ app, workers }) => app.isReached || !workers.some(({ isReached }) => isReached))
@@ -38,7 +38,7 @@ const rank = ({ isReached }: RunningService): number => Number(isReached);
 export const choiceLines = (choices: readonly Choice[]): string[] =>
   choices.map(
     ({ app, workers }) =>
-      `${settingsLines([app, ...workers].map(({ name }) => name))}  # ${app.name} runs ${shown(app.reference)}`,
+      `${settingsLines([app, ...workers].map(({ name }) => name))}  # ${app.name} runs ${formatWithoutDigest(app.reference)}`,
   );
 
 /** Formats lines of the settings file, with the app first: `services: [server, worker]`, `exclude: [tools]`. */

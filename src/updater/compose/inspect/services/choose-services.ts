@@ -1,8 +1,8 @@
 import type { ProjectFiles } from '../../../../core/compose/project-files.ts';
-import { variablesOf } from '../../../../core/compose/variables.ts';
-import type { Model } from '../../../../engine/cli/compose.ts';
+import { createVariableLookup } from '../../../../core/compose/variables.ts';
+import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../../../engine/container.ts';
-import type { WasInterrupted } from '../../../run/state/changeover.ts';
+import type { InterruptionTest } from '../../../run/state/changeover.ts';
 import type { ServiceFacts } from '../installation.ts';
 
 /**
@@ -12,7 +12,7 @@ import type { ServiceFacts } from '../installation.ts';
 export function chooseServices(
   containers: readonly Container[],
   names: { app: string; workers: readonly string[] },
-  wasInterrupted: WasInterrupted,
+  wasInterrupted: InterruptionTest,
 ) {
   const factsOf = (name: string): ServiceFacts => {
     const own = containers.filter((container) => serviceOf(container) === name);
@@ -54,8 +54,12 @@ function findFollowers(containers: readonly Container[], moved: readonly string[
  * services with containers, plus those in `COMPOSE_PROFILES`, which the flag would replace. Empty if `COMPOSE_PROFILES`
  * already contains all of them.
  */
-export function profilesOf(files: ProjectFiles, model: Model, containers: readonly Container[]): string[] {
-  const byVariable = (variablesOf(files.envFiles)('COMPOSE_PROFILES')?.text ?? '')
+export function profilesOf(
+  files: ProjectFiles,
+  model: ComposeModel,
+  containers: readonly Container[],
+): string[] {
+  const byVariable = (createVariableLookup(files.envFiles)('COMPOSE_PROFILES')?.text ?? '')
     .split(',')
     .map((name) => name.trim())
     .filter(Boolean);

@@ -1,6 +1,6 @@
-import { parseReference, storeOf } from '../../../../core/compose/reference.ts';
+import { findDataStoreKind, parseReference } from '../../../../core/compose/reference.ts';
 import { isMajorChange } from '../../../../core/release/order.ts';
-import type { Model } from '../../../../engine/cli/compose.ts';
+import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../../../engine/container.ts';
 
 /**
@@ -10,14 +10,14 @@ import { type Container, serviceOf } from '../../../../engine/container.ts';
  */
 export function findMajorChanges(
   containers: readonly Container[],
-  { services }: Pick<Model, 'services'>,
+  { services }: Pick<ComposeModel, 'services'>,
 ): ReadonlyMap<string, string> {
   const warnings = containers.flatMap((each) => {
     const [service, from] = [serviceOf(each), each.imageReference];
     const to = services[service]?.image ?? from;
     const mounts = each.storage.filter(({ type, writable }) => writable && /^(?:bind|volume)$/.test(type));
     const isStore =
-      storeOf(
+      findDataStoreKind(
         from,
         mounts.map(({ destination }) => destination),
       ) !== null;

@@ -1,6 +1,6 @@
-import { pinOrNull, sharesPin } from '../../../../core/compose/find-pin.ts';
+import { findUsablePin, isPinShared } from '../../../../core/compose/find-pin.ts';
 import { serviceOf } from '../../../../engine/container.ts';
-import { awaitedEnds, type Installation, movedServices } from '../installation.ts';
+import { completedDependencies, type Installation, updatedServices } from '../installation.ts';
 
 /** Input for finding the migrations of the updated services. */
 interface MigrationFacts extends Pick<Installation, 'files' | 'exclude' | 'containers' | 'model'> {
@@ -18,15 +18,16 @@ interface MigrationFacts extends Pick<Installation, 'files' | 'exclude' | 'conta
 export function findMigrations(facts: MigrationFacts): string[] {
   const { files, exclude, containers, moved, followers } = facts;
   const { services } = facts.model;
-  const pins = moved.flatMap((name) => pinOrNull(files, name) ?? []);
+  const pins = moved.flatMap((name) => findUsablePin(files, name) ?? []);
   const images = moved.flatMap((name) => services[name]?.image ?? []);
   const isOfSameImage = (name: string) =>
     images.includes(services[name]?.image ?? '') && !containers.some((each) => serviceOf(each) === name);
-  const isOwn = (name: string) => moved.includes(name) || sharesPin(files, name, pins) || isOfSameImage(name);
-  const awaited = new Set(moved.flatMap((name) => awaitedEnds(services[name])));
+  const isOwn = (name: string) =>
+    moved.includes(name) || isPinShared(files, name, pins) || isOfSameImage(name);
+  const awaited = new Set(moved.flatMap((name) => completedDependencies(services[name])));
   // The set grows during the loop: a migration may wait for another migration, also through a service that is not
   // updated.
-  for (const name of awaited) for (const next of awaitedEnds(services[name])) awaited.add(next);
+  for (const name of awaited) for (const next of completedDependencies(services[name])) awaited.add(next);
   return [...awaited].filter(
     (name) => name in services && isOwn(name) && !exclude.includes(name) && !followers.includes(name),
   );
@@ -37,6 +38,6 @@ export const migrationsOf = (installation: Installation, model = installation.mo
   findMigrations({
     ...installation,
     model,
-    moved: movedServices(installation).map(({ name }) => name),
+    moved: updatedServices(installation).map(({ name }) => name),
     followers: installation.followers.map(({ name }) => name),
   });

@@ -1,17 +1,17 @@
-import { isOnePin, pinOrNull } from '../../../../core/compose/find-pin.ts';
+import { findUsablePin, isSamePin } from '../../../../core/compose/find-pin.ts';
 import type { Pin } from '../../../../core/compose/pin.ts';
 import type { ProjectFiles } from '../../../../core/compose/project-files.ts';
 import {
   formatReference,
   isDatabase,
-  isOnePublisher,
-  isOneRepository,
+  isSamePublisher,
+  isSameRepository,
   parseReference,
   publisherOf,
   type Reference,
 } from '../../../../core/compose/reference.ts';
 import { statedVersion } from '../../../../core/release/pin-tag.ts';
-import type { Model } from '../../../../engine/cli/compose.ts';
+import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 
 /** A service with its image in compose's model and the pin of this image. */
 export interface ServiceImage {
@@ -25,7 +25,7 @@ export interface ServiceImage {
  * Returns the services of the model that have an image. Pins are resolved lazily, because the image alone usually
  * identifies an unrelated service.
  */
-export function imagesOf(files: ProjectFiles, { services }: Model): ServiceImage[] {
+export function imagesOf(files: ProjectFiles, { services }: ComposeModel): ServiceImage[] {
   return Object.entries(services).flatMap(([name, { image }]) => {
     const reference = parseReference(image ?? '');
     if (reference === null) return [];
@@ -34,7 +34,7 @@ export function imagesOf(files: ProjectFiles, { services }: Model): ServiceImage
       name,
       reference,
       get pin() {
-        known ??= pinOrNull(files, name);
+        known ??= findUsablePin(files, name);
         return known;
       },
     };
@@ -42,11 +42,11 @@ export function imagesOf(files: ProjectFiles, { services }: Model): ServiceImage
 }
 
 /** Describes why a service belongs with the app. Null for unrelated services and for all databases. */
-export function bondOf(app: ServiceImage, other: ServiceImage): string | null {
+export function relationOf(app: ServiceImage, other: ServiceImage): string | null {
   if (isDatabase(other.reference)) return null;
   const { repository } = app.reference;
-  if (isOneRepository(app.reference, other.reference)) return `same repository: ${repository}`;
-  if (!isOnePublisher(app.reference, other.reference)) return null;
+  if (isSameRepository(app.reference, other.reference)) return `same repository: ${repository}`;
+  if (!isSamePublisher(app.reference, other.reference)) return null;
   if (sharesPin(app, other)) return `same pin: ${other.pin?.place.description}`;
   // A publisher may tag all its products `latest` or `2`: only a more exact version identifies a common release.
   return isExact(other.reference) && isOneVersion(app, other)
@@ -55,20 +55,20 @@ export function bondOf(app: ServiceImage, other: ServiceImage): string | null {
 }
 
 /** Explains why a specified service does not belong with the app. Null if it belongs or may belong with the app. */
-export function whyForeign(app: ServiceImage, other: ServiceImage): string | null {
-  const runs = `${other.name} runs ${shown(other.reference)}`;
+export function foreignReason(app: ServiceImage, other: ServiceImage): string | null {
+  const runs = `${other.name} runs ${formatWithoutDigest(other.reference)}`;
   if (isDatabase(other.reference)) return `${runs}, which is a database; databases are never updated`;
-  if (isOneRepository(app.reference, other.reference)) return null;
-  const isOne = isOnePublisher(app.reference, other.reference);
+  if (isSameRepository(app.reference, other.reference)) return null;
+  const isOne = isSamePublisher(app.reference, other.reference);
   if (isOne && (sharesPin(app, other) || isOneVersion(app, other))) return null;
-  const ofApp = `${app.name} (${shown(app.reference)})`;
+  const ofApp = `${app.name} (${formatWithoutDigest(app.reference)})`;
   return isOne
     ? `${runs}, but the image and version differ from those of ${ofApp}`
     : `${runs}, which is not from the publisher of ${ofApp}`;
 }
 
 const sharesPin = (a: ServiceImage, b: ServiceImage): boolean =>
-  a.pin !== null && b.pin !== null && isOnePin(a.pin, b.pin);
+  a.pin !== null && b.pin !== null && isSamePin(a.pin, b.pin);
 
 const versionOf = ({ tag }: Reference): string => statedVersion(tag ?? 'latest');
 
@@ -82,8 +82,9 @@ const writtenVersion = (reference: Reference): string =>
 const isExact = (reference: Reference): boolean => /^\d+\.\d/.test(versionOf(reference));
 
 /** Formats a reference without its digest: `acme/svc:v1.2.0`. */
-export const shown = (reference: Reference): string => formatReference({ ...reference, digest: null });
+export const formatWithoutDigest = (reference: Reference): string =>
+  formatReference({ ...reference, digest: null });
 
 /** Repeats a command-line option for each value. */
-export const flags = (name: string, values: readonly string[]): string =>
+export const repeatOption = (name: string, values: readonly string[]): string =>
   values.map((value) => `--${name} ${value}`).join(' ');

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
-import { jsonText } from '../../../../core/progress/json-text.ts';
+import { createJsonTextSchema } from '../../../../core/progress/json-text.ts';
 import { blobOf, type ReleaseArchive } from '../../../../provenance/release-archive.ts';
 
 /** An image for one platform that is completely in an archive. */
@@ -17,7 +17,7 @@ export interface ArchivedImage {
 const mostBytes = 4 * 1024 * 1024;
 
 /** Reads the bytes of a blob. */
-export const partOf = (archive: ReleaseArchive, digest: string): AsyncIterable<Buffer> =>
+export const streamArchivePart = (archive: ReleaseArchive, digest: string): AsyncIterable<Buffer> =>
   archive.stream(blobOf(digest));
 export const sizeOfPart = ({ entries }: ReleaseArchive, digest: string): number =>
   entries.get(blobOf(digest))?.size ?? 0;
@@ -27,7 +27,7 @@ export const sizeOfPart = ({ entries }: ReleaseArchive, digest: string): number 
  * @param platform such as `linux/amd64`
  * @throws Error if the image is incomplete or has no manifest for the platform
  */
-export async function archivedImage(
+export async function findArchivedImage(
   archive: ReleaseArchive,
   digests: Iterable<string>,
   platform: string,
@@ -41,7 +41,7 @@ export async function archivedImage(
     const manifest = 'layers' in root ? digest : manifestFor(root, platform);
     if (manifest === null) throw new Error(`the archive contains no image for ${platform}`);
     const of = await archive.read(blobOf(manifest), mostBytes);
-    const { data } = jsonText(manifestSchema).safeParse(of.toString());
+    const { data } = createJsonTextSchema(manifestSchema).safeParse(of.toString());
     if (data === undefined) throw new Error(`${manifest} in the archive is not the manifest of an image`);
     const config = data.config.digest;
     const layers = data.layers.map((layer) => layer.digest);
@@ -73,7 +73,7 @@ const indexSchema = z.object({
   mediaType,
   manifests: z.array(z.object({ digest: z.string(), platform: z.optional(platformSchema) })),
 });
-const imageSchema = jsonText(z.union([manifestSchema, indexSchema]));
+const imageSchema = createJsonTextSchema(z.union([manifestSchema, indexSchema]));
 
 /**
  * Verifies the digests of all blobs and of the release's files in an archive.
@@ -81,7 +81,7 @@ const imageSchema = jsonText(z.union([manifestSchema, indexSchema]));
  * @param onRead called repeatedly with the number of bytes that have been read
  * @throws Error if a file was modified
  */
-export async function requireUnchanged(
+export async function requireIntactArchive(
   archive: ReleaseArchive,
   files: ReadonlyMap<string, string>,
   onRead: (bytes: number) => void,

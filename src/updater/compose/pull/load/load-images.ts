@@ -2,18 +2,29 @@ import { once } from 'node:events';
 import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import { canonicalRepository, parseReference } from '../../../../core/compose/reference.ts';
-import { archiveEnd, archiveEntry, archiveHeader, paddingOf } from '../../../../core/files/archive-header.ts';
+import {
+  archiveEntry,
+  archiveHeader,
+  archiveTrailer,
+  paddingOf,
+} from '../../../../core/files/archive-header.ts';
 import { UpdateError } from '../../../../core/progress/update-error.ts';
 import { EngineError } from '../../../../engine/http/engine-error.ts';
 import { layoutAnnotations } from '../../../../engine/labels.ts';
 import { classifyPullFailure } from '../../../../engine/pull-failure.ts';
 import { blobOf, type ReleaseArchive } from '../../../../provenance/release-archive.ts';
-import { archiveAt, type Expectations } from '../../../run/expectations.ts';
+import { type ExpectedDigests, requireArchive } from '../../../run/expectations.ts';
 import { withHeartbeat } from '../../../run/log/heartbeat.ts';
 import type { EngineContext } from '../../../run/run-context.ts';
 import type { PullLog } from '../pull-images.ts';
-import { provenOf } from '../require-proven.ts';
-import { type ArchivedImage, archivedImage, partOf, requireUnchanged, sizeOfPart } from './archived-image.ts';
+import { verifiedImagesFor } from '../require-proven.ts';
+import {
+  type ArchivedImage,
+  findArchivedImage,
+  requireIntactArchive,
+  sizeOfPart,
+  streamArchivePart,
+} from './archived-image.ts';
 
 const progressEveryMs = 1_000;
 
@@ -21,7 +32,7 @@ interface Loading {
   /** The path of the archive. */
   from: string;
   /** Digests that the images and files must have. */
-  expected: Expectations;
+  expected: ExpectedDigests;
   platform: string;
   /** Deadline, in ms of `performance.now()`. */
   deadline: number;
@@ -40,16 +51,20 @@ export async function loadImages(
   loading: Loading,
 ): Promise<ReadonlySet<string>> {
   const { from, expected, platform } = loading;
-  const archive = await archiveAt(from);
+  const archive = await requireArchive(from);
   try {
     const images = new Map<string, ArchivedImage>();
     try {
       for (const [service, reference] of wanted) {
-        const image = await archivedImage(archive, provenOf(service, reference, expected.images), platform);
+        const image = await findArchivedImage(
+          archive,
+          verifiedImagesFor(service, reference, expected.images),
+          platform,
+        );
         if (image !== null) images.set(reference, image);
       }
       if (images.size === 0) return new Set();
-      await requireUnchanged(archive, expected.files, teller(context.log, from, 'read', sizeOf(archive)));
+      await requireIntactArchive(archive, expected.files, teller(context.log, from, 'read', sizeOf(archive)));
     } catch (cause) {
       throw cause instanceof UpdateError ? cause : archiveError(from, cause);
     }
@@ -143,14 +158,14 @@ async function* tarOf(
   for (const part of parts) {
     const size = sizeOfPart(archive, part);
     yield archiveHeader(blobOf(part), size);
-    for await (const piece of partOf(archive, part)) {
+    for await (const piece of streamArchivePart(archive, part)) {
       yield piece;
       sent += piece.length;
       onSent(sent);
     }
     yield Buffer.alloc(paddingOf(size));
   }
-  yield archiveEnd;
+  yield archiveTrailer;
 }
 
 const entry = (name: string, text: string): Buffer[] => archiveEntry(name, Buffer.from(text));

@@ -1,11 +1,16 @@
 import { UpdateError } from '../../../../core/progress/update-error.ts';
-import type { Blueprint } from '../../../../engine/api/blueprint.ts';
-import { withSuccessors } from '../../../../engine/api/rebuild-container.ts';
+import type { ContainerSnapshot } from '../../../../engine/api/blueprint.ts';
+import { replaceContainerIds } from '../../../../engine/api/rebuild-container.ts';
 import type { ComposeProject } from '../../../../engine/cli/compose.ts';
 import type { Engine } from '../../../../engine/cli/engine.ts';
-import { type Json, list, object } from '../../../../engine/json.ts';
-import { type DefinedContainer, definedIn, gainedRights, type Right } from '../../../../engine/rights.ts';
-import { and } from '../../../run/log/wording.ts';
+import { type Json, toList, toObject } from '../../../../engine/json.ts';
+import {
+  containerDefinitionOf,
+  type DefinedContainer,
+  gainedRights,
+  type HostRight,
+} from '../../../../engine/rights.ts';
+import { joinWithAnd } from '../../../run/log/wording.ts';
 import type { ContainerRecord } from '../../../run/state/changeover.ts';
 import { recordUp } from '../../inspect/dry-run.ts';
 
@@ -29,10 +34,10 @@ interface Known {
 export async function checkRights(
   engine: Engine,
   { name, service, imageId }: ContainerRecord,
-  blueprint: Blueprint,
+  blueprint: ContainerSnapshot,
   { project, ownId, siblings, successors }: Known,
 ): Promise<void> {
-  const then = { ...blueprint, hostConfig: withSuccessors(blueprint.hostConfig, successors) };
+  const then = { ...blueprint, hostConfig: replaceContainerIds(blueprint.hostConfig, successors) };
   const asked = [{ name: service, image: imageId, scale: 1 }];
   const [recorded, [image], [own], there] = await Promise.all([
     recordUp(engine, project, asked).catch((error) => {
@@ -44,10 +49,12 @@ export async function checkRights(
     engine.inspectRaw(siblings),
   ]);
   const body = recorded?.sent.get(service)?.body;
-  const user = object(image?.config).User;
+  const user = toObject(image?.config).User;
   const known = [
-    ...(body === undefined ? [] : [asMade(definedIn(body), then, { user, own: object(own?.HostConfig) })]),
-    ...there.map(definedIn),
+    ...(body === undefined
+      ? []
+      : [asMade(containerDefinitionOf(body), then, { user, own: toObject(own?.HostConfig) })]),
+    ...there.map(containerDefinitionOf),
   ];
   const gained = known.map((now) => gainedRights(now, then, surroundings(now)));
   if (gained.some((rights) => rights.length === 0)) return;
@@ -56,11 +63,11 @@ export async function checkRights(
     'containers-not-restored',
     rights === undefined
       ? `${name} was not recreated: docker compose cannot determine its privileges from the compose files`
-      : `${name} was not recreated: the journal would grant it rights that neither the compose files nor other containers of the service have: ${and(rights.map(nameOf))}`,
+      : `${name} was not recreated: the journal would grant it rights that neither the compose files nor other containers of the service have: ${joinWithAnd(rights.map(nameOf))}`,
   );
 }
 
-const nameOf = ({ name }: Right): string => name;
+const nameOf = ({ name }: HostRight): string => name;
 
 /**
  * Returns the definition that the engine would create from the request of compose, with the defaults of the image and
@@ -75,13 +82,13 @@ function asMade(
   const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
   const isShared = [PidMode, IpcMode].some((mode) => /^(?:host$|container:)/.test(String(mode)));
   // For a shared namespace, the engine takes the SELinux labels from the owner of the namespace.
-  const labels = Privileged === true || isShared ? list(then.hostConfig.SecurityOpt).filter(isLabel) : [];
+  const labels = Privileged === true || isShared ? toList(then.hostConfig.SecurityOpt).filter(isLabel) : [];
   return {
     config: { ...config, User: config.User || user },
     hostConfig: {
       ...hostConfig,
       CgroupnsMode: CgroupnsMode || own.CgroupnsMode,
-      SecurityOpt: [...list(SecurityOpt), ...labels],
+      SecurityOpt: [...toList(SecurityOpt), ...labels],
     },
   };
 }

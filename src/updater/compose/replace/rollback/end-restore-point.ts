@@ -1,24 +1,24 @@
 import { missingVolumes } from '../../../data/copies.ts';
-import { markUsed, pointPlace, readPoint } from '../../../data/point.ts';
+import { markUsed, readRestorePoint, restorePointLocation } from '../../../data/point.ts';
 import type { JournaledContext } from '../replacement.ts';
-import { dropPoint } from '../save.ts';
+import { dropRestorePoint } from '../save.ts';
 
 /** Removes a restore point that was not needed, unless it is the only copy of some data. */
-export async function endRestorePoint(context: JournaledContext, isOvertaken: boolean): Promise<void> {
+export async function finishRestorePoint(context: JournaledContext, isOvertaken: boolean): Promise<void> {
   const { journal } = context;
   const { point, state, project } = journal.data;
   if (!point) return;
-  const place = pointPlace(point.directory, project);
+  const place = restorePointLocation(point.directory, project);
   // After a rollback, the restore point stays, marked as used, until the next update saves data.
   if (state.at === 'restoring') {
     await markUsed(place).catch(() => {});
     await journal.note({ point: null });
     return;
   }
-  const found = await readPoint(place).catch(() => null);
+  const found = await readRestorePoint(place).catch(() => null);
   const gone = found === null ? [] : await missingVolumes(context, found.mounts);
   const isOnly = gone.length > 0 || (point.state === 'saved' && isOvertaken);
-  if (!isOnly) return dropPoint(context);
+  if (!isOnly) return dropRestorePoint(context);
   const why = gone[0]
     ? `the volume of ${gone[0].where} has been removed`
     : 'another version has changed the data';

@@ -1,7 +1,7 @@
-import { type Blueprint, cleanPath } from '../../../../engine/api/blueprint.ts';
+import { type ContainerSnapshot, cleanPath } from '../../../../engine/api/blueprint.ts';
 import { type Container, isUp } from '../../../../engine/container.ts';
 import type { Json } from '../../../../engine/json.ts';
-import { runSameImage } from '../../../../engine/same-image.ts';
+import { hasSameImage } from '../../../../engine/same-image.ts';
 import type { ContainerRecord } from '../../../run/state/changeover.ts';
 
 /**
@@ -11,13 +11,13 @@ import type { ContainerRecord } from '../../../run/state/changeover.ts';
  */
 export function findLosses(
   record: ContainerRecord,
-  blueprint: Blueprint | undefined,
+  blueprint: ContainerSnapshot | undefined,
   now: Container | undefined,
 ): string[] {
   const { name } = record;
   if (now === undefined) return [`${name} no longer exists`];
   const losses: string[] = [];
-  if (!runSameImage(now, record)) losses.push(`${name} is running a different image`);
+  if (!hasSameImage(now, record)) losses.push(`${name} is running a different image`);
   for (const network of Object.keys(blueprint?.networks ?? {})) {
     if (!now.networks.includes(network)) losses.push(`${name} is not connected to network ${network}`);
   }

@@ -1,7 +1,7 @@
-import { type Blueprint, takeBlueprints } from '../../../../engine/api/blueprint.ts';
+import { type ContainerSnapshot, takeSnapshots } from '../../../../engine/api/blueprint.ts';
 import { copiedPaths } from '../../../../engine/api/copied-files.ts';
-import { proveCopies } from '../../../../engine/api/scratch.ts';
-import type { Model } from '../../../../engine/cli/compose.ts';
+import { checkCopiedFiles } from '../../../../engine/api/scratch.ts';
+import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 import type { EngineContext } from '../../../run/run-context.ts';
 import type { Changeover } from '../../../run/state/changeover.ts';
 import type { JournaledContext } from '../replacement.ts';
@@ -13,26 +13,26 @@ import type { JournaledContext } from '../replacement.ts';
 export async function prepareRollback(
   context: JournaledContext,
   changeover: Changeover,
-  installation: { model: Model; project: { name: string } },
+  installation: { model: ComposeModel; project: { name: string } },
 ): Promise<void> {
   const { journal } = context;
   const names = changeover.moved.map(({ name }) => name);
   const blueprints =
     journal.data.blueprints.length > 0
       ? journal.data.blueprints
-      : await blueprintsOf(context, changeover, names, installation);
+      : await snapshotsOf(context, changeover, names, installation);
   await journal.write({ state: { at: 'replacing' }, changeover, blueprints });
 }
 
 /** Takes the snapshots required to recreate the containers of these services, preferably while they are running. */
-export async function blueprintsOf(
+export async function snapshotsOf(
   { engine, log }: EngineContext,
   changeover: Changeover,
   names: readonly string[],
-  { model, project }: { model: Model; project: { name: string } },
-): Promise<Blueprint[]> {
+  { model, project }: { model: ComposeModel; project: { name: string } },
+): Promise<ContainerSnapshot[]> {
   const records = changeover.containers.filter(({ service }) => names.includes(service));
-  const blueprints = await takeBlueprints(
+  const blueprints = await takeSnapshots(
     engine,
     records.map(({ id }) => id),
     new Map(records.map((record) => [record.id, copiedPaths(model.services[record.service])])),
@@ -42,6 +42,6 @@ export async function blueprintsOf(
       `files that docker compose copied into ${name} cannot be saved for a rollback: ${lost.join(', ')}`,
     );
   }
-  for (const blueprint of blueprints) await proveCopies(engine, blueprint, project.name);
+  for (const blueprint of blueprints) await checkCopiedFiles(engine, blueprint, project.name);
   return blueprints;
 }

@@ -1,19 +1,19 @@
 import { UpdateError } from '../../../../core/progress/update-error.ts';
-import type { Blueprint } from '../../../../engine/api/blueprint.ts';
+import type { ContainerSnapshot } from '../../../../engine/api/blueprint.ts';
 import { listProject } from '../../../../engine/api/project-containers.ts';
 import { rebuildContainer } from '../../../../engine/api/rebuild-container.ts';
 import { serviceOf } from '../../../../engine/container.ts';
-import { engineErrorIn, rejections, unless } from '../../../../engine/http/engine-error.ts';
+import { findEngineError, rejectionCodes, tolerateErrors } from '../../../../engine/http/engine-error.ts';
 import type { ContainerRecord } from '../../../run/state/changeover.ts';
-import { awaitHealthy } from '../await-healthy.ts';
-import { stopAll, stopAndRemove } from '../containers.ts';
+import { awaitHealthyContainers } from '../await-healthy.ts';
+import { stopAllContainers, stopAndRemove } from '../containers.ts';
 import { ensureNetworks } from '../data-services.ts';
 import type { JournaledContext } from '../replacement.ts';
 import { checkRights } from './check-rights.ts';
 import { findLosses } from './find-losses.ts';
 import type { RestoreStep } from './restore-steps.ts';
 
-export interface RestoreWork extends JournaledContext {
+export interface RestoreContext extends JournaledContext {
   /** Ids of recreated containers, by the ids of the old containers. */
   successors: Map<string, string>;
   /** Ids of containers whose rights were checked, so that the containers may be recreated from the journal. */
@@ -25,7 +25,7 @@ export interface RestoreWork extends JournaledContext {
 type Executors = {
   [K in RestoreStep['kind']]: (
     step: Extract<RestoreStep, { kind: K }>,
-    work: RestoreWork,
+    work: RestoreContext,
   ) => Promise<unknown>;
 };
 
@@ -42,7 +42,7 @@ export const restoreExecutors: Executors = {
     for (const network of networks) {
       const endpoint = endpoints[network] ?? {};
       const connecting = work.engine.connectNetwork(network, idNow(record, work), endpoint);
-      if ((await connecting.catch(unless(...rejections))) === null) return remake(record, work);
+      if ((await connecting.catch(tolerateErrors(...rejectionCodes))) === null) return remake(record, work);
       work.log.info(`reconnected ${record.name} to network ${network}`);
     }
   },
@@ -50,17 +50,17 @@ export const restoreExecutors: Executors = {
     const start = () => work.engine.startContainer(idNow(record, work));
     await start().catch(async (error: unknown) => {
       // A network that was removed and recreated has a new id, which the container does not have.
-      const isLost = /network \S+ not found/.test(engineErrorIn(error)?.message ?? '');
+      const isLost = /network \S+ not found/.test(findEngineError(error)?.message ?? '');
       if (!isLost || work.successors.has(record.id)) throw error;
       await remake(record, work);
       await start();
     });
   },
-  'stop-old': ({ record }, work) => stopAll(work, [standIn(record, work)]),
+  'stop-old': ({ record }, work) => stopAllContainers(work, [standIn(record, work)]),
   'await-old': ({ records }, work) => {
     const [app] = work.journal.data.services;
     const containers = records.map((record) => standIn(record, work));
-    return awaitHealthy(work, containers, app);
+    return awaitHealthyContainers(work, containers, app);
   },
   compare: async ({ records }, work) => {
     const ids = records.map((record) => idNow(record, work));
@@ -80,17 +80,17 @@ export const restoreExecutors: Executors = {
 };
 
 /** Returns the id of the old container, or of the container that was recreated in its place. */
-const idNow = ({ id }: ContainerRecord, { successors }: RestoreWork): string => successors.get(id) ?? id;
+const idNow = ({ id }: ContainerRecord, { successors }: RestoreContext): string => successors.get(id) ?? id;
 
-const standIn = (record: ContainerRecord, work: RestoreWork) => ({ ...record, id: idNow(record, work) });
+const standIn = (record: ContainerRecord, work: RestoreContext) => ({ ...record, id: idNow(record, work) });
 
-function blueprintOf(record: ContainerRecord, { journal }: RestoreWork): Blueprint {
+function blueprintOf(record: ContainerRecord, { journal }: RestoreContext): ContainerSnapshot {
   const blueprint = journal.data.blueprints.find(({ id }) => id === record.id);
   if (!blueprint) throw unknown(record);
   return blueprint;
 }
 
-async function rebuild(record: ContainerRecord, work: RestoreWork): Promise<void> {
+async function rebuild(record: ContainerRecord, work: RestoreContext): Promise<void> {
   const { engine, successors, log } = work;
   await agree(record, work);
   await ensureNetworks(work, record.service, blueprintOf(record, work));
@@ -103,7 +103,7 @@ async function rebuild(record: ContainerRecord, work: RestoreWork): Promise<void
  * Checks the rights of a container before it is removed and recreated, because the engine cannot report them after
  * that.
  */
-async function agree(record: ContainerRecord, work: RestoreWork): Promise<void> {
+async function agree(record: ContainerRecord, work: RestoreContext): Promise<void> {
   const { engine, journal, successors, agreed } = work;
   if (!journal.isInherited || agreed.has(record.id)) return;
   const { project, containerId: ownId } = journal.data;
@@ -114,7 +114,7 @@ async function agree(record: ContainerRecord, work: RestoreWork): Promise<void> 
 }
 
 /** Recreates an existing container that cannot be repaired. */
-async function remake(record: ContainerRecord, work: RestoreWork): Promise<void> {
+async function remake(record: ContainerRecord, work: RestoreContext): Promise<void> {
   await agree(record, work);
   await stopAndRemove(work, [standIn(record, work)]);
   await rebuild(record, work);

@@ -6,37 +6,42 @@ import { Interrupted } from '../../../../core/progress/stops.ts';
 import { type ErrorCode, requireUpdateError, UpdateError } from '../../../../core/progress/update-error.ts';
 import { listProject } from '../../../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../../engine/container.ts';
-import { engineErrorIn, rejections, unless } from '../../../../engine/http/engine-error.ts';
-import { object } from '../../../../engine/json.ts';
+import { findEngineError, rejectionCodes, tolerateErrors } from '../../../../engine/http/engine-error.ts';
+import { toObject } from '../../../../engine/json.ts';
 import { checkCopies, checkRoom, restoreCopies } from '../../../data/copies.ts';
-import type { DataDoors, PointPlace } from '../../../data/data-doors.ts';
-import { isComplete, pointPlace } from '../../../data/point.ts';
-import { PointRecord } from '../../../data/point-record.ts';
+import type { DataContext, RestorePointLocation } from '../../../data/data-doors.ts';
+import { isComplete, restorePointLocation } from '../../../data/point.ts';
+import { RestorePointRecord } from '../../../data/point-record.ts';
 import {
   RepeatedStarts,
   SomethingStarted,
-  type Started,
+  type StartedContainer,
   type StartWatch,
 } from '../../../data/watch-starts.ts';
-import { TryAgain, untilDone } from '../../../run/drive.ts';
-import { type Ending, keptEnding } from '../../../run/log/ending.ts';
+import { retryUntilDone, TryAgain } from '../../../run/drive.ts';
+import { type Ending, storedEnding } from '../../../run/log/ending.ts';
 import { withHeartbeat } from '../../../run/log/heartbeat.ts';
-import { and, seconds, size } from '../../../run/log/wording.ts';
-import { type Changeover, isBefore, newHasStarted, recordsOf } from '../../../run/state/changeover.ts';
+import { formatSeconds, formatSize, joinWithAnd } from '../../../run/log/wording.ts';
+import {
+  type Changeover,
+  hasNewVersionStarted,
+  isPreviousContainer,
+  recordsOf,
+} from '../../../run/state/changeover.ts';
 import type { Journal, JournalData } from '../../../run/state/journal.ts';
 import { freeReserve, reserveBytes, reserveFiles } from '../../../run/state/reserve.ts';
-import { wayBackOf } from '../../../run/state/run-state.ts';
+import { rollbackOf } from '../../../run/state/run-state.ts';
 import { stopAndRemove } from '../containers.ts';
 import {
   coveredServices,
-  dataDoors,
-  type JournalPoint,
-  runningCovered,
+  dataContextOf,
+  type JournaledRestorePoint,
+  listCoveredContainers,
   startDataServices,
   stopInOrder,
-  stopStartedAgain,
+  stopRestartedContainers,
   watchData,
-  writePointState,
+  writeRestorePointState,
 } from '../data-services.ts';
 import type { JournaledContext } from '../replacement.ts';
 
@@ -45,17 +50,19 @@ const tries = 3;
 const rounds = 3;
 
 /** Opens the restore point of a run; null if there is none, or if it is incomplete. */
-export async function openPoint({ data: { point, project } }: Journal): Promise<PointRecord | null> {
+export async function openRestorePoint({
+  data: { point, project },
+}: Journal): Promise<RestorePointRecord | null> {
   if (!point || point.state === 'copying' || point.state === 'saving') return null;
-  const record = await PointRecord.open(pointPlace(point.directory, project));
+  const record = await RestorePointRecord.open(restorePointLocation(point.directory, project));
   return record !== null && isComplete(record.point) ? record : null;
 }
 
 /** Computes the hashes of a run's restore point if they are missing. */
-export async function completePoint(context: JournaledContext): Promise<void> {
-  const record = await openPoint(context.journal);
+export async function completeRestorePoint(context: JournaledContext): Promise<void> {
+  const record = await openRestorePoint(context.journal);
   if (record === null) return;
-  const doors = await dataDoors(context);
+  const doors = await dataContextOf(context);
   await persistently(doors, () => record.hashed(doors));
 }
 
@@ -63,7 +70,7 @@ export async function completePoint(context: JournaledContext): Promise<void> {
  * Checks whether a restore point can be restored completely. Changes nothing.
  * @throws UpdateError modified-since, restore-point-damaged, restore-point-unreadable, no-space
  */
-export async function checkPoint(doors: DataDoors, record: PointRecord): Promise<void> {
+export async function checkRestorePoint(doors: DataContext, record: RestorePointRecord): Promise<void> {
   await persistently(doors, async () => {
     await checkRoom(doors, record.point);
     await record.hashed(doors);
@@ -76,8 +83,8 @@ export async function checkPoint(doors: DataDoors, record: PointRecord): Promise
  * Tries again, because a restarted engine or a killed helper container does not mean that the restore point is
  * unusable.
  */
-const persistently = <T>(doors: DataDoors, work: () => Promise<T>): Promise<T> =>
-  untilDone(doors, () =>
+const persistently = <T>(doors: DataContext, work: () => Promise<T>): Promise<T> =>
+  retryUntilDone(doors, () =>
     work().catch((cause: unknown) => {
       const error = requireUpdateError(cause, 'engine-unavailable');
       throw new TryAgain('the restore point', error, { sentence: `${error.message}; trying again`, tries });
@@ -92,7 +99,7 @@ const persistently = <T>(doors: DataDoors, work: () => Promise<T>): Promise<T> =
  */
 export async function beginRollback(
   context: JournaledContext,
-  { record, back, isChecked = false }: { record: PointRecord; back: JournalData; isChecked?: boolean },
+  { record, back, isChecked = false }: { record: RestorePointRecord; back: JournalData; isChecked?: boolean },
   ending: Ending,
 ): Promise<void> {
   const { journal } = context;
@@ -104,7 +111,7 @@ export async function beginRollback(
   const { riders = [], ports = [] } = journal.data.point ?? back.point ?? {};
   const failure = await journal.note({
     ...{ from, files, tags, changeover, blueprints },
-    state: { at: 'restoring', ending: keptEnding(context.log, ending) },
+    state: { at: 'restoring', ending: storedEnding(context.log, ending) },
     point: {
       ...{ directory: place.directory, state: 'saved', riders, ports, policies: [], isChecked },
       ...{ services: point.services, inMemory: point.inMemory },
@@ -132,11 +139,11 @@ export function failNotWritten(cause: unknown): never {
  * disk.
  */
 async function stopWriters(context: JournaledContext): Promise<void> {
-  await stopInOrder(context, await runningCovered(context.engine, context.journal.data));
+  await stopInOrder(context, await listCoveredContainers(context.engine, context.journal.data));
 }
 
 /** Deletes the reserve that an earlier release put into each restore point. */
-const freeOldReserve = ({ directory }: PointPlace): Promise<void> =>
+const freeOldReserve = ({ directory }: RestorePointLocation): Promise<void> =>
   rm(join(directory, 'reserve'), { force: true }).catch(() => {});
 
 /**
@@ -146,7 +153,7 @@ const freeOldReserve = ({ directory }: PointPlace): Promise<void> =>
 const notEnoughSpace = (cause: UpdateError): UpdateError =>
   new UpdateError('no-space', cause.message, {
     ...{ outcome: 'broken', detail: cause.detail, cause },
-    advice: `Free at least ${size(Number(cause.fields.missing ?? 2 * reserveBytes))} and ${2 * reserveFiles} inodes on this disk, then run {command} again to continue the restore. Do not start the stopped services.`,
+    advice: `Free at least ${formatSize(Number(cause.fields.missing ?? 2 * reserveBytes))} and ${2 * reserveFiles} inodes on this disk, then run {command} again to continue the restore. Do not start the stopped services.`,
   });
 
 /**
@@ -159,8 +166,8 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
   const { log, journal } = context;
   const { changeover, point, project } = journal.data;
   if (!point || changeover === null) return;
-  const place = pointPlace(point.directory, project);
-  const found = await PointRecord.open(place).catch((cause) => {
+  const place = restorePointLocation(point.directory, project);
+  const found = await RestorePointRecord.open(place).catch((cause) => {
     throw dataNotRestored(cause.message, requireUpdateError(cause));
   });
   if (found === null)
@@ -168,14 +175,14 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
       `there is no restore point in ${point.directory}; mount the directory that the update used, and pass it with --restore-dir`,
     );
   const { mounts, version } = found.point;
-  const doors = await dataDoors(context);
+  const doors = await dataContextOf(context);
   await stopWriters(context);
   await freeReserve(project.directory);
   await freeOldReserve(place);
   // `isChecked` is undefined in journals of an earlier release, which checked the restore point before it was in the
   // journal.
   if (point.isChecked === false) await requireUsable(context, { doors, found });
-  log.info(`restoring the data of ${version}: ${and(mounts.map(({ where }) => where)) || 'no data'}`);
+  log.info(`restoring the data of ${version}: ${joinWithAnd(mounts.map(({ where }) => where)) || 'no data'}`);
   const watch = await watchData(doors, journal, mounts);
   const beganAt = performance.now();
   let failure: unknown = null;
@@ -200,9 +207,9 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
   } finally {
     watch.close();
   }
-  await writePointState(journal, { state: 'restored' });
+  await writeRestorePointState(journal, { state: 'restored' });
   log.info(
-    `restored the data of ${version} in ${seconds(performance.now() - beganAt, 1)}; the data is identical to the restore point`,
+    `restored the data of ${version} in ${formatSeconds(performance.now() - beganAt, 1)}; the data is identical to the restore point`,
   );
 }
 
@@ -212,16 +219,16 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
  */
 async function stopStarted(
   context: JournaledContext,
-  { started, starts }: { started: readonly Started[]; starts: RepeatedStarts },
+  { started, starts }: { started: readonly StartedContainer[]; starts: RepeatedStarts },
 ): Promise<never> {
-  const restless = and(starts.tooOften(started));
+  const restless = joinWithAnd(starts.tooOften(started));
   if (restless !== '') {
-    await standStill(context);
+    await stopCoveredServices(context);
     throw dataNotRestored(`${restless} was started repeatedly while the data was being restored`);
   }
-  const names = and(started.map(({ name }) => name));
+  const names = joinWithAnd(started.map(({ name }) => name));
   const sentence = `${names} was started while the data was being restored; stopping it and restoring again`;
-  await stopStartedAgain(context, started);
+  await stopRestartedContainers(context, started);
   starts.note(started);
   throw new TryAgain('restore after a start', dataNotRestored(sentence), {
     sentence,
@@ -248,25 +255,25 @@ const unusableCodes: readonly ErrorCode[] = [
  */
 async function requireUsable(
   context: JournaledContext,
-  { doors, found }: { doors: DataDoors; found: PointRecord },
+  { doors, found }: { doors: DataContext; found: RestorePointRecord },
 ): Promise<void> {
   const { journal } = context;
   const { state } = journal.data;
   try {
-    await checkPoint(doors, found);
+    await checkRestorePoint(doors, found);
   } catch (cause) {
     const error = requireUpdateError(cause);
     if (!unusableCodes.includes(error.code)) throw dataNotRestored(error.message, error);
     await journal.write({ state: { at: 'replacing' } });
     await startStopped(context);
-    if (wayBackOf(state)?.ending?.outcome === 'updated') throw error;
-    throw cannotRollBack(error);
+    if (rollbackOf(state)?.ending?.outcome === 'updated') throw error;
+    throw cannotRollBackError(error);
   }
-  await writePointState(journal, { isChecked: true });
+  await writeRestorePointState(journal, { isChecked: true });
 }
 
 /** Builds the error for an impossible rollback; the new version is not changed. */
-export const cannotRollBack = (cause: Error): UpdateError =>
+export const cannotRollBackError = (cause: Error): UpdateError =>
   new UpdateError('broken', `cannot roll back: ${cause.message}`, {
     state: `the new version is unhealthy; it was not rolled back, because ${cause.message}`,
     cause,
@@ -297,9 +304,9 @@ export const startsWhileRestoring = (): RepeatedStarts => new RepeatedStarts(rou
 
 async function restoreOnce(
   context: JournaledContext,
-  { doors, watch, found }: { doors: DataDoors; watch: StartWatch; found: PointRecord },
+  { doors, watch, found }: { doors: DataContext; watch: StartWatch; found: RestorePointRecord },
 ): Promise<void> {
-  await standStill(context);
+  await stopCoveredServices(context);
   const end = new AbortController();
   await watch.begin(end);
   await withHeartbeat(
@@ -313,7 +320,7 @@ async function restoreOnce(
  * Stops all containers of the covered services, and removes new containers of the updated services. The engine does not
  * start them when it is restarted; a user still can.
  */
-export async function standStill(context: JournaledContext): Promise<void> {
+export async function stopCoveredServices(context: JournaledContext): Promise<void> {
   const { engine, journal } = context;
   const { changeover, project, point } = journal.data;
   if (changeover === null || !point) return;
@@ -323,7 +330,8 @@ export async function standStill(context: JournaledContext): Promise<void> {
   await stopWriters(context);
   await deferRestarts(context, point, own);
   const fresh = own.filter(
-    (each) => changeover.moved.some(({ name }) => name === serviceOf(each)) && !isBefore(changeover, each),
+    (each) =>
+      changeover.moved.some(({ name }) => name === serviceOf(each)) && !isPreviousContainer(changeover, each),
   );
   if (fresh.length > 0) await stopAndRemove(context, fresh);
 }
@@ -334,29 +342,30 @@ export async function standStill(context: JournaledContext): Promise<void> {
  */
 async function deferRestarts(
   context: JournaledContext,
-  point: JournalPoint,
+  point: JournaledRestorePoint,
   own: readonly Container[],
 ): Promise<void> {
   const known = new Set(point.policies.map(({ id }) => id));
   const raw = await context.engine.inspectRaw(own.map(({ id }) => id));
   const policies = raw.flatMap(({ Id, HostConfig }) => {
-    const policy = policyOf(object(HostConfig).RestartPolicy);
+    const policy = policyOf(toObject(HostConfig).RestartPolicy);
     return policy === 'no' || policy === 'unless-stopped' ? [] : [{ id: String(Id), policy }];
   });
   if (policies.length === 0) return;
   // A policy recorded before a kill, or in an earlier round, may still apply.
   const added = policies.filter(({ id }) => !known.has(id));
-  if (added.length > 0) await writePointState(context.journal, { policies: [...point.policies, ...added] });
+  if (added.length > 0)
+    await writeRestorePointState(context.journal, { policies: [...point.policies, ...added] });
   for (const { id } of policies) await setPolicy(context, { id, policy: 'unless-stopped' });
 }
 
 /** Sets a restart policy. A container that was removed is recreated with its policy. */
 async function setPolicy(
   { engine, log }: Pick<JournaledContext, 'engine' | 'log'>,
-  { id, policy }: JournalPoint['policies'][number],
+  { id, policy }: JournaledRestorePoint['policies'][number],
 ): Promise<void> {
   await engine.setRestartPolicy(id, policy).catch((error: unknown) => {
-    const cause = engineErrorIn(error);
+    const cause = findEngineError(error);
     if (cause?.status == null) throw error;
     if (cause.code === 'not-found') return;
     const command = `docker update --restart=${policy} ${id.slice(0, 12)}`;
@@ -365,7 +374,7 @@ async function setPolicy(
 }
 
 function policyOf(given: unknown): string {
-  const { Name = 'no', MaximumRetryCount: most = 0 } = object(given);
+  const { Name = 'no', MaximumRetryCount: most = 0 } = toObject(given);
   return `${Name || 'no'}${Name === 'on-failure' && most ? `:${most}` : ''}`;
 }
 
@@ -374,7 +383,7 @@ function policyOf(given: unknown): string {
  * keep a queue only in memory: jobs from the failed version must not be processed.
  * @throws UpdateError containers-not-restored
  */
-export async function startDataAgain(context: JournaledContext): Promise<void> {
+export async function restartDataServices(context: JournaledContext): Promise<void> {
   const { engine, log, journal } = context;
   const { point, state, project, changeover } = journal.data;
   if (!point) return;
@@ -382,8 +391,9 @@ export async function startDataAgain(context: JournaledContext): Promise<void> {
   // A stop that was interrupted by a kill continues, and would end a service after it was found running.
   if (state.at !== 'restoring' && point.state === 'saving') {
     const { containers } = await listProject(engine, project.name);
-    const groups = await runningCovered(engine, journal.data);
-    if (changeover !== null && !newHasStarted(changeover, containers)) await stopInOrder(context, groups);
+    const groups = await listCoveredContainers(engine, journal.data);
+    if (changeover !== null && !hasNewVersionStarted(changeover, containers))
+      await stopInOrder(context, groups);
   }
   await startDataServices(context);
   if (state.at !== 'restoring') return;
@@ -392,7 +402,7 @@ export async function startDataAgain(context: JournaledContext): Promise<void> {
   for (const { id, name } of inMemory) {
     const restarted = await engine
       .request('restartContainer', { params: { id } })
-      .catch(unless(...rejections));
+      .catch(tolerateErrors(...rejectionCodes));
     if (restarted === null)
       log.warn(`${name} could not be restarted, and keeps its data of the failed version`);
     else log.info(`restarted ${name}, which keeps its data only in memory`);

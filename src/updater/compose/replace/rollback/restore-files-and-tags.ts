@@ -1,11 +1,11 @@
 import { restoreFiles } from '../../../../core/files/restore-files.ts';
 import { Interrupted } from '../../../../core/progress/stops.ts';
 import { restoreTags } from '../../pull/tags.ts';
-import { findLeftAlone } from '../find-saved.ts';
+import { readUserEdits } from '../find-saved.ts';
 import type { JournaledContext } from '../replacement.ts';
 
 /** Old texts of files that a run writes, by path. */
-export type OldTexts = ReadonlyMap<string, string>;
+export type PreviousTexts = ReadonlyMap<string, string>;
 
 /**
  * Restores files and image tags. Files that were edited in the meantime are not changed. @throws UpdateError
@@ -13,7 +13,7 @@ export type OldTexts = ReadonlyMap<string, string>;
  */
 export async function restoreFilesAndTags(
   { engine, log, journal }: JournaledContext,
-  texts: OldTexts,
+  texts: PreviousTexts,
 ): Promise<void> {
   const { files, tags, project } = journal.data;
   const leftAlone = await restoreFiles(files, { texts });
@@ -25,6 +25,6 @@ export async function restoreFilesAndTags(
     );
   });
   if (leftAlone.length > 0) {
-    await journal.note({ leftAlone: await findLeftAlone(engine, journal.data, leftAlone) });
+    await journal.note({ leftAlone: await readUserEdits(engine, journal.data, leftAlone) });
   }
 }

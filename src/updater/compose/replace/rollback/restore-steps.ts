@@ -1,7 +1,12 @@
-import type { Blueprint } from '../../../../engine/api/blueprint.ts';
+import type { ContainerSnapshot } from '../../../../engine/api/blueprint.ts';
 import type { ProjectContainers } from '../../../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../../engine/container.ts';
-import { type Changeover, type ContainerRecord, isBefore, recordsOf } from '../../../run/state/changeover.ts';
+import {
+  type Changeover,
+  type ContainerRecord,
+  isPreviousContainer,
+  recordsOf,
+} from '../../../run/state/changeover.ts';
 
 /** Step that restores the old containers. */
 export type RestoreStep =
@@ -29,7 +34,7 @@ export type RestoreStep =
  */
 export function restoreSteps(
   changeover: Changeover,
-  now: { containers: readonly Container[]; blueprints: readonly Blueprint[] },
+  now: { containers: readonly Container[]; blueprints: readonly ContainerSnapshot[] },
   own: { rebuilt: ReadonlySet<string>; started: ReadonlySet<string> } = noneYet,
 ): RestoreStep[] {
   const there = new Map(now.containers.map((container) => [container.id, container] as const));
@@ -37,7 +42,8 @@ export function restoreSteps(
   const steps: RestoreStep[] = [];
   const fresh = now.containers.filter(
     (container) =>
-      changeover.moved.some(({ name }) => name === serviceOf(container)) && !isBefore(changeover, container),
+      changeover.moved.some(({ name }) => name === serviceOf(container)) &&
+      !isPreviousContainer(changeover, container),
   );
   if (fresh.length > 0) steps.push({ kind: 'remove-new', containers: fresh });
 
@@ -85,11 +91,14 @@ export function restoreSteps(
 
 const noneYet = { rebuilt: new Set<string>(), started: new Set<string>() };
 
-const missingNetworks = (blueprint: Blueprint | undefined, container: Container | undefined): string[] =>
+const missingNetworks = (
+  blueprint: ContainerSnapshot | undefined,
+  container: Container | undefined,
+): string[] =>
   Object.keys(blueprint?.networks ?? {}).filter((network) => !container?.networks.includes(network));
 
 /** Known stops that the run being rolled back has begun. */
-export interface StopsUnderWay {
+export interface PendingStops {
   /**
    * Whether the run was killed: it may have requested any running container to stop, and the engine does not report
    * which.
@@ -105,14 +114,16 @@ export interface StopsUnderWay {
  * stopped first, services that compose has partly replaced, and containers that are stopping according to events. A
  * paused container was not requested to stop.
  */
-export function mayBeStopping(
+export function findStoppingContainers(
   changeover: Changeover,
   { containers, leftovers }: ProjectContainers,
-  { wasKilled = false, stopping = [] }: StopsUnderWay = {},
+  { wasKilled = false, stopping = [] }: PendingStops = {},
 ): Container[] {
   const all = [...containers, ...leftovers];
   const hasBegun = (service: string) =>
-    all.some((container) => serviceOf(container) === service && !isBefore(changeover, container)) ||
+    all.some(
+      (container) => serviceOf(container) === service && !isPreviousContainer(changeover, container),
+    ) ||
     recordsOf(changeover, service).some(
       ({ id, down }) => !down && !all.some((container) => container.id === id && isUp(container)),
     );
@@ -124,7 +135,7 @@ export function mayBeStopping(
     (container) =>
       container.status === 'running' &&
       (told.includes(serviceOf(container)) || stopping.includes(container.id)) &&
-      isBefore(changeover, container),
+      isPreviousContainer(changeover, container),
   );
 }
 

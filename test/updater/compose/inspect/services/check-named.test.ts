@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { UpdateError } from '../../../../../src/core/progress/update-error.ts';
 import type { Container } from '../../../../../src/engine/container.ts';
-import { checkNamed } from '../../../../../src/updater/compose/inspect/services/check-named.ts';
+import { checkSpecifiedServices } from '../../../../../src/updater/compose/inspect/services/check-named.ts';
 import { container } from '../../../../build.ts';
 import { composeText, modelOf, projectFiles, updateOptions } from '../../../../build-plan.ts';
 
@@ -25,7 +25,7 @@ function check({ images, env = '', args, kind = 'user-written', running, ...more
     ...{ followers, migrations, orphans },
   };
   try {
-    return checkNamed(updateOptions(...args.split(' ').filter(Boolean)), known);
+    return checkSpecifiedServices(updateOptions(...args.split(' ').filter(Boolean)), known);
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     expect(error.outcome).toBe('refused');

@@ -7,7 +7,7 @@ import {
 import { imagesOf } from '../../../../../src/updater/compose/inspect/services/together.ts';
 import { parseCommandLine } from '../../../../../src/updater/run/command-line.ts';
 import { updateOptionsOf } from '../../../../../src/updater/run/options.ts';
-import { completed, settingsOf } from '../../../../../src/updater/run/settings-file.ts';
+import { completeCommandLine, settingsOf } from '../../../../../src/updater/run/settings-file.ts';
 import { composeText, modelOf, projectFiles } from '../../../../build-plan.ts';
 
 type Row = [product: string, services: Record<string, string>, choices: string[]];
@@ -131,7 +131,7 @@ it.each([[['on', 'b.c']], [['*']]])(
   (exclude) => {
     const text = settingsLines(['no', '1e3'], exclude).join('\n');
     const line = parseCommandLine([], {});
-    const values = completed(line, settingsOf({ path: '/opt/svc/.svc-updater.yaml', text }));
+    const values = completeCommandLine(line, settingsOf({ path: '/opt/svc/.svc-updater.yaml', text }));
     expect(updateOptionsOf({ ...line, values })).toMatchObject({ app: 'no', workers: ['1e3'], exclude });
   },
 );

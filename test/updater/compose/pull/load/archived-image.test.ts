@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { openArchive } from '../../../../../src/provenance/release-archive.ts';
 import {
-  archivedImage,
-  requireUnchanged,
+  findArchivedImage,
+  requireIntactArchive,
 } from '../../../../../src/updater/compose/pull/load/archived-image.ts';
 import { archiveOf, sha256 } from '../../../../provenance/archive.ts';
 
@@ -54,7 +54,7 @@ it.each([
   ['a manifest', manifest, [manifest, config, layer]],
 ])('finds all of %s for a platform', async (_, root, parts) => {
   const { archive } = await opened(whole);
-  expect(await archivedImage(archive, [other, digestOf(config), digestOf(root)], 'linux/amd64')).toEqual({
+  expect(await findArchivedImage(archive, [other, digestOf(config), digestOf(root)], 'linux/amd64')).toEqual({
     root: {
       mediaType: root === index ? '' : 'application/vnd.oci.image.manifest.v1+json',
       digest: digestOf(root),
@@ -68,7 +68,7 @@ it.each([
 
 it('finds none where no digest is that of an image', async () => {
   const { archive } = await opened(whole);
-  expect(await archivedImage(archive, [other, digestOf(config)], 'linux/amd64')).toBeNull();
+  expect(await findArchivedImage(archive, [other, digestOf(config)], 'linux/amd64')).toBeNull();
 });
 
 it.each([
@@ -88,7 +88,7 @@ it.each([
   ],
 ])('refuses an image %s', async (_, blobs, platform, why) => {
   const { archive } = await opened(blobs);
-  await expect(archivedImage(archive, [digestOf(index)], platform)).rejects.toThrow(why);
+  await expect(findArchivedImage(archive, [digestOf(index)], platform)).rejects.toThrow(why);
 });
 
 it.each([
@@ -98,7 +98,7 @@ it.each([
   const odd = json(content);
   const root = json({ manifests: [of(digestOf(odd), 'amd64')] });
   const { archive } = await opened([config, odd, root]);
-  await expect(archivedImage(archive, [digestOf(root)], 'linux/amd64')).rejects.toThrow(
+  await expect(findArchivedImage(archive, [digestOf(root)], 'linux/amd64')).rejects.toThrow(
     `${digestOf(odd)} in the archive is not the manifest of an image`,
   );
 });
@@ -106,7 +106,7 @@ it.each([
 it('refuses a path in place of a digest', async () => {
   const odd = json({ config: { digest: '../../release.json' }, layers: [] });
   const { archive } = await opened([odd]);
-  await expect(archivedImage(archive, [digestOf(odd)], 'linux/amd64')).rejects.toThrow(
+  await expect(findArchivedImage(archive, [digestOf(odd)], 'linux/amd64')).rejects.toThrow(
     'the archive does not contain ../../',
   );
 });
@@ -115,13 +115,13 @@ it('holds every byte against its name', async () => {
   const { archive } = await opened(whole, { 'compose.yaml': 'x', 'svc.mjs': 'y' });
   const files = new Map([['compose.yaml', digestOf(Buffer.from('x'))]]);
   let read = 0;
-  await requireUnchanged(archive, files, (bytes) => {
+  await requireIntactArchive(archive, files, (bytes) => {
     read = bytes;
   });
   expect(read).toBe(1 + whole.reduce((sum, { length }) => sum + length, 0));
   // A file of that name is not the end of another entry's.
-  await requireUnchanged(archive, new Map([['e.json.sigstore.json', other]]), () => {});
-  await expect(requireUnchanged(archive, new Map([['compose.yaml', other]]), () => {})).rejects.toThrow(
+  await requireIntactArchive(archive, new Map([['e.json.sigstore.json', other]]), () => {});
+  await expect(requireIntactArchive(archive, new Map([['compose.yaml', other]]), () => {})).rejects.toThrow(
     'files/compose.yaml in the archive was modified',
   );
 });
@@ -132,7 +132,7 @@ it('finds a byte that was changed', async () => {
   const handle = await open(path, 'r+');
   await handle.write(Buffer.from('A'), 0, 1, offset);
   await handle.close();
-  await expect(requireUnchanged(archive, new Map(), () => {})).rejects.toThrow(
+  await expect(requireIntactArchive(archive, new Map(), () => {})).rejects.toThrow(
     `blobs/sha256/${sha256(layer)} in the archive was modified`,
   );
 });

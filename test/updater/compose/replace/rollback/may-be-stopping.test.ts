@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { sortOut } from '../../../../../src/engine/api/project-containers.ts';
+import { separateLeftovers } from '../../../../../src/engine/api/project-containers.ts';
 import type { Container } from '../../../../../src/engine/container.ts';
-import { mayBeStopping } from '../../../../../src/updater/compose/replace/rollback/restore-steps.ts';
+import { findStoppingContainers } from '../../../../../src/updater/compose/replace/rollback/restore-steps.ts';
 import { changeover, container, movedService, record } from '../../../../build.ts';
 
 const app = container('app-1', { id: '0123456789abcdef' });
@@ -13,7 +13,7 @@ const moved = [movedService('app'), movedService('worker'), movedService('sideca
 
 function stopping(before: Container[], now: Container[], wasKilled = false): string[] {
   const plan = changeover({ moved, containers: before.map((each) => record(each)) });
-  return mayBeStopping(plan, sortOut(now), { wasKilled }).map(({ id }) => id);
+  return findStoppingContainers(plan, separateLeftovers(now), { wasKilled }).map(({ id }) => id);
 }
 
 describe('containers that still run and may have been told to stop', () => {
@@ -36,7 +36,9 @@ describe('containers that still run and may have been told to stop', () => {
 
   it('are those that the engine was heard to stop', () => {
     const plan = changeover({ moved, containers: all.map((each) => record(each)) });
-    expect(mayBeStopping(plan, sortOut([app, sidecar]), { stopping: [app.id] })).toEqual([app]);
+    expect(findStoppingContainers(plan, separateLeftovers([app, sidecar]), { stopping: [app.id] })).toEqual([
+      app,
+    ]);
   });
 
   it('are all after a kill', () => {

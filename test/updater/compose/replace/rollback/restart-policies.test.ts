@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { startDataAgain } from '../../../../../src/updater/compose/replace/rollback/restore-data.ts';
+import { restartDataServices } from '../../../../../src/updater/compose/replace/rollback/restore-data.ts';
 import { Journal } from '../../../../../src/updater/run/state/journal.ts';
 import { changeover, journalData } from '../../../../build.ts';
 import { engineThat, runContext } from '../../../../build-plan.ts';
@@ -29,7 +29,7 @@ it('logs each restart policy that the engine did not restore, and ignores remove
     { state: '/nonexistent', restore: async () => {} },
     journalData({ point, state, changeover: changeover() }),
   );
-  await startDataAgain({ ...context, journal });
+  await restartDataServices({ ...context, journal });
   expect(asked.slice(0, 3)).toEqual(['gone', 'bad', 'good']);
   expect(lines).toEqual(['warn: docker update --restart=on-failure:3 bad failed: cannot update a container']);
 });
