@@ -4,7 +4,7 @@ import type { Trust } from '../provenance/trust.ts';
 
 /** A positional argument. */
 interface Argument {
-  /** Name in capitals: `CHANNEL`. */
+  /** Name of the argument in capitals: `CHANNEL`. */
   name: string;
   /** Allowed values; missing if any value is allowed. */
   choices?: readonly string[];
@@ -13,13 +13,13 @@ interface Argument {
 
 /** A command of the client. In its texts, `{product}` is replaced with the name of the product. */
 export interface ClientCommand {
-  /** Words after `svc`: `instance status`. */
+  /** Name of the command, as typed after `svc`: `instance status`. */
   name: string;
-  /** Summary of the command: one sentence in the imperative, without a full stop. */
+  /** Summary of the command: one sentence in the imperative, without a period. */
   summary: string;
-  /** Arguments and options for the help, if they cannot be generated from `arguments` and `options`. */
+  /** Arguments and options for the help; missing if they can be generated from `arguments` and `options`. */
   usage?: string;
-  /** Options with their help: a phrase in the imperative, without a full stop. Only one option can be a list. */
+  /** Options with their help: a phrase in the imperative, without a period. Only one option may be a list. */
   options: OptionTable;
   arguments?: readonly Argument[];
   examples: readonly (readonly [line: string, does: string])[];
@@ -32,9 +32,9 @@ export interface ClientCommand {
 
 /** The parsed arguments of a command. */
 export interface CommandArguments {
-  /** Values by option name without dashes; an option without a value is `true`. */
+  /** Values by option name without dashes. The value of a switch is `true`. */
   options: Record<string, string | true>;
-  /** Values of the list option. */
+  /** Values of the option that is a list. */
   list: readonly string[];
   words: readonly string[];
 }
@@ -43,16 +43,16 @@ export interface Output {
   write(text: string): unknown;
 }
 
-/** Environment of a command: arguments, streams, terminal and signals. */
+/** The environment of a command: arguments, streams, terminal and signals. */
 export interface CommandContext {
   args: CommandArguments;
   env: NodeJS.ProcessEnv;
   stdout: Output;
   stderr: Output;
   stdin: Readable;
-  /** Whether the output is a terminal with colours and cursor movement. False with `NO_COLOR` or `TERM=dumb`. */
+  /** Whether the output is a terminal with colors and cursor movement; false with `NO_COLOR` or `TERM=dumb`. */
   isTerminal: boolean;
-  /** Whether the user can be prompted on a terminal. */
+  /** Whether the user can be prompted, because stdin and stderr are terminals. */
   canAsk: boolean;
   /** Returns the current width of the terminal. */
   columns(): number;
@@ -60,27 +60,30 @@ export interface CommandContext {
   rows(): number;
   /** Signal that is aborted by Ctrl-C, SIGTERM or a closed terminal. The command then exits with `interruptedExitCode`. */
   signal: AbortSignal;
-  /** Version of this client: `v1.0.0` */
+  /** Version of this client, such as `v1.0.0`. */
   version: string;
-  /** Publishers whose releases are accepted; null if the client was built without trusted publishers. */
+  /** Publishers whose releases are accepted; null if this client was built without trusted publishers. */
   trust: Trust | null;
-  /** Returns the milliseconds of a monotonic clock. */
+  /** Returns the time of a monotonic clock in milliseconds. */
   now(): number;
 }
 
-/** Exit code of an interrupted command. The process replaces it with the code of the signal. */
+/**
+ * Exit code of an interrupted command. If a signal caused the interruption, the process exits with the code of the
+ * signal.
+ */
 export const interruptedExitCode = 130;
 
-/** An error for invalid arguments: exit code 2, with a reference to the help. */
+/** An error for invalid arguments, printed with a reference to the help. The exit code is 2. */
 export class CommandUsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** An error that exits a command with a message and an exit code. */
+/** An error that ends a command with a message and an exit code. */
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly exitCode: number;
-  /** Problem document for the output of `--json`. */
+  /** Problem document, for the output with `--json`; null if there is none. */
   readonly problem: object | null;
 
   constructor(exitCode: number, message: string, problem: object | null = null) {

@@ -4,22 +4,22 @@ import { isAbsolute, join } from 'node:path';
 import { Failure } from './command.ts';
 import { productNames } from './names.ts';
 
-/** Connection settings of the server. */
+/** Settings for connecting to the server. */
 export interface ClientConfig {
-  /** Address of the server without a trailing slash. */
+  /** Address of the server, without a trailing slash. */
   url: string;
   token: string | null;
-  /** Setting that contains the address: `SVC_URL`, or `url in FILE`. */
+  /** Name of the setting that contains the address: `SVC_URL`, or `url in FILE`. */
   urlSetting: string;
-  /** Setting that contains the token. */
+  /** Name of the setting that contains the token. */
   tokenSetting: string;
-  /** Path of the token file if other users can read or change it; otherwise null. */
+  /** Path of the configuration file with the token if other users can read or change the file; otherwise null. */
   openFile: string | null;
 }
 
 /**
- * Reads the address and the token from the environment, or from the file written by the login. The token in the file is
- * only sent to the address in the file, never to another server.
+ * Reads the server address and the token from the environment, or from the file that the login command has written. The
+ * token in the file is only sent to the address in the file, never to another server.
  * @throws Failure if the address is missing or invalid
  */
 export function readConfig(env: NodeJS.ProcessEnv): ClientConfig {
@@ -63,7 +63,7 @@ export function readConfig(env: NodeJS.ProcessEnv): ClientConfig {
 function configPath(env: NodeJS.ProcessEnv): string | null {
   const given = env.XDG_CONFIG_HOME ?? '';
   const at = (base: string) => join(base, productNames().name, 'config.json');
-  // The XDG specification ignores relative paths.
+  // A relative path in XDG_CONFIG_HOME is ignored, as the XDG specification requires.
   if (isAbsolute(given)) return at(given);
   try {
     return at(join(homeOf(env), '.config'));
@@ -72,7 +72,10 @@ function configPath(env: NodeJS.ProcessEnv): string | null {
   }
 }
 
-/** Returns the home directory, never a relative path: the working directory may belong to another user. */
+/**
+ * Returns the home directory as an absolute path. A relative HOME is ignored, because the working directory may belong
+ * to another user.
+ */
 function homeOf(env: NodeJS.ProcessEnv): string {
   const home = env.HOME || homedir();
   return isAbsolute(home) ? home : userInfo().homedir;
@@ -113,7 +116,7 @@ function readUrl(text: string, setting: string): string {
       `${setting} must not contain a user name or password. Set ${productNames().token} instead.`,
     );
   }
-  // `url.search` and `url.hash` are empty if `?` or `#` has no text after it.
+  // The whole address is searched, because `url.search` and `url.hash` are empty if `?` or `#` has no text after it.
   if (/[?#]/.test(url.href)) {
     throw new Failure(2, `${setting} must not contain a query (?) or a fragment (#).`);
   }

@@ -30,14 +30,14 @@ export function createSession(context: CommandContext): Session {
   return { ...context, config, reader: new Reader({ address, headers }) };
 }
 
-/** Returns the value of a valid response. @throws Failure with exit code 2 for any other response */
+/** Returns the value of a valid response. @throws Failure with exit code 2 if the response is not valid */
 export async function requireValue<T>(asked: Promise<RequestResult<T>>, session: Session): Promise<T> {
   const answer = await asked;
   if (answer.kind === 'ok') return answer.value;
   throw createResultFailure(answer, session);
 }
 
-/** Returns the status. @throws Failure, also if the user is not an admin */
+/** Returns the status that admins receive. @throws Failure without a valid response, or if the user is not an admin */
 export async function requireAdminStatus(
   asked: Promise<RequestResult<Status | UserStatus>>,
   session: Session,
@@ -48,7 +48,7 @@ export async function requireAdminStatus(
   throw new Failure(2, `${url} accepts this command only from admins. Check ${tokenSetting}.`);
 }
 
-/** Creates the failure of a command that requires a valid response. */
+/** Creates the failure of a command that did not receive a valid response. */
 export const createResultFailure = (
   refused: FailedResult,
   { config, signal }: Pick<Session, 'config' | 'signal'>,

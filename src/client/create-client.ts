@@ -14,25 +14,25 @@ export type { Product, ProductOptions } from '../core/progress/product.ts';
 export type { Trust } from '../provenance/trust.ts';
 
 export interface ClientOptions {
-  /** Version of this build, such as `v1.4.2`. Default: `dev`. */
+  /** Version of this build, such as `v1.4.2`; `dev` by default. */
   version?: string;
   /**
    * Publishers whose releases `update` installs: an object, the same object as JSON, or public keys in PEM. By default,
-   * no signature is required, and only `SHA256SUMS` is checked.
+   * no signature is required, and only the checksum in `SHA256SUMS` is checked.
    */
   trust?: Trust | string;
 }
 
-/** Command-line client of a product, which runs one command and exits. */
+/** The command-line client of a product. It runs one command and exits. */
 export interface Client {
-  /** Runs a command (default: the arguments of this process) and exits with its exit code. */
+  /** Runs a command, by default with the arguments of this process, and exits with the exit code of the command. */
   run(words?: readonly string[]): Promise<void>;
 }
 
 /**
- * Creates the client of a product, under its name: `larder instance update`, `LARDER_URL`,
- * `~/.config/larder/config.json`. Bundle the client into one file, `larder.mjs`; `larder update` replaces this file
- * with that of a newer release.
+ * Creates the client of a product, whose names depend on the product: `larder instance update`, `LARDER_URL`,
+ * `~/.config/larder/config.json`. Bundle the client into one file, `larder.mjs`, which `larder update` replaces with
+ * the file of a newer release.
  * @throws TypeError that lists all mistakes in the product, or the mistake in `trust`
  */
 export function createClient(
@@ -77,21 +77,22 @@ class Process {
     process.stderr.on('error', () => {});
     const ended = await this.#command(words);
     const { aborted } = this.#stopped.signal;
-    // The command only returns `interruptedExitCode`; the exit code depends on the signal.
+    // For an interruption, the command always returns `interruptedExitCode`, but the exit code depends on the signal.
     this.#exit(ended === interruptedExitCode && aborted ? 128 + this.#stoppedBy : ended);
   }
 
   #stop(name: NodeJS.Signals, number: number): void {
     const { aborted } = this.#stopped.signal;
-    // A second Ctrl-C exits immediately. The system often sends the other signals twice.
+    // A second Ctrl-C exits immediately. The other signals are often sent twice by the system, so a repetition is
+    // ignored.
     if (aborted && name === 'SIGINT') process.exit(128 + number);
     if (!aborted) this.#stoppedBy = number;
     this.#stopped.abort();
   }
 
   /**
-   * Stops the command, as after Ctrl-C, if the reader has closed the output, as in `svc instance history | head -1`. A
-   * closed terminal (EIO) also sends a signal, which has its own handler.
+   * Stops the command, as Ctrl-C does, if the reader has closed the output, as in `svc instance history | head -1`. A
+   * closed terminal (EIO) is ignored, because it also sends a signal, which has its own handler.
    */
   #cannotWrite({ code = 'unknown' }: NodeJS.ErrnoException): void {
     if (code === 'EIO') return;
@@ -99,7 +100,7 @@ class Process {
     this.#stopped.abort();
   }
 
-  /** Exits explicitly, because open connections would keep the process alive. */
+  /** Exits the process explicitly, because open connections would otherwise keep it alive. */
   #exit(exitCode: number): void {
     process.stdout.write('', (error) => {
       if (error) this.#cannotWrite(error);
@@ -131,7 +132,7 @@ class Process {
     } catch (error) {
       if (error instanceof CommandUsageError) {
         const name = findCommand(words, clientCommands)?.name ?? (words[0] === 'instance' ? words[0] : '');
-        // The message contains arguments, which may contain control characters.
+        // The message quotes arguments, which may contain control characters.
         const mistakes = error.message.split('\n').map(cleanText).join('\n');
         say(`${program}: ${mistakes}\nHelp: ${[program, name, '--help'].filter(Boolean).join(' ')}`);
         return 2;
@@ -156,7 +157,7 @@ class Process {
       stdout,
       stderr,
       stdin,
-      // Any value of NO_COLOR except an empty value disables colours: https://no-color.org
+      // Any value of NO_COLOR except an empty value disables colors: https://no-color.org
       isTerminal: stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb',
       canAsk: stdin.isTTY === true && stderr.isTTY === true,
       columns: () => stdout.columns || 80,

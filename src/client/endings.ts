@@ -6,22 +6,25 @@ import { millisecondsBetween } from '../wire/times.ts';
 import { partLines } from './status-lines.ts';
 import { clientWording } from './times.ts';
 
-/** Returns the noun for a run in a sentence. A newer server may have other kinds of runs. */
+/** Returns the noun for a run in a sentence. A kind of run that only a newer server has is called an update. */
 export const runNoun = ({ kind }: Pick<Run, 'kind'>): string => (kind === 'rollback' ? 'rollback' : 'update');
 
-/** Returns the updater's exit code, 143 for `cancelled`, or 1 for an unknown outcome from a newer server. */
+/**
+ * Returns the exit code for an outcome: the exit code of the updater, 143 for `cancelled`, and 1 for an unknown outcome
+ * from a newer server.
+ */
 export function exitCodeOf(outcome: string | null): number {
   if (outcome === 'cancelled') return 143;
   return lookUpCode(exitCodes, outcome ?? '') ?? 1;
 }
 
-/** Result of a command: the lines to print and the exit code. */
+/** Report on the result of a command: the lines to print, and the exit code. */
 export interface ResultReport {
   lines: string[];
   exitCode: number;
 }
 
-/** Formats the result of a run. `status` is null if the server did not respond. */
+/** Reports the result of a run. `status` is null if the server did not respond. */
 export function resultReportOf(run: Run, status: Status | null): ResultReport {
   const t = clientWording(status?.now ?? run.endedAt ?? run.startedAt);
   const version = status?.version ?? null;
@@ -34,7 +37,10 @@ export function resultReportOf(run: Run, status: Status | null): ResultReport {
   return { lines: [`${mark} ${text}`, ...partLines(parts, t)], exitCode: exitCodeOf(run.outcome) };
 }
 
-/** Formats the heading of a result, its code and the state of the instance. @param age time since the end of the run */
+/**
+ * Formats the result of a run: a heading, the error code and the state of the instance.
+ * @param age time since the end of the run
+ */
 export function resultText(run: Run, status: Status | null, age = ''): string {
   const t = clientWording(status?.now ?? run.startedAt);
   const { heading, about } = presentResult(run, { status, version: status?.version ?? null }, t);
@@ -42,6 +48,6 @@ export function resultText(run: Run, status: Status | null, age = ''): string {
   return `${heading}${code}${age && `, ${age} ago`}. ${about}`.trim();
 }
 
-/** Adds colour to the mark at the beginning of a line. */
+/** Colors the mark at the beginning of a line. */
 export const paintMark = (line: string): string =>
   line.replace(/^[✓✗!](?= )/, (mark) => `\x1b[${{ '✓': 32, '✗': 31 }[mark] ?? 33}m${mark}\x1b[0m`);

@@ -3,11 +3,11 @@ import type { ClientConfig } from './config.ts';
 import { productNames } from './names.ts';
 import { asSentence, cleanText } from './text.ts';
 
-/** HTTP status codes of a proxy that cannot reach its server. */
+/** HTTP status codes of a proxy that cannot reach the server. */
 const proxyErrors = new Set([502, 503, 504]);
 const endpoints = '/api/v1/instance/update';
 
-/** Explains an unusable response: the error, the address, and the setting to check. */
+/** Explains a response that the client cannot use: the error, the address, and the setting to check. */
 export function explainFailedResult(refused: FailedResult, config: ClientConfig): string {
   const { url, token, urlSetting, tokenSetting } = config;
   const { name, token: tokenVariable } = productNames();
@@ -18,7 +18,8 @@ export function explainFailedResult(refused: FailedResult, config: ClientConfig)
       return `${url} rejected the request (403): ${asSentence(cleanText(detail))} Check ${tokenSetting}.`;
     return `${url} responded with ${status}: ${asSentence(cleanText(detail))}${status === 404 ? ` Check ${urlSetting}.` : ''}`;
   }
-  // A request has only one `Authorization` header, which already contains the token.
+  // Credentials for a proxy in front of the server cannot be sent, because the only `Authorization` header of a request
+  // already contains the token.
   if (refused.inFront !== null)
     return `A proxy in front of ${name} at ${url} requires its own login (401, ${refused.inFront}). Configure the proxy to let requests to ${endpoints} through, or check ${urlSetting}.`;
   if (refused.status !== 401) return explainRedirect(refused.location, config);
@@ -84,7 +85,8 @@ function explainNone(why: NoResponseReason, { url, urlSetting }: ClientConfig): 
 }
 
 /**
- * Finds the error code from Node. `fetch` wraps the error in a cause, and in a list if a host has several addresses.
+ * Finds the error code of a failed request. `fetch` puts the error from Node into `cause`, and into a list if the host
+ * has several addresses.
  */
 function codeOf(error: unknown): string {
   const { code, cause, errors, message } = Object(error) as {

@@ -12,7 +12,7 @@ function settings(): string[] {
   ];
 }
 
-/** Formats the help of all commands, or of all commands in a group. */
+/** Formats the help for all commands, or for all commands of a group. */
 export function generalHelp(commands: readonly ClientCommand[], group: string): string {
   const program = productNames().name;
   const listed = commands.filter(({ name }) => group === '' || name.startsWith(`${group} `));
@@ -64,5 +64,5 @@ const lines = (...all: string[]): string => fill(`${all.join('\n')}\n`);
 
 const fill = (text: string): string => fillFields(text, { product: productNames().name });
 
-/** Adds the indefinite article to a name. `svc` is pronounced letter by letter. */
+/** Adds the indefinite article to a name. `svc` gets `an`, because it is pronounced letter by letter. */
 const a = (name: string): string => `${/^[aeio]|^svc$/.test(name) ? 'an' : 'a'} ${name}`;

@@ -4,7 +4,7 @@ import { type Product, svcProduct, toCapitals } from '../core/progress/product.t
 const namesOf = ({ name, containerName, feed }: Product) => ({
   /** Name of the product and of the client's command: `svc` */
   name,
-  /** Environment variables with the server address, the token, and the address of the releases. */
+  /** Names of the environment variables with the server address, the token, and the address of the releases. */
   url: `${toCapitals(name)}_URL`,
   token: `${toCapitals(name)}_TOKEN`,
   feed: `${toCapitals(name)}_FEED`,
@@ -12,7 +12,7 @@ const namesOf = ({ name, containerName, feed }: Product) => ({
   asset: `${name}.mjs`,
   /** Name of the updater's container, for commands that show its log. */
   container: containerName,
-  /** Built-in web address of the releases; null if the environment must contain the address. */
+  /** Web address of the releases that is built into the client; null if the environment must specify the address. */
   releases: feed,
 });
 
@@ -21,7 +21,7 @@ let current = namesOf(svcProduct);
 /** Returns the names of the product that this client is built for. */
 export const productNames = () => current;
 
-/** Sets the product. Must be called before any output; a process is the client of one product. */
+/** Sets the product of this process. Must be called once, before any output. */
 export function setProduct(product: Product): void {
   current = namesOf(product);
 }

@@ -5,7 +5,7 @@ import { productNames } from './names.ts';
 /** The parsed command line. */
 export type ParsedClientCommand =
   | { kind: 'run'; command: ClientCommand; args: CommandArguments }
-  /** Help for one command, or for all commands in a group. */
+  /** Request for the help of one command, or of all commands in a group. */
   | { kind: 'help'; command: ClientCommand | null; group: string }
   | { kind: 'version' };
 
@@ -25,7 +25,7 @@ export function parseClientCommand(
 
 const wantsHelp = (words: readonly string[]): boolean => words.includes('--help') || words.includes('-h');
 
-/** Finds the command whose name is at the start of the words. */
+/** Finds the command whose name the words begin with. */
 export const findCommand = (
   words: readonly string[],
   commands: readonly ClientCommand[],

@@ -15,9 +15,12 @@ import { productNames } from './names.ts';
 import { asSentence, formatNounCount, formatTable, truncateText, widthOf } from './text.ts';
 import { clientWording } from './times.ts';
 
-// The functions expect server texts that are already escaped.
+// Functions that format texts from the server. The texts must already be escaped.
 
-/** Formats parts of a presentation. Release notes, phases and settings are only shown in the web page. */
+/**
+ * Formats parts of a presentation. Release notes, phases and settings are omitted, because only the web page shows
+ * them.
+ */
 export const partLines = (parts: Presentation['parts'], t: Wording): string[] =>
   parts.flatMap((part) => (part ? linesOfPart(part, t) : []));
 
@@ -55,7 +58,7 @@ function boxLine({ heading, lines, link }: MessageBox): string {
 export const pathLine = (versions: readonly string[], t: Wording): string =>
   `${t.upgradePath}: ${versions.join(' → ')} (${formatNounCount(versions.length - 1, 'update')})`;
 
-/** Describes the available update, or the reason why there is no update. @param history null if unknown */
+/** Describes the available update, or the reason why no update is available. @param history null if unknown */
 export function availableUpdateLines(status: Status, history: readonly Run[] | null = null): string[] {
   const { latest, next, skipped, now } = status;
   const t = clientWording(now);
@@ -71,14 +74,14 @@ export function availableUpdateLines(status: Status, history: readonly Run[] | n
   ];
 }
 
-/** Describes the wait between two steps of an upgrade path. */
+/** Describes the wait for the next step of an upgrade path. */
 export function pendingStepLine({ to, reason }: PendingStep, version: string, time: string): string {
   if (reason === null) return `Next update on the upgrade path: ${to}.`;
   const line = `${version} is not ready for ${to} yet: ${messageClause(reason)}`;
   return time === '' ? line : `${line} (${time} so far)`;
 }
 
-/** Explains why a run cannot start, and the next action. */
+/** Explains why a run cannot start, and what to do next. */
 export function cannotStartLines(reason: Reason, status: Status, wanted: RunKind = 'update'): string[] {
   const { now, run } = status;
   const { code, jobs = [], message, advice, refusal } = reason;
@@ -88,7 +91,8 @@ export function cannotStartLines(reason: Reason, status: Status, wanted: RunKind
   if (jobs.length > 0)
     return [`${cannot}: ${shown?.heading}`, ...jobLines(jobs, now), jobAdvice(jobs, wanted)];
   if (code === 'up-to-date') return [asSentence(message)];
-  // An update of another instance, or an update that is just starting, cannot be followed.
+  // Only a run in progress of this instance can be followed: not the update of another instance, nor an update that is
+  // just starting.
   if (code === 'update-running' && run !== null && run.outcome === null)
     return [
       `${run.kind === 'rollback' ? 'A rollback' : 'An update'} to ${run.to ?? 'the latest release'} is already in progress. ${startText(run, t)}.`,
@@ -104,8 +108,8 @@ export function cannotStartLines(reason: Reason, status: Status, wanted: RunKind
 }
 
 /**
- * Formats one line per job with kind, title, age and whether the job is stuck. The title is truncated to the available
- * columns, so that the other facts remain visible.
+ * Formats one line per job with its kind, title and age, and whether it is stuck. The title is truncated to the
+ * available columns, so that the other facts remain visible.
  */
 export function jobLines(jobs: readonly BlockingJob[], now: string, columns = Infinity): string[] {
   const rows = jobs.map((job) => jobText(job, clientWording(now)));

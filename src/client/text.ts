@@ -2,13 +2,13 @@ import { escapeUnprintable, mapTexts } from '../core/progress/plain-text.ts';
 import { messageSentence } from '../wire/messages.ts';
 import { productNames } from './names.ts';
 
-/** Escapes control characters, so that an untrusted text is safe for a terminal. */
+/** Escapes the control characters in an untrusted text, so that it can be printed safely on a terminal. */
 export const cleanText = (text: string): string => escapeUnprintable(text.toWellFormed());
 
 /** Escapes the control characters in all texts of a server response. */
 export const cleanTexts = <T>(value: T): T => mapTexts(value, cleanText);
 
-/** Formats one line of JSON that is also safe for a terminal. */
+/** Formats a value as one line of JSON that can be printed safely on a terminal. */
 export const jsonLine = (value: unknown): string => `${escapeUnprintable(JSON.stringify(value))}\n`;
 
 export const linesOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
@@ -34,7 +34,7 @@ function widthOfOne(character: string): number {
 export const widthOf = (text: string): number =>
   [...text].reduce((sum, character) => sum + widthOfOne(character), 0);
 
-/** Truncates a text to a number of columns. */
+/** Truncates a text to the given number of terminal columns. */
 export function truncateText(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text;
   let width = 0;
@@ -47,13 +47,13 @@ export function truncateText(text: string, columns: number): string {
   return columns < 1 ? '' : `${kept.trimEnd()}…`;
 }
 
-/** Truncates or pads a text to a number of columns. */
+/** Truncates or pads a text to the given number of terminal columns. */
 export const fitToColumns = (text: string, columns: number): string => {
   const kept = truncateText(text, columns);
   return kept + ' '.repeat(Math.max(0, columns - widthOf(kept)));
 };
 
-/** Wraps a text between words. A word that is too long has its own line. */
+/** Wraps a text between words. A word that is longer than a line gets its own line. */
 export function wrap(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';

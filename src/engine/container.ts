@@ -8,9 +8,9 @@ import { parsePlatform } from './platform.ts';
 export interface StorageMount extends Mount {
   /** Path on the host; for a volume, the path of its root. Empty if the storage has no path on the host. */
   path: string;
-  /** Directory of the volume that is mounted; empty if the whole volume is mounted. */
+  /** Directory in the volume that is mounted instead of the whole volume; empty if the whole volume is mounted. */
   subpath: string;
-  /** Driver of a volume. */
+  /** Driver of the volume; empty for other mounts. */
   driver: string;
 }
 
@@ -21,14 +21,17 @@ export interface ListedContainer extends ReturnType<typeof toListedContainer> {}
 
 export interface Image extends ReturnType<typeof toImage> {
   /**
-   * Whether it is unknown which of the image's digests its tag points to: Podman reports several digests of one image.
+   * Whether it is unknown to which of the image's digests its tag points. This is the case with Podman, which reports
+   * several digests of one image.
    */
   isUnclear?: boolean;
 }
 
 const neverStarted = '0001-01-01T00:00:00Z';
 
-/** Checks whether a container has ever been started: the engine reports a zero start time otherwise. */
+/**
+ * Checks whether a container has ever been started. The engine reports a zero start time for a container that has not.
+ */
 export const hasStarted = (container: Container): boolean =>
   container.startedAt !== neverStarted && container.startedAt !== '';
 
@@ -57,7 +60,7 @@ type Labels = Readonly<Record<string, string>>;
 const texts = (list: readonly unknown[] | null | undefined): string[] =>
   (list ?? []).filter(Boolean).map(String);
 
-/** Parses `KEY=value` entries. An entry without `=` is skipped: it unsets a variable of the image. */
+/** Parses `KEY=value` entries. An entry without `=` is skipped, because it unsets a variable of the image. */
 export const toEnvironment = (list: readonly string[] | null | undefined): Map<string, string> =>
   new Map(
     (list ?? []).flatMap((entry) => {
@@ -68,7 +71,7 @@ export const toEnvironment = (list: readonly string[] | null | undefined): Map<s
 
 const anonymous = /^[0-9a-f]{64}$/;
 
-/** Seconds; the engine's default for containers without a `StopTimeout`. */
+/** The engine's default stop timeout in seconds, for containers without a `StopTimeout`. */
 const defaultStopTimeout = 10;
 
 /**
@@ -116,27 +119,27 @@ export function toContainer(raw: Raw) {
   const log = (state.Health?.Log ?? []) as Raw[];
   const endpoints = Object.values<Raw>(network.Networks ?? {}).map((endpoint) => endpoint ?? {});
   return {
-    /** 64 hex digits. */
+    /** Id of the container, 64 hexadecimal digits. */
     id: String(raw.Id),
     name: String(raw.Name ?? '').replace(/^\//, ''),
     /**
-     * Id of the local image, `sha256:…`: the digest of an index with the containerd store, the digest of a
-     * configuration with other stores.
+     * Id of the local image, `sha256:…`. With the containerd store, this is the digest of an index; with other stores,
+     * the digest of a configuration.
      */
     imageId: String(raw.Image ?? ''),
     /**
-     * Digest of the manifest for the container's platform, which attestations do not change; null if the engine does
-     * not report it.
+     * Digest of the image manifest for the container's platform, which does not depend on the image's attestations.
+     * Null if the engine does not report the manifest.
      */
     imageManifest: manifestOf(raw),
-    /** `linux/arm64`; null if the engine does not report it. */
+    /** Platform of the container, such as `linux/arm64`; null if the engine does not report it. */
     platform: platformOf(raw.ImageManifestDescriptor?.platform),
     /** Image reference from which the container was created. */
     imageReference: String(config.Image ?? ''),
     labels: (config.Labels ?? {}) as Labels,
     env: toEnvironment(config.Env),
     status: statusOf(state.Status),
-    /** ISO 8601, like all times of a container. */
+    /** Time of the creation in ISO 8601, like the other times of a container. */
     createdAt: String(raw.Created ?? ''),
     startedAt: String(state.StartedAt ?? ''),
     finishedAt: String(state.FinishedAt ?? ''),
@@ -147,13 +150,13 @@ export function toContainer(raw: Raw) {
     restartCount: Number(raw.RestartCount ?? 0),
     restartPolicy: String(host.RestartPolicy?.Name || 'no'),
     stopTimeout: stopTimeoutOf(config),
-    /** `healthy`, `unhealthy` or `starting`; null without a health check. */
+    /** Health status: `healthy`, `unhealthy` or `starting`; null without a health check. */
     health: state.Health?.Status && state.Health.Status !== 'none' ? String(state.Health.Status) : null,
     lastHealthOutput: String(log.at(-1)?.Output ?? ''),
     healthCheck: readHealthCheck(config.Healthcheck ?? {}, log),
-    /** Current mounts. */
+    /** All mounts of the container, requested or not; the `source` of a volume is its name. */
     mounts: ((raw.Mounts ?? []) as Raw[]).map(readMount),
-    /** Current mounts with their storage, including tmpfs. */
+    /** All mounts of the container with their storage, including tmpfs mounts. */
     storage: storageOf(raw.Mounts ?? [], host),
     requestedMounts: requestedMounts(host),
     published: publishedPorts(network.Ports ?? {}),
@@ -161,9 +164,9 @@ export function toContainer(raw: Raw) {
     addresses: addressesOf(config, endpoints),
     /** IP addresses that the engine has assigned to the running container. */
     ips: texts(endpoints.flatMap(({ IPAddress, GlobalIPv6Address }) => [IPAddress, GlobalIPv6Address])),
-    /** Links to other containers, `svc-db-1:database`. */
+    /** Links to other containers, such as `svc-db-1:database`. */
     links: texts([...(host.Links ?? []), ...endpoints.flatMap(({ Links }) => Links ?? [])]),
-    /** Additional lines of the hosts file, `database:10.0.0.5`. */
+    /** Additional entries of the hosts file, such as `database:10.0.0.5`. */
     extraHosts: texts(host.ExtraHosts),
     networkMode: String(host.NetworkMode ?? ''),
     pidMode: String(host.PidMode ?? ''),
@@ -176,11 +179,11 @@ export function toContainer(raw: Raw) {
   };
 }
 
-/** Reads a container in a list. @throws TypeError if the JSON is not a container */
+/** Converts an element of the engine's list of containers. @throws TypeError if the element is not a container */
 export function toListedContainer(raw: unknown) {
   const { Id, Names, State, Image, ImageID, Labels, HostConfig } = Object(raw);
   return {
-    /** 64 hex digits. */
+    /** Id of the container, 64 hexadecimal digits. */
     id: requireText(Id),
     name: String(Names?.[0] ?? '').replace(/^\//, ''),
     status: statusOf(State),
@@ -190,7 +193,7 @@ export function toListedContainer(raw: unknown) {
      */
     imageReference: String(Image ?? ''),
     labels: (Labels ?? {}) as Labels,
-    /** `container:<id>` if the container uses the network of another container. */
+    /** Network mode; `container:<id>` if the container uses the network of another container. */
     networkMode: String(HostConfig?.NetworkMode ?? ''),
   };
 }
@@ -235,8 +238,8 @@ const addressesOf = (config: Raw, endpoints: readonly Raw[]): string[] =>
   ]);
 
 /**
- * Lists the ports that are published on the host, `8080/tcp`. @param ports `NetworkSettings.Ports` of an inspection; a
- * port that is only exposed has no bindings
+ * Lists the container ports that are published on the host, such as `8080/tcp`.
+ * @param ports `NetworkSettings.Ports` of an inspection, in which a port that is only exposed has no bindings
  */
 export const publishedPorts = (ports: Raw): string[] =>
   Object.entries(ports as Record<string, Raw[] | null>).flatMap(([target, bindings]) =>
@@ -272,16 +275,17 @@ export function toImage(raw: Raw) {
 }
 
 /**
- * Returns the digest of the manifest that a container runs, from its inspection; null if the engine does not report it.
+ * Returns the digest of the image manifest that a container uses, from the container's inspection. Null if the engine
+ * does not report the manifest.
  */
 export const manifestOf = (raw: Raw): string | null => raw.ImageManifestDescriptor?.digest ?? null;
 
 const platformOf = ({ os, architecture }: Raw = {}): string | null =>
   os && architecture ? parsePlatform(`${os}/${architecture}`) : null;
 
-/** Keys of `HostConfig` that can refer to a container whose namespace is shared. */
+/** Keys of `HostConfig` that can name another container whose namespace is shared. */
 export const namespaceModes = ['NetworkMode', 'PidMode', 'IpcMode'] as const;
 
-/** Returns the container whose namespace a mode shares; null if the mode shares none. */
+/** Returns the container whose namespace is shared by a mode such as `container:<id>`; null for other modes. */
 export const sharedContainer = (mode: unknown): string | null =>
   /^container:(.+)$/.exec(String(mode))?.[1] ?? null;

@@ -1,5 +1,5 @@
-// All access to the engine's API, for the updater and the server library. `engine-calls.ts` lists the calls and their
-// properties.
+// Client for all requests to the engine's API, for the updater and the server library. `engine-calls.ts` lists the
+// calls and their properties.
 
 import type { Readable } from 'node:stream';
 import { isWithin } from '../core/files/host-paths.ts';
@@ -36,21 +36,24 @@ export interface CallOptions {
   filters?: EngineFilters;
   headers?: Readonly<Record<string, string>>;
   body?: unknown;
-  /** Milliseconds; overrides the deadline of the call. */
+  /** Deadline in milliseconds, instead of the call's own deadline. */
   deadlineMs?: number;
   limit?: number;
   cut?: boolean;
   signal?: AbortSignal;
-  /** Keeps the response out of error messages, because it may repeat secrets from the request. */
+  /** Whether to keep the response out of error messages, because the response may repeat secrets from the request. */
   isSecret?: boolean;
 }
 
 /** Version, platform and API versions that the engine reports. */
 export interface EngineFacts {
   version: string;
-  /** `linux/amd64`; empty if the engine does not report it. */
+  /** Platform of the engine, such as `linux/amd64`; empty if the engine does not report it. */
   platform: string;
-  /** Oldest and newest API version, such as `1.40` and `1.56`; null if the engine does not report them. */
+  /**
+   * Oldest and newest API versions that the engine supports, such as `1.40` and `1.56`; null if it does not report
+   * them.
+   */
   api: { oldest: string; newest: string } | null;
 }
 
@@ -74,13 +77,13 @@ export interface MountSpec {
 
 export interface RemoteImage {
   digest: string;
-  /** Platforms in the form that a Swarm service takes; empty if the registry does not report them. */
+  /** Platforms of the image in the format of a Swarm service's spec; empty if the registry does not report them. */
   platforms: readonly Json[];
 }
 
 interface PullRequest {
   repository: string;
-  /** Tag or digest. */
+  /** Tag or digest of the image to pull. */
   tag: string;
   login: RegistryCredentials | null;
   onProgress: (progress: PullProgress) => void;
@@ -90,7 +93,7 @@ interface PullRequest {
 export interface NamedMount {
   /** Name of the volume; empty for a bind. */
   volume: string;
-  /** Path on the host. */
+  /** Path of the mounted directory on the host. */
   source: string;
   destination: string;
 }
@@ -104,17 +107,17 @@ const usualTimeouts: EngineTimeouts = {
   logSilence: 60_000,
 };
 const containerName = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
-/** Limit for reading the last lines of a log in milliseconds; the node of a task may be offline. */
+/** Deadline in milliseconds for reading the last lines of a log, because the node of a Swarm task may be offline. */
 const lastLinesMs = 10_000;
 /**
- * Number of containers inspected in parallel: a project may have hundreds, and a socket accepts a limited number of
- * connections.
+ * Number of containers to inspect in parallel. A project may have hundreds of containers, and a socket accepts only a
+ * limited number of connections.
  */
 const atATime = 32;
 
 /**
- * Client for the engine's API. All methods throw EngineError; in the subclass `Engine`, also UpdateError with an
- * EngineError as its cause.
+ * Client for the engine's API. All methods throw EngineError. In the subclass `Engine`, they also throw UpdateError
+ * with an EngineError as its cause.
  */
 export class EngineApi {
   /** Path of the socket, or the engine's `tcp://` address. */
@@ -123,6 +126,7 @@ export class EngineApi {
   readonly #timeouts: EngineTimeouts;
 
   /**
+   * Creates a client for an engine.
    * @param place path of a socket, `unix://…` or `tcp://…`
    * @throws TypeError for any other address
    */
@@ -132,7 +136,7 @@ export class EngineApi {
     this.client = more.client ?? new EngineClient(targetAt(place), this.#timeouts.query);
   }
 
-  /** Whether the engine is Podman. Known only after the first call. */
+  /** Whether the engine is Podman; false before the first call. */
   get isPodman(): boolean {
     return isPodman(this.client.about ?? {});
   }
@@ -167,8 +171,8 @@ export class EngineApi {
   }
 
   /**
-   * Converts an error for the caller. @param _purpose action that the engine failed to perform; undefined if there was
-   * no usable response
+   * Converts an error for the caller.
+   * @param _purpose action that the engine failed to perform; undefined if there was no usable response
    */
   protected explain(error: EngineError, _purpose?: string): Error {
     return error;
@@ -206,7 +210,7 @@ export class EngineApi {
     return found ?? {};
   }
 
-  /** Checks whether the engine responds to a ping, which docker commands send first. A proxy may block the ping. */
+  /** Checks whether the engine responds to a ping. Docker commands send a ping first, and a proxy may block it. */
   async answersPing(): Promise<boolean> {
     const answer = await this.request('ping').catch(tolerateErrors(...rejectionCodes));
     return answer !== null && answer.apiVersion !== '';
@@ -217,7 +221,7 @@ export class EngineApi {
     return this.#read(await this.#listAll(filters), (all) => all.map(toListedContainer));
   }
 
-  /** Lists the binds and volumes that contain a path, for all containers, including stopped ones. */
+  /** Lists the binds and volumes of all containers, running or not, whose mount point contains the path. */
   async listMounts(path: string): Promise<NamedMount[]> {
     const mounts = (await this.#listAll({})).flatMap((raw) => toList<Json>(toObject(raw).Mounts));
     return mounts.flatMap(({ Type, Name, Source, Destination }): NamedMount[] => {
@@ -245,19 +249,19 @@ export class EngineApi {
   }
 
   /**
-   * Inspects all running, restarting and paused containers. They are filtered here because Podman has no filter for
-   * some states.
+   * Inspects all running, restarting and paused containers. The states are compared here, because Podman has no filter
+   * for some of them.
    */
   async inspectRunning(): Promise<Container[]> {
     return this.inspectContainers((await this.listContainers({})).filter(isUp).map(({ id }) => id));
   }
 
   /**
-   * Returns the engine's JSON of containers by id or name, without missing containers. It includes environment values:
-   * never log it.
+   * Returns the engine's JSON of containers by id or name. Missing containers are left out. The JSON includes the
+   * values of environment variables: never log it.
    */
   async inspectRaw(names: readonly string[]): Promise<Json[]> {
-    // The engine responds with a redirect to a path with unusual characters.
+    // Names with unusual characters are left out, because the engine would respond with a redirect.
     const possible = names.filter((name) => containerName.test(name));
     const found: Json[] = [];
     for (let at = 0; at < possible.length; at += atATime) {
@@ -309,7 +313,7 @@ export class EngineApi {
   /**
    * Stops containers in parallel, without a deadline, because each container has its own grace period. A missing
    * container counts as stopped.
-   * @param graces grace periods in seconds by container id, which override those of the containers
+   * @param graces grace periods in seconds by container id, instead of the containers' own grace periods
    */
   async stopContainers(
     ids: readonly string[],
@@ -335,7 +339,7 @@ export class EngineApi {
     await this.request('renameContainer', { params: { id }, query: { name } });
   }
 
-  /** Changes a container's restart policy. @param policy `no`, `unless-stopped`, `on-failure:3` */
+  /** Changes a container's restart policy. @param policy such as `no`, `unless-stopped` or `on-failure:3` */
   async setRestartPolicy(id: string, policy: string): Promise<void> {
     const [Name, most = '0'] = policy.split(':');
     const body = { RestartPolicy: { Name, MaximumRetryCount: Number(most) } };
@@ -343,8 +347,8 @@ export class EngineApi {
   }
 
   /**
-   * Removes a container; with `force`, also a running one. A missing container counts as removed.
-   * @param keepsVolumes whether to keep its anonymous volumes, which another container may share
+   * Removes a container; with `force`, also a running container. A missing container counts as removed.
+   * @param keepsVolumes whether to keep the container's anonymous volumes, which another container may share
    * @throws EngineError conflict if the container is running, or another client is removing it
    */
   async removeContainer(id: string, { force = false, keepsVolumes = false } = {}): Promise<void> {
@@ -404,7 +408,7 @@ export class EngineApi {
       const { chunks } = await this.open(name, options, this.#timeouts.query);
       for await (const line of linesOfStream(logText(chunks))) {
         if (line !== '') lines.push(line);
-        // Some log drivers ignore `tail`.
+        // Some log drivers ignore `tail` and send the whole log.
         if (lines.length > count) lines.shift();
       }
     } catch (error) {
@@ -436,15 +440,15 @@ export class EngineApi {
 
   /**
    * Inspects a local image by reference or id, with its manifests (API 1.48 and later); null if the image is not local.
-   * If only other platforms of an index are local, the engine reports a configuration only for a requested platform
-   * (API 1.49 and later).
+   * If only platforms other than the engine's are local, the engine reports a configuration only for a requested
+   * platform (API 1.49 and later).
    */
   async inspectImage(reference: string): Promise<Image | null> {
     const inspect = async (query: Record<string, string>) => {
       const { status, body } = await this.request('inspectImage', { params: { reference }, query });
       return status === 404 ? null : this.#read(body, objectIn);
     };
-    // Older engines ignore the parameter `manifests`.
+    // Engines before API 1.48 ignore the parameter `manifests`.
     const raw = await inspect({ manifests: '1' });
     if (raw === null) return null;
     const other = raw.Os ? undefined : platformHere(raw);
@@ -454,7 +458,7 @@ export class EngineApi {
     return { ...image, ...(this.isPodman && { isUnclear: true }) };
   }
 
-  /** Inspects local images, in the order of the references. */
+  /** Inspects local images, in the order of the references; null for each image that is not local. */
   inspectImages(references: readonly string[]): Promise<(Image | null)[]> {
     return Promise.all(references.map((each) => this.inspectImage(each)));
   }
@@ -474,13 +478,17 @@ export class EngineApi {
     await this.request('removeImage', { params: { reference }, query });
   }
 
-  /** Looks up an image in its registry. @throws EngineError with the message of the registry or the engine */
+  /**
+   * Fetches the digest and the platforms of an image from its registry.
+   * @throws EngineError with the message of the registry or the engine
+   */
   async inspectRemoteImage(reference: string, login: RegistryCredentials | null): Promise<RemoteImage> {
     const headers = credentialHeaders(login);
     const { body } = await this.request('inspectRemoteImage', { params: { reference }, headers });
     return this.#read(body, (bytes) => {
       const { Descriptor, Platforms } = objectIn(bytes);
-      // Like `docker stack deploy`: without an architecture for arm, each node selects the variant that it can run.
+      // As in `docker stack deploy`, the architecture is left out for arm, so that each node selects the variant that
+      // it can run.
       const platforms = toList<Json>(Platforms).flatMap(({ architecture, os }) =>
         os === 'unknown' ? [] : [{ Architecture: architecture === 'arm' ? '' : architecture, OS: os }],
       );
@@ -583,7 +591,10 @@ const platformHere = ({ Manifests }: Json): unknown =>
     Available ? (toObject(ImageData).Platform ?? []) : [],
   )[0];
 
-/** Reads listed networks or volumes with exactly these names: the engine's filter also returns partial matches. */
+/**
+ * Returns the networks or volumes that have exactly one of these names, because the engine's filter also returns
+ * partial matches.
+ */
 const definedOnes = (listed: unknown, names: readonly string[]) =>
   (toList(listed) as { Name: string; Labels?: Record<string, string> | null; Options?: Json | null }[])
     .filter(({ Name }) => names.includes(Name))
@@ -593,6 +604,6 @@ const definedOnes = (listed: unknown, names: readonly string[]) =>
        * Hash of the definition from which compose created the network or volume; null if another program created it.
        */
       hash: Labels?.[composeLabels.configHash] || null,
-      /** Driver options. */
+      /** Driver options of the network or volume. */
       options: Options ?? {},
     }));

@@ -6,37 +6,39 @@ export interface EngineTimeouts {
   query: number;
   /** Deadline of a call for which the engine contacts a registry. */
   registry: number;
-  /** Deadline of a creation or removal, which takes long on a busy machine. */
+  /** Deadline of a creation or removal, which may take a long time on a busy machine. */
   work: number;
-  /** Deadline for starting a container, because the engine mounts its volumes first. */
+  /** Deadline for starting a container. It is long because the engine mounts the volumes of the container first. */
   start: number;
-  /** Longest silence of a pull: the engine waits for registries and unpacks large layers. */
+  /** Longest silence of a pull, during which the engine waits for registries and unpacks large layers. */
   pullSilence: number;
   /**
-   * Longest silence of a log, after which the log is read again. An updater prints a line at least every ten seconds.
+   * Longest silence of an updater's log, after which the log is read again. An updater prints a line at least every ten
+   * seconds.
    */
   logSilence: number;
 }
 
 export interface EngineCall {
-  /** Method and path, with parameters in braces. */
+  /** HTTP method and path of the call, with parameters in braces. */
   call: string;
-  /** Deadline in milliseconds, or its name; `query` by default. */
+  /** Deadline in milliseconds, or the name of a deadline in `EngineTimeouts`; `query` by default. */
   deadline?: keyof EngineTimeouts | 'none' | number;
   /**
-   * Whether the updater repeats the call: after a lost connection (`lost`), or also after a status of 500 or more
-   * (`failed`), which the engine returns for a container that is being removed. By default `failed` for GET and `lost`
-   * for other methods. Streams are not repeated, but the last lines of a log are read again after a lost connection.
+   * Failures after which the updater repeats the call: `lost` for a lost connection, `failed` also for a status of 500
+   * or more, which the engine returns for a container that is being removed. The default is `failed` for GET and `lost`
+   * for other methods. Streams are not repeated, except that the last lines of a log are read again after a lost
+   * connection.
    */
   repeat?: 'lost' | 'failed';
-  /** Statuses besides 2xx that count as success, because there is nothing to do or nothing was found. */
+  /** Statuses besides 2xx that count as success, because nothing remains to be done or nothing was found. */
   accepted?: readonly number[];
   /** Action in the updater's message `the engine failed to …`. By default, the message contains the method and path. */
   purpose?: string;
 }
 
 const none = [404];
-/** Options of Swarm calls: a call to a manager without a leader hangs. */
+/** Options of Swarm calls. They need a deadline, because a call to a manager without a leader hangs. */
 const swarm = { deadline: 25_000, repeat: 'lost' } as const;
 const work = { deadline: 'work', repeat: 'lost' } as const;
 
@@ -76,7 +78,7 @@ export const engineCalls = {
   inspectImage: { call: 'GET /images/{reference}/json', accepted: none },
   tagImage: { call: 'POST /images/{reference}/tag', purpose: 'tag {reference}' },
   removeImage: { call: 'DELETE /images/{reference}', deadline: 300_000, purpose: 'remove {reference}' },
-  // The streams of both calls report errors in their lines, after status 200.
+  // The next two calls return status 200 and report errors in the lines of their streams.
   pullImage: { call: 'POST /images/create', deadline: 'pullSilence' },
   loadImages: { call: 'POST /images/load', deadline: 'none' },
   inspectRemoteImage: { call: 'GET /distribution/{reference}/json', deadline: 'registry', repeat: 'lost' },

@@ -1,25 +1,31 @@
 import { type Container, isUp, type ListedContainer, numberOf, serviceOf } from './container.ts';
 import { composeLabels } from './labels.ts';
 
-/** Facts about an instance that do not come from labels alone. */
+/** Information about an instance that does not come from the labels of its containers alone. */
 export interface KnownInstance {
   project: string;
-  /** Path of the compose directory on the host. */
+  /** Path on the host of the directory with the compose files. */
   directory: string;
   /** Name of the app's service. */
   app: string;
   /**
-   * Directory and files that compose was started with, in the form of `claimOf`, from a source other than the labels
-   * that are checked.
+   * Known directory and files of the instance, in the format of `claimOf`, from a source other than the labels that are
+   * checked.
    */
   claims: ReadonlySet<string>;
-  /** Id of the container in which the server runs, whose labels are among the claims; null for a manual update. */
+  /**
+   * Id of the container in which the server runs; null for a manual update. The labels of this container are among the
+   * claims.
+   */
   serverId: string | null;
-  /** Whether half of the containers may have another image because a run was interrupted. */
+  /** Whether some of the containers may have another image because a run was interrupted. */
   isHalfReplaced: boolean;
 }
 
-/** Containers that compose would treat as part of an instance although some of them do not belong to it. */
+/**
+ * Message and advice about containers that compose would treat as part of an instance, although some of them do not
+ * belong to it.
+ */
 interface ForeignContainers {
   message: string;
   /**
@@ -33,10 +39,10 @@ interface ForeignContainers {
 const partsOf = ({ labels }: Pick<Container, 'labels'>): string[] =>
   [composeLabels.directory, composeLabels.files, composeLabels.envFiles].map((label) => labels[label] ?? '');
 
-/** Returns the directory and files from which a container was started, according to its labels. */
+/** Returns the directory and files from which a container was started, according to its labels, as one text. */
 export const claimOf = (container: Pick<Container, 'labels'>): string => partsOf(container).join('\n');
 
-/** Returns the directory and files that compose writes to the labels of a project's containers. */
+/** Returns the text that `claimOf` returns for containers that compose starts from this project. */
 export const claimFor = (project: {
   directory: string;
   files: readonly string[];
@@ -44,8 +50,8 @@ export const claimFor = (project: {
 }): string => [project.directory, project.files.join(), project.envFiles.join()].join('\n');
 
 /**
- * Message parts for containers of a service with different origins: for the foreign containers, and for all containers
- * if it is uncertain which are foreign.
+ * Parts of a message about containers of one service that have different origins. `foreign` describes the foreign
+ * containers; `all` describes all containers if it is unknown which of them are foreign.
  */
 interface OriginDifference {
   foreign: string;
@@ -56,8 +62,8 @@ const otherImage: OriginDifference = {
   foreign: 'from an image of another repository',
   all: 'run images of different repositories',
 };
-/** Ordered like the result of `partsOf`. */
 const otherDirectory = differentFrom('another directory', 'different directories');
+/** Differences in the order of the result of `partsOf`. */
 const otherParts = [
   otherDirectory,
   differentFrom('other compose files', 'different compose files'),
@@ -76,9 +82,9 @@ function repositoryOf({ imageReference }: Pick<Container, 'imageReference'>): st
 
 /**
  * Finds the containers of a project that another user may have started (docs/contract.md 4.10); null if there are none.
- * Compose creates the containers of a service from one directory, one list of files and one repository. Services may
- * differ from each other, because a service can be started separately, and projects of two directories may have the
- * same name.
+ * Compose creates all containers of one service from one directory, one list of files and one repository. Containers of
+ * different services may differ, because a service can be started separately, and because projects of two directories
+ * may have the same name.
  * @param containers containers of the project, without one-off containers, hooks and leftovers of an interrupted
  * compose command
  */
@@ -87,7 +93,7 @@ export function findForeign(
   known: KnownInstance,
 ): ForeignContainers | null {
   for (const [service, all] of Map.groupBy(containers, serviceOf)) {
-    // No service in a compose file can have such a name, and the messages below print the name.
+    // Such a name is skipped, because no service in a compose file can have it, and the messages below print the name.
     if (!/^[\w.][\w.-]*$/.test(service)) continue;
     const odd = oddOf(service, all, known) ?? strangeImages(all, known);
     const twin = odd === null && !known.isHalfReplaced ? withOneNumber(service, all, known) : null;
@@ -99,7 +105,7 @@ export function findForeign(
 }
 
 interface Odd {
-  /** All containers of the service if it is uncertain which of them are foreign. */
+  /** The foreign containers, or all containers of the service if it is unknown which of them are foreign. */
   containers: readonly ListedContainer[];
   by: OriginDifference;
   isCertain: boolean;
@@ -111,7 +117,7 @@ function oddOf(service: string, all: readonly ListedContainer[], known: KnownIns
     container.labels[composeLabels.directory] === known.directory;
   const isApp = service === known.app;
   const isOfServer = known.serverId !== null && (isApp || all.some(({ id }) => id === known.serverId));
-  // Without other evidence, the directory decides, which the operator has mounted or the server belongs to.
+  // If no container has a known claim, the directory decides: the operator has mounted it, or the server belongs to it.
   const own = isOfServer || all.some(isOwn) ? all.filter(isOwn) : all.filter(isHere);
   if (own.length === 0 && !isApp) return null;
   const odd = all.filter((each) => !own.includes(each));
@@ -124,7 +130,10 @@ function oddOf(service: string, all: readonly ListedContainer[], known: KnownIns
   return { containers: all, by: differenceOf(all, first), isCertain: false };
 }
 
-/** Returns the first difference between the labels of the containers and the known origin. */
+/**
+ * Returns the first part of the known origin (directory, compose files, env files) that the labels of the containers do
+ * not match.
+ */
 function differenceOf(odd: readonly ListedContainer[], claim: string): OriginDifference {
   const truth = claim.split('\n');
   const at = truth.findIndex((part, at) => odd.some((each) => partsOf(each)[at] !== part));
@@ -141,8 +150,8 @@ function strangeImages(all: readonly ListedContainer[], known: KnownInstance): O
 }
 
 /**
- * Finds containers of a service with the same number. Compose gives each container its own number, so a failed run of
- * another updater has left one of them.
+ * Finds containers of a service with the same number. Compose gives each container of a service its own number, so a
+ * failed run of another updater has probably left one of them.
  */
 function withOneNumber(
   service: string,
@@ -155,7 +164,8 @@ function withOneNumber(
   const plain = (name: string) => name.replaceAll('_', '-');
   const isUsual = (each: ListedContainer) =>
     plain(each.name) === plain(`${project}-${service}-${numberOf(each)}`);
-  // If only one container is running, it is the app, whatever its name.
+  // The container to keep is the only running container, whatever its name. Otherwise it is the only container with the
+  // usual name.
   const only = [same.filter(isUp), same.filter(isUsual)].find((each) => each.length === 1);
   const removed = same.filter((each) => !only?.includes(each));
   return {
@@ -189,7 +199,8 @@ function disagreeing(
   containers: readonly ListedContainer[],
 ): ForeignContainers {
   const keyOf = by === otherImage ? (each: ListedContainer) => repositoryOf(each) ?? '' : claimOf;
-  // The majority only decides which command to suggest, because anyone can start more containers.
+  // The majority only decides which containers the suggested command removes. It is no proof, because anyone can start
+  // more containers.
   const votes = Map.groupBy(containers, keyOf);
   const likely = all
     .map(keyOf)
@@ -204,7 +215,10 @@ function disagreeing(
 const remake = (service: string): string =>
   `If all of them belong to this instance, recreate them from its files with {compose} up -d --no-deps --force-recreate ${service}. Then run {command} again.`;
 
-/** Returns the containers of a project's directory that were started from the most common list of files. */
+/**
+ * Returns the containers of a project's directory that were started from the most common list of files. Returns all
+ * containers if none belongs to the directory.
+ */
 export function majorityOfContainers<C extends Pick<Container, 'labels'>>(
   containers: readonly C[],
   directory: string,

@@ -1,11 +1,12 @@
 import { type Json, toList, toObject } from './json.ts';
 
-/** The engine's defaults for health checks. */
+/** The engine's defaults for health checks; durations are in nanoseconds. */
 const usual = { Interval: 30e9, Timeout: 30e9, Retries: 3 };
 
 /**
- * Reads a container's health check. @param config `Config.Healthcheck` of an inspection. @param log `State.Health.Log`,
- * the newest last
+ * Reads a container's health check.
+ * @param config `Config.Healthcheck` of an inspection
+ * @param log `State.Health.Log` of an inspection, whose last entry is the newest
  */
 export function readHealthCheck(config: Json, log: unknown) {
   const of = (key: keyof typeof usual) => Number(config[key] || usual[key]);
@@ -14,14 +15,17 @@ export function readHealthCheck(config: Json, log: unknown) {
   return {
     /** Milliseconds after a start within which the engine reports a container as healthy or unhealthy. */
     decidedMs: (Number(config.StartPeriod ?? 0) + of('Retries') * (of('Interval') + of('Timeout'))) / 1e6,
-    /** Last failure without durations, so that two failures can be compared; null if the last check did not fail. */
+    /**
+     * Exit code and last line of the last check, without durations, so that two failures can be compared; null if the
+     * last check did not fail.
+     */
     failing: last === undefined || last.ExitCode === 0 ? null : failure(last),
-    /** Whether the program of the check could never be started. */
+    /** Whether the check's program could not be started in any of the checks in the log. */
     cannotRun: results.length > 0 && results.every(couldNotRun),
   };
 }
 
-/** Formats the beginning of a health check's output in parentheses. */
+/** Formats the first line of a health check's output in parentheses; empty if there is no output. */
 export const quoteOutput = (output: string): string =>
   output.trim() && ` (${output.trim().split('\n', 1)[0]?.slice(0, 200)})`;
 
@@ -33,10 +37,16 @@ const linesOf = ({ Output }: Json): string[] =>
 const failure = (result: Json): string =>
   `${result.ExitCode} ${(linesOf(result).at(-1) ?? '').replace(/\d+(?:\.\d+)? ?m?s\b/g, '').slice(0, 200)}`;
 
-/** Matches shell messages about a missing program; a check often ends with `|| exit 1`, which hides code 127. */
+/**
+ * Matches a shell's message about a missing program. The exit code is not sufficient, because a check often ends with
+ * `|| exit 1`, which hides code 127.
+ */
 const notFound = /^\S*sh: (?:(?:line )?\d+: )?\S+: (?:command )?not found$/;
 
-/** Checks whether the program could not be started. The engine reports -1 for such a check, but also for a timeout. */
+/**
+ * Checks whether the check's program could not be started. In this case, the engine reports the exit code -1, but also
+ * after a timeout.
+ */
 function couldNotRun(result: Json): boolean {
   const lines = linesOf(result);
   if (result.ExitCode === -1) return !/^Health check exceeded timeout/.test(lines[0] ?? '');

@@ -24,13 +24,13 @@ export function parseObject(text: string): Json | null {
   }
 }
 
-/** Requires a non-empty text. @throws TypeError */
+/** Returns the value if it is a non-empty text. @throws TypeError if it is not */
 export function requireText(value: unknown): string {
   if (typeof value !== 'string' || value === '') throw new TypeError('a text is missing');
   return value;
 }
 
-/** Requires a list. @throws TypeError */
+/** Returns the value if it is a list. @throws TypeError if it is not */
 export function requireList(value: unknown): unknown[] {
   if (!Array.isArray(value)) throw new TypeError('a list is missing');
   return value;

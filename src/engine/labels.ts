@@ -1,44 +1,42 @@
-/**
- * Prefix of compose's labels. This file contains all labels that compose sets on containers and that OCI defines for
- * images.
- */
+/** Prefix of compose's labels. All labels of compose and OCI that the product uses are defined in this file. */
 const compose = 'com.docker.compose';
 
 /** Labels that compose sets on every container of a project. */
 export const composeLabels = {
   project: `${compose}.project`,
-  /** Absolute path, as seen by the compose process. */
+  /** Project directory, as an absolute path that is valid for the compose process. */
   directory: `${compose}.project.working_dir`,
-  /** Absolute paths, joined by commas in the order of `-f`. */
+  /** Compose files, as absolute paths that are joined by commas in the order of `-f`. */
   files: `${compose}.project.config_files`,
-  /** Set only if `--env-file` was passed. */
+  /** Env files of the project; set only if `--env-file` was passed. */
   envFiles: `${compose}.project.environment_file`,
   service: `${compose}.service`,
   number: `${compose}.container-number`,
-  /** `True` or `False`. */
+  /** `True` for a container of `docker compose run`, `False` for other containers. */
   oneOff: `${compose}.oneoff`,
   /**
-   * Set on a container that runs a hook of a service; later versions of compose keep the container if the hook failed.
+   * Set on a container that runs a hook of a service. Later versions of compose keep such a container if the hook
+   * failed.
    */
   hook: `${compose}.hook`,
-  /** Set on a container that replaces another. */
+  /** Set on a container that replaces another container. */
   replaces: `${compose}.replace`,
   /** Version of compose that created the container. */
   version: `${compose}.version`,
   /**
-   * Image from which the container was created: its id up to compose 5.2, later mostly the digest of the platform's
-   * manifest.
+   * Image from which the container was created. Up to compose 5.2, the value is the image's id; later, it is mostly the
+   * digest of the platform's manifest.
    */
   image: `${compose}.image`,
-  /** Hash of the definition from which the object was created; also set on networks and volumes. */
+  /** Hash of the definition from which a container, network or volume was created. */
   configHash: `${compose}.config-hash`,
 } as const;
 
 /** Labels of other programs that create containers on Podman. */
 export const podmanLabels = {
-  /** systemd unit, set by Quadlet or `podman generate systemd`. */
+  /** Name of the systemd unit, set by Quadlet or `podman generate systemd`. */
   unit: 'PODMAN_SYSTEMD_UNIT',
-  /** Set by podman-compose, in addition to compose's own labels. */
+  /** Name of the project; set by podman-compose in addition to compose's own labels. */
   composeProject: 'io.podman.compose.project',
 } as const;
 
@@ -46,7 +44,7 @@ export const podmanLabels = {
 export const swarmLabels = {
   service: 'com.docker.swarm.service.name',
   stack: 'com.docker.stack.namespace',
-  /** Image in the stack file; set on a service. */
+  /** Image reference in the stack file; set only on a service. */
   image: 'com.docker.stack.image',
   serviceId: 'com.docker.swarm.service.id',
 } as const;
@@ -57,7 +55,7 @@ export const layoutAnnotations = {
   tag: 'org.opencontainers.image.ref.name',
 } as const;
 
-/** Version of an image, with or without a `v`. */
+/** Label with the version of an image, with or without a leading `v`. */
 export const versionLabel = 'org.opencontainers.image.version';
 export const imageLabels = 'org.opencontainers.image.';
 

@@ -3,33 +3,34 @@ import { hostname } from 'node:os';
 import { unescapeOctal } from '../core/files/mount-table.ts';
 import { type Container, isUp } from './container.ts';
 
-/** Traces by which a process can identify the container in which it runs. */
+/** Information by which a process can identify the container in which it runs. */
 export interface OwnTraces {
   /**
-   * Id of 64 hex digits, from the source path of the mount at /etc/hostname; null if the mount table does not contain
-   * it.
+   * Container id of 64 hexadecimal digits, from the source path of the mount at /etc/hostname. Null if the mount table
+   * contains no id.
    */
   id: string | null;
-  /** Name or id by which the engine may find the container: the id, otherwise the host name. */
+  /** Name or id by which the engine may find the container: the id if it is known, otherwise the host name. */
   name: string;
-  /** Directory on the host that contains the writable layer; null without an overlay. */
+  /** Directory on the host that contains the container's writable layer; null if the root is not an overlay. */
   layer: string | null;
-  /** Roots of mounts in their file systems, by mount point. */
+  /** Source paths of mounts, relative to the root of their file system, by mount point. */
   mounts: ReadonlyMap<string, string>;
   env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Requests to the engine that identify the container. */
+/** Requests to the engine that help to identify the container of this process. */
 interface ContainerLookup {
-  /** Returns null if there is no such container. */
+  /** Inspects a container by name or id; null if it does not exist. */
   inspect(name: string): Promise<Container | null>;
   /** Returns the ids of the containers that use the network of a container. */
   inNetworkOf(id: string): Promise<readonly string[]>;
 }
 
 /**
- * Reads the traces of this process. The mount table comes first: the engine mounts /etc/hostname and other files from a
- * directory with the container's id in its path. The host name comes second: the operator may have chosen it.
+ * Reads the traces of this process. The id in the mount table is preferred: the engine mounts /etc/hostname and other
+ * files from a directory with the container's id in its path. The host name is less reliable, because the operator may
+ * have chosen it.
  */
 export async function ownTraces(): Promise<OwnTraces> {
   const table = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
@@ -52,8 +53,8 @@ export function parseOwnTraces(table: string, host: string, env: OwnTraces['env'
 
 /**
  * Finds the container in which a process runs; null if the engine has no such container. A container in another
- * container's network has the /etc files and the host name of the other (docs/contract.md 8.22). The writable layer
- * identifies the right container; if the engine does not report layers, the mounts do.
+ * container's network has the /etc files and the host name of that other container (docs/contract.md 8.22). The
+ * writable layer then identifies the right container. If the engine does not report layers, the mounts do.
  */
 export async function findOwnContainer(
   lookup: ContainerLookup,
@@ -68,8 +69,8 @@ export async function findOwnContainer(
 }
 
 /**
- * Compares writable layers; null if the engine or the mount table does not contain them. If the mount options are long,
- * their paths are relative.
+ * Checks whether a container has the writable layer of this process; null if the engine or the mount table does not
+ * contain the layer. If the mount options are long, the paths in the mount table are relative.
  */
 function isOwnLayer({ upperDir }: Container, { layer }: OwnTraces): boolean | null {
   if (upperDir === null || layer === null) return null;
@@ -77,8 +78,9 @@ function isOwnLayer({ upperDir }: Container, { layer }: OwnTraces): boolean | nu
 }
 
 /**
- * Returns the container whose mounts all exist here, preferring the most mounts, then the most matching sources and
- * variables. Null if containers of different images match equally well.
+ * Returns the container that matches this process best. All its mounts must exist here; the most mounts decide, then
+ * the most matching sources, then the most matching variables. Null if containers of different images match equally
+ * well.
  */
 async function bestFit(candidates: readonly Container[], traces: OwnTraces): Promise<Container | null> {
   const [only, ...others] = candidates;
@@ -90,18 +92,19 @@ async function bestFit(candidates: readonly Container[], traces: OwnTraces): Pro
     .sort((a, b) => compare(b.score, a.score));
   const [best, next] = ranked;
   const isTie = best && next && compare(best.score, next.score) === 0;
-  // Replicas have the same image, so any replica will do.
+  // Replicas have the same image, so any replica is acceptable.
   return best === undefined || (isTie && best.each.imageId !== next.each.imageId) ? null : best.each;
 }
 
 /**
- * Counts mounts, mounts with a matching source, and matching variables of a container; null if one of its mounts is
- * missing here.
+ * Counts the mounts, the mounts with a matching source, and the matching variables of a container. Null if one of its
+ * mounts does not exist here.
  */
 async function fitOf({ mounts, env }: Container, own: OwnTraces): Promise<number[] | null> {
   let sources = 0;
   for (const { destination, source } of mounts) {
-    // Mount points are listed with their symbolic links resolved, such as /var/run.
+    // The mount table lists mount points with their symbolic links resolved, so a mount at /var/run is listed
+    // elsewhere.
     const root = own.mounts.get(await realpath(destination).catch(() => destination));
     if (root === undefined) return null;
     if (root !== '/' && source.endsWith(root)) sources += 1;

@@ -1,12 +1,12 @@
-/** Usual names of architectures by the kernel's names. */
+/** Docker's names of architectures, by the names that the kernel uses. */
 const others: Readonly<Record<string, string>> = { aarch64: 'arm64', x86_64: 'amd64' };
 
-/** Platform that a machine can run besides its own. */
+/** Additional platforms that machines can run, by the platform of the machine. */
 const runsToo: Readonly<Record<string, string>> = { 'linux/amd64': 'linux/386', 'linux/arm64': 'linux/arm' };
 
 /**
- * Normalises a platform: `linux/arm64` for `linux/arm64/v8`, `linux/aarch64` or `arm64`. The engine chooses the
- * variant.
+ * Normalizes a platform: `linux/arm64/v8`, `linux/aarch64` and `arm64` become `linux/arm64`. The variant is left out,
+ * because the engine chooses it.
  */
 export function parsePlatform(text: string): string {
   const parts = text.toLowerCase().split('/');
@@ -17,7 +17,8 @@ export function parsePlatform(text: string): string {
 /**
  * Returns the platform of a new container, among the local platforms of its image; null if the container cannot be
  * created.
- * @param chosen requested platform; null if the engine chooses its own platform, or another local platform
+ * @param here local platforms of the image
+ * @param chosen requested platform; if null, the engine chooses its own platform, or else another local platform
  */
 export function platformInUse(here: readonly string[], chosen: string | null, own: string): string | null {
   const wanted = chosen ?? own;

@@ -1,15 +1,15 @@
 // Podman responds like Docker's engine, but with some values of its own. Inspections of its containers are converted
-// here, so that the other modules need to know only one engine. Only values that Podman itself sets are converted;
+// here, so that the other modules need to know only Docker's values. Only values that Podman itself sets are converted;
 // values that the owner has requested stay.
 
 import { constants } from 'node:os';
 import { isEmpty, type Json, toList, toObject, toStrings } from './json.ts';
 
-/** Checks the response to `/version` for Podman. */
+/** Checks whether a response to `/version` is from Podman. */
 export const isPodman = ({ Components }: Record<string, unknown>): boolean =>
   String(toObject(toList(Components)[0]).Name).startsWith('Podman');
 
-/** Converts the response to `GET /containers/<id>/json` to the values of Docker's engine. */
+/** Converts Podman's response to `GET /containers/<id>/json` to the values of Docker's engine. */
 export function toDockerFormat(raw: Json): Json {
   const [config, host] = [toObject(raw.Config), toObject(raw.HostConfig)];
   const networks = Object.keys(toObject(toObject(raw.NetworkSettings).Networks));
@@ -41,7 +41,7 @@ export function toDockerFormat(raw: Json): Json {
   };
 }
 
-/** Default network of containers. */
+/** Podman's default network of containers. */
 const ownNetwork = 'podman';
 
 const ownAnnotation =
@@ -55,7 +55,7 @@ const limitName = (name: unknown): string =>
     .replace(/^RLIMIT_/, '')
     .toLowerCase();
 
-/** Options that every bind and every volume has, even if they were not requested. */
+/** Options that Podman reports for every bind and every volume, even if they were not requested. */
 const ownOptions = ['rbind', 'rprivate'];
 const ofVolumes = [...ownOptions, 'nodev', 'nosuid', 'exec'];
 
@@ -68,8 +68,8 @@ function bind(text: string): string {
 }
 
 /**
- * Adds Podman's defaults to a definition that does not set them. @param planned settings that compose would send,
- * merged with the image's
+ * Adds Podman's defaults to a definition that does not set them.
+ * @param planned settings that compose would send, merged with the image's settings
  */
 export function addPodmanDefaults(planned: Json, running: Json): Json {
   const keyOf = (entry: string) => entry.split('=', 1)[0];
@@ -79,12 +79,15 @@ export function addPodmanDefaults(planned: Json, running: Json): Json {
     ...planned,
     Env: [...toStrings(planned.Env), ...added],
     Healthcheck: withOwnTimes(planned.Healthcheck),
-    // Podman 4.3 reports only a timeout that was requested.
+    // Podman 4.3 reports a timeout only if it was requested.
     StopTimeout: planned.StopTimeout ?? (running.StopTimeout === 10 ? 10 : undefined),
   };
 }
 
-/** Checks whether Podman added a variable. HOME of a user comes from a file in the image, not from the definition. */
+/**
+ * Checks whether Podman added a variable. If a user is set, HOME comes from a file in the image and not from the
+ * definition.
+ */
 function isOwn(entry: string, { Hostname, User }: Json): boolean {
   if (/^HOME=(\/|\/root)?$/.test(entry)) return true;
   if (entry.startsWith('HOME=/')) return !isEmpty(User);

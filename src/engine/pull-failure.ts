@@ -1,17 +1,17 @@
 import type { ErrorCode } from '../core/progress/update-error.ts';
 
 /**
- * Retry policy for a failed pull: `once` if a third response would be the same, `patiently` if the registry limits
- * requests, `often` for a temporary failure.
+ * Retry policy for a failed pull: `never` if a retry cannot help, `once` if only the first retry can help, `patiently`
+ * if the registry limits requests, `often` for a temporary failure.
  */
 export type RetryPolicy = 'never' | 'once' | 'patiently' | 'often';
 
 interface PullFailure {
   code: Extract<ErrorCode, `pull-${string}`>;
   again: RetryPolicy;
-  /** Cause, printed after "repository:tag: ". */
+  /** Cause of the failure, which is printed after "repository:tag: ". */
   sentence: string;
-  /** Next step for the user, if the advice of the code does not fit. */
+  /** Next step for the user, if the general advice for the code does not fit. */
   advice?: string;
 }
 
@@ -21,7 +21,10 @@ type Row = readonly [RegExp, PullFailure['code'], RetryPolicy, sentence: string,
 const status = (codes: string): string => String.raw`(?:status(?: code)?:?|\bhttp|…"?:) (?:${codes})\b`;
 const refused = 'the registry denied access (wrong or missing credentials)';
 
-/** Patterns for messages of the engine, containerd and registries. The first row that matches decides. */
+/**
+ * Causes of failed pulls, by patterns for messages of the engine, containerd and registries. The first pattern that
+ * matches decides.
+ */
 const rows: readonly Row[] = [
   [
     /(cannot|failed to) connect to the docker (daemon|api)|error during connect/i,
@@ -96,7 +99,7 @@ const rows: readonly Row[] = [
     'often',
     'the registry failed (5xx)',
   ],
-  // Before the response stream of a pull begins, the engine includes a registry's message only after a 403.
+  // If a pull fails before its response stream begins, the engine includes a registry's message only after a 403.
   [/error response from daemon: error from registry: /i, 'pull-denied', 'never', refused],
   [/error from registry: /i, 'pull-failed', 'often', 'the registry returned an error'],
 ];
@@ -121,8 +124,8 @@ export function classifyPullFailure(
 }
 
 /**
- * Removes names, addresses, digests and sizes, so that the remaining text only describes the failure: the port in
- * `registry.example:403` is not a status, and `not-found.example/svc:v1.401.0` is not a response.
+ * Removes names, addresses, digests and sizes, so that the remaining text only describes the failure. For example, the
+ * port in `registry.example:403` is not a status, and the name `not-found.example/svc:v1.401.0` is not a message.
  */
 function withoutNames(text: string, references: Iterable<string>): string {
   const names = [...references].flatMap((reference) => {

@@ -2,12 +2,12 @@ import { type Json, parseObject, toObject } from './json.ts';
 
 export interface PullProgress {
   /**
-   * 0 to 99, because a pull is complete only when the command has finished. Null until the size of every layer is
-   * known.
+   * Percentage from 0 to 99, because a pull is complete only when the command has finished. Null until the size of
+   * every layer is known.
    */
   percent: number | null;
   doneBytes: number;
-  /** Total of the layers whose size is known. */
+  /** Total size of the layers whose size is known. */
   totalBytes: number;
 }
 
@@ -17,13 +17,16 @@ const afterDownload =
 
 /**
  * Adds up the progress of a pull's layers. The percentage is weighted by bytes and never decreases. It is unknown until
- * all announced layers have a size, because a complete small layer is no measure for the rest.
+ * all announced layers have a size, because a small complete layer says nothing about the rest.
  */
 export class PullMeter {
-  /** Bytes by layer; the total is null until the download of the layer begins. */
+  /** Bytes by layer. The total is null until the size of the layer is known. */
   readonly #layers = new Map<string, { done: number; total: number | null }>();
   #percent = 0;
-  /** Whether the engine has reported the end of the pull. */
+  /**
+   * Progress towards the end of the pull: `awaited` after the engine has announced the pull, `reached` after its last
+   * line.
+   */
   #end: 'unknown' | 'awaited' | 'reached' = 'unknown';
 
   /**
@@ -36,8 +39,8 @@ export class PullMeter {
   }
 
   /**
-   * Whether the engine has reported the end of the pull. A response that ends early can look complete, for example
-   * behind a proxy that loses the engine.
+   * Whether the engine has reported the end of the pull. A response that ends early can look complete, for example if a
+   * proxy loses its connection to the engine.
    */
   get hasEnded(): boolean {
     return this.#end === 'reached';
@@ -69,8 +72,8 @@ export class PullMeter {
   }
 
   /**
-   * Tracks the end of a pull. Docker's pull begins with the first of these lines and ends with the second; a pull of
-   * another engine, such as Podman, has neither.
+   * Tracks the end of a pull. Docker's pull begins with a line `Pulling from …` and ends with a line `Status: …`. A
+   * pull of another engine, such as Podman, has neither line, so any line of it counts as the end.
    */
   #readEnd(status: string): void {
     if (status.startsWith('Pulling from ')) this.#end = 'awaited';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { parseObject, toObject } from './json.ts';
 
-/** Credentials in the form that `X-Registry-Auth` takes. */
+/** Credentials for a registry, in the format of the header `X-Registry-Auth`. */
 export type RegistryCredentials =
   | { username: string; password: string; serveraddress: string }
   | { identitytoken: string; serveraddress: string };

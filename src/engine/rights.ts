@@ -2,8 +2,8 @@ import { posix } from 'node:path';
 import { requestedMounts } from './container.ts';
 import { type Json, toList, toObject, toStrings } from './json.ts';
 
-// Rights over the host that a container's definition can grant. An engine grants all of them to every client. Lifting a
-// restriction (a read-only file system, a ban on new privileges) is not such a right.
+// Rights over the host that a container's definition can grant. The engine itself grants them to every client. Lifting
+// a restriction (a read-only file system, a ban on new privileges) is not such a right.
 
 /** Both parts of a container's definition, as in an inspection and in the body of `POST /containers/create`. */
 export interface DefinedContainer {
@@ -11,20 +11,20 @@ export interface DefinedContainer {
   hostConfig: Json;
 }
 
-/** A right over the host. */
+/** A right over the host that a container's definition grants. */
 export interface HostRight {
   /** Key in a compose file that grants the right: `privileged`, `cap_add`, `volumes`. */
   section: string;
-  /** Path of a mount or device in the container; otherwise `''`. */
+  /** Path of the mount or device in the container; empty for other rights. */
   item: string;
-  /** Name for messages: `capability SYS_ADMIN`, `the host's / at /host`. */
+  /** Name of the right for messages: `capability SYS_ADMIN`, `the host's / at /host`. */
   name: string;
 }
 
-/** Context that a definition does not contain. */
+/** Information that a container's definition does not contain. */
 export interface RightsContext {
   /**
-   * Checks whether a normalised host path belongs to the instance, so that mounting it grants no right over other data.
+   * Checks whether a normalized host path belongs to the instance, so that mounting it grants no right over other data.
    * A user who can write to a directory may have created links in it to other directories.
    */
   isOwn: (path: string) => boolean;
@@ -32,14 +32,15 @@ export interface RightsContext {
   volumeOptions: (name: string) => Json;
 }
 
-/** Reads the definition in an inspection, or in the body of `POST /containers/create`. */
+/** Returns the definition in an inspection, or in the body of `POST /containers/create`. */
 export const containerDefinitionOf = (raw: Json): DefinedContainer => ({
   config: toObject(raw.Config ?? raw),
   hostConfig: toObject(raw.HostConfig),
 });
 
 /**
- * Returns the rights that a container would gain. Both definitions include the defaults of the image and the engine.
+ * Returns the rights over the host that the definition `then` grants beyond the definition `now`. Both definitions must
+ * include the defaults of the image and the engine.
  */
 export function gainedRights(
   now: DefinedContainer,
@@ -75,7 +76,10 @@ const namespaces = [
   ['cgroup', 'CgroupnsMode'],
 ] as const;
 
-/** Returns gained namespaces of the host or of another container, which may share the namespaces of the host. */
+/**
+ * Returns the gained rights to share a namespace of the host, or of another container, which may share the namespace of
+ * the host.
+ */
 const gainedNamespaces = (now: Json, then: Json): HostRight[] =>
   namespaces.flatMap(([section, key]) => {
     const mode = String(then[key] ?? '');
@@ -93,8 +97,8 @@ const named = (value: unknown): string[] =>
   toStrings(value).map((each) => each.toUpperCase().replace(/^CAP_/, ''));
 
 /**
- * Returns the capabilities of a container by the rules of moby's `oci/caps/utils.go`; `added` may be `ALL`, minus
- * `dropped`.
+ * Returns the capabilities of a container by the rules of moby's `oci/caps/utils.go`. If `added` is `ALL`, the
+ * container has all capabilities except those in `dropped`.
  */
 function capabilities(host: Json): { added: Set<string>; dropped: Set<string> } {
   const [wished, dropped] = [named(host.CapAdd), new Set(named(host.CapDrop))];
@@ -143,8 +147,8 @@ const requestText = ({ Driver, Count, DeviceIDs, Capabilities }: Json): string =
     .join(' ');
 
 /**
- * Returns gained security profiles. A custom profile may confine nothing, so it counts as a right unless the container
- * already has it.
+ * Returns the gained security profiles. A custom profile may confine nothing, so it counts as a right unless the
+ * container already has it.
  */
 function gainedProfiles(now: Json, then: Json): HostRight[] {
   const options = (host: Json) =>
@@ -167,8 +171,8 @@ const isDefault = (option: string): boolean =>
 const isOff = (option: string): boolean => /=(?:unconfined|disable)$/.test(option);
 
 /**
- * Checks whether system paths become visible. If a definition does not set the paths, the engine hides its own list,
- * which it only reports for an existing container.
+ * Checks whether hidden system paths become visible. If a definition does not set the hidden paths, the engine hides
+ * its own list, but reports that list only for an existing container.
  */
 const gainsSystemPaths = (now: Json, then: Json): boolean =>
   then.Privileged !== true &&
@@ -196,7 +200,8 @@ function gainedMounts(now: Json, then: Json, { isOwn, volumeOptions }: RightsCon
   };
   const known = read(now);
   const gained = read(then).flatMap(({ source, destination, writable, path, options }): HostRight[] => {
-    // A mount does not cover the paths below it, because a link in it may point anywhere.
+    // An existing mount of a directory does not cover a new mount below it, because a link in the directory may point
+    // anywhere.
     const covers = (mount: (typeof known)[number]) =>
       (mount.writable || !writable) &&
       (path === null ? mount.source === source : mount.path === path || mount.path === '/');
@@ -212,7 +217,9 @@ function gainedMounts(now: Json, then: Json, { isOwn, volumeOptions }: RightsCon
 
 const withoutSlash = (path: string): string => path.replace(/(?<=.)\/+$/, '');
 
-/** Returns the host directory that a volume of the engine's own driver mounts; null if it mounts none. */
+/**
+ * Returns the host directory that a volume of the engine's own driver mounts; null if the volume mounts no directory.
+ */
 const boundBy = ({ o, type, device }: Json): string | null =>
   /(?:^|,)r?bind(?:,|$)/.test(String(o ?? '')) || type === 'bind' ? String(device ?? '') : null;
 
@@ -221,7 +228,9 @@ const ofNetwork = new Set(['nfs', 'nfs4', 'cifs', 'smb3', 'tmpfs']);
 const isOfMachine = ({ type, device }: Json): boolean =>
   device !== undefined && !ofNetwork.has(String(type ?? ''));
 
-/** Returns rights gained by the user and the groups, which decide what a container may do with its mounts. */
+/**
+ * Returns the rights that are gained by the user and the groups, which decide what a container may do with its mounts.
+ */
 function gainedIdentity(now: DefinedContainer, then: DefinedContainer): HostRight[] {
   const user = ({ config }: DefinedContainer) => String(config.User ?? '').split(':');
   const isRoot = (definition: DefinedContainer) => ['', '0', 'root'].includes(user(definition)[0] ?? '');

@@ -2,7 +2,9 @@ import type { Container } from './container.ts';
 import { isAtLeast } from './http/api-version.ts';
 import { composeLabels } from './labels.ts';
 
-/** Image of a container, from the engine or a journal. Journals of earlier versions contain no manifest. */
+/**
+ * Image of a container, from the engine or a journal. Journals of earlier versions of the updater contain no manifest.
+ */
 type ImageInUse = Pick<Container, 'imageId'> & Partial<Pick<Container, 'imageManifest'>>;
 
 /** A local image, from the engine or a journal. */
@@ -13,8 +15,8 @@ export interface LocalImage {
 }
 
 /**
- * Checks whether a container was created from an image, or from an image with the same content, such as a tag that was
- * published again with another index (docs/contract.md 3.15).
+ * Checks whether a container was created from an image, or from another image with the same content. The latter happens
+ * if a tag was published again with another index (docs/contract.md 3.15).
  */
 export const isContainerOfImage = (
   { imageId, imageManifest }: ImageInUse,
@@ -22,7 +24,7 @@ export const isContainerOfImage = (
 ): boolean =>
   image != null && (imageId === image.id || (image.manifests ?? []).includes(imageManifest || 'none'));
 
-/** Checks whether two local images have the same content for all platforms from which a container can be created. */
+/** Checks whether two local images have the same content for all local platforms of the first image. */
 export const isSameImage = (
   { id, manifests = [] }: LocalImage,
   other: LocalImage | null | undefined,
@@ -31,15 +33,15 @@ export const isSameImage = (
   (id === other.id ||
     (manifests.length > 0 && manifests.every((digest) => (other.manifests ?? []).includes(digest))));
 
-/** Checks whether two containers were created from the same image. */
+/** Checks whether two containers were created from the same image, or from images with the same content. */
 export const hasSameImage = (one: ImageInUse, { imageId, imageManifest }: ImageInUse): boolean =>
   isContainerOfImage(one, { id: imageId, manifests: imageManifest ? [imageManifest] : [] });
 
 /**
- * Checks whether `up` keeps a container after a pull of the image. Compose up to 5.2 labels a container with the
- * image's id and replaces a container with another id; a later compose replaces such a container too, once. Containers
- * of a later compose are compared by content only: their label has the manifest's digest, or the id if `up` itself had
- * to pull.
+ * Checks whether compose's `up` keeps a container after a pull of the image. Compose up to 5.2 labels a container with
+ * the image's id, and replaces the container if the id has changed. A later compose also replaces such a container
+ * once. Containers of a later compose are compared by content only: their label has the manifest's digest, or the
+ * image's id if `up` itself had to pull.
  */
 export const canKeepContainer = (
   container: ImageInUse & Pick<Container, 'labels'>,

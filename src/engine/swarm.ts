@@ -7,7 +7,7 @@ export interface SwarmService extends ReturnType<typeof toSwarmService> {}
 export interface SwarmTask extends ReturnType<typeof toSwarmTask> {}
 export interface SwarmNode extends ReturnType<typeof toSwarmNode> {}
 
-/** A Swarm config: data that never change, with labels that may change. */
+/** A Swarm config, whose data never changes, but whose labels may change. */
 export interface SwarmConfig extends ReturnType<typeof toSwarmConfig> {}
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
@@ -33,17 +33,17 @@ export function toSwarmService(raw: Json) {
   const spec = toObject(raw.Spec);
   return {
     id: text(raw.ID),
-    /** `svc_app` */
+    /** Name of the service, such as `svc_app`. */
     name: text(spec.Name),
     /** Name of the stack; null for a service that was created without a stack. */
     stack: labelsOf(spec)[swarmLabels.stack] ?? null,
-    /** Version of the object that was read, to be sent with an update. */
+    /** Version of the service that was read, to be sent with an update. */
     version: versionOf(raw),
     /** Contains secret values: never log it. */
     spec,
-    /** Spec before the last write, which a rollback restores; null if there was none. */
+    /** Spec that preceded the last write; null if there was none. Swarm's own rollback restores this spec. */
     previous: raw.PreviousSpec == null ? null : toObject(raw.PreviousSpec),
-    /** State of the last rolling update, `updating`, `paused`; empty if there was none. */
+    /** State of the last rolling update, such as `updating` or `paused`; empty if there was none. */
     updateState: text(toObject(raw.UpdateStatus).State),
   };
 }
@@ -53,13 +53,13 @@ export function toSwarmTask(raw: Json) {
   return {
     id: text(raw.ID),
     service: text(raw.ServiceID),
-    /** Slot in a replicated service; 0 for a global service. */
+    /** Number of the slot in a replicated service; 0 for a global service. */
     slot: Number(raw.Slot ?? 0),
     /** Node id; empty until the task is assigned to a node. */
     node: text(raw.NodeID),
-    /** `pending`, `running`, `failed` … */
+    /** Current state, such as `pending`, `running` or `failed`. */
     state: text(State),
-    /** Desired state. */
+    /** Desired state of the task. */
     wanted: text(raw.DesiredState),
     image: text(toObject(toObject(raw.Spec).ContainerSpec).Image),
     /** Reason for a failure or a pending state; empty if there is none. */
@@ -77,9 +77,9 @@ export function toSwarmNode(raw: Json) {
   return {
     id: text(raw.ID),
     name: text(Hostname),
-    /** `ready`, `down`, `disconnected`, or `unknown` after an election. */
+    /** State of the node: `ready`, `down`, `disconnected`, or `unknown` after an election. */
     state: text(State),
-    /** `active`, `paused` or `drain` */
+    /** Availability of the node: `active`, `paused` or `drain`. */
     availability: text(Availability),
     role: text(Role),
     os: text(OS),
@@ -100,6 +100,6 @@ export function toSwarmConfig(raw: Json) {
   };
 }
 
-/** Reads a list in a response of the engine. */
+/** Converts each element of a list in a response of the engine. */
 export const mapJsonList = <T>(raw: unknown, read: (raw: Json) => T): T[] =>
   toList(raw).map((each) => read(toObject(each)));

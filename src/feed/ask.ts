@@ -4,11 +4,11 @@ import { findRetryAfterMs } from './wait-after.ts';
 
 const second = 1000;
 
-/** Default deadline in milliseconds. */
+/** Default deadline for a complete response, in milliseconds. */
 const usualDeadline = 10 * second;
 
 /**
- * Requests an address and reads the response within the deadline, including redirects and body. The connection is
+ * Requests an address and reads the response, including redirects and body, within the deadline. The connection is
  * closed afterwards.
  * @throws FeedError, or any error of fetch and `read`
  */
@@ -34,7 +34,7 @@ export async function requestFromFeed<T>(
   }
 }
 
-/** Checks that the status is 200. @throws FeedError if it is not */
+/** Requires that a response has the status 200. @throws FeedError if it has another status */
 export function requireOk(response: Response): void {
   const { status } = response;
   if (status !== 200)

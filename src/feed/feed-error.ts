@@ -1,4 +1,6 @@
-/** Error of a failed check. The message contains no part of the request, which may include a token. */
+/**
+ * Error of a failed request for a release feed. The message contains no part of the request, which may include a token.
+ */
 export class FeedError extends Error {
   override readonly name: string = 'FeedError';
   /** Milliseconds during which the server allows no requests; null if unknown. */
@@ -13,7 +15,7 @@ export class FeedError extends Error {
   }
 }
 
-/** Error for a page that is too large. A smaller page size may help. */
+/** Error for a page that is too large. Requesting fewer releases per page may help. */
 export class PageTooLarge extends FeedError {
   override readonly name = 'PageTooLarge';
 }
@@ -22,7 +24,7 @@ export class PageTooLarge extends FeedError {
 export function reasonOf(error: unknown): string {
   let inner = error;
   for (let depth = 0; depth < 8 && inner instanceof Error; depth++) {
-    // There is one error for each address that was tried; the first is sufficient.
+    // An AggregateError contains one error for each address that was tried; the first error is sufficient.
     const next: unknown = inner instanceof AggregateError ? inner.errors[0] : inner.cause;
     if (!(next instanceof Error)) break;
     inner = next;

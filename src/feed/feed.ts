@@ -15,20 +15,20 @@ export interface Feed {
   readonly releases: readonly Release[];
   /** Time of the last successful check, even if nothing had changed. */
   readonly checkedAt: Date | null;
-  /** Starts the first check immediately, then a check every ten minutes, with jitter. */
+  /** Starts the first check immediately, and further checks every ten minutes, with jitter. */
   start(): void;
   /** Time of the next check in ISO 8601. */
   readonly nextCheckAt: string;
   /**
-   * Reason why the last check failed or files were not accepted, and the time of the next check; null if there is no
-   * problem.
+   * Reason why the last check failed or why published files were not accepted, with the time of the next check; null if
+   * there is no problem.
    */
   readonly failure: FeedFailure | null;
   /** Checks now, or joins a running check. Does nothing during a rate limit. Never rejects. */
   check(): Promise<void>;
   /**
-   * Checks now if releases of the channel may be missing or unverified, for example because further pages were not
-   * read.
+   * Starts a check if releases of the channel may be missing or unverified, for example because the last check did not
+   * read further pages.
    */
   lookFor(channel: Channel): void;
   /** Stops the timer and a running check. */
@@ -54,7 +54,7 @@ export interface LogEntry {
 /** Releases that may be offered as updates. */
 export interface InstallableReleases {
   releases: readonly Release[];
-  /** Published files that are not accepted, and the reasons; null if there is no problem. */
+  /** Message about published files that are not accepted, with the reasons; null if there is no problem. */
   problem: string | null;
 }
 
@@ -70,7 +70,7 @@ interface FeedHost {
   clock?: () => number;
 }
 
-/** Creates a feed that logs the first failure of a series and the recovery. */
+/** Creates a feed. If several checks in a row fail, only the first failure and the recovery are logged. */
 export function createFeed(
   options: FeedOptions,
   log: (entry: LogEntry) => void,
@@ -135,7 +135,7 @@ export function createFeed(
     if (underWay) return underWay;
     if (closing.signal.aborted || forbiddenFor() > 0) return Promise.resolve();
     underWay = read()
-      // Only `onCheck` can throw here.
+      // This error comes from `onCheck`, because all other errors of a check are handled in `read`.
       .catch((cause) =>
         log({ level: 'error', message: 'an error occurred after the release feed was read', cause }),
       )
@@ -151,7 +151,7 @@ export function createFeed(
     if (!started || closing.signal.aborted) return;
     const pause =
       Math.min(interval * 2 ** Math.max(failures - 1, 0), longestPause) * (0.9 + 0.2 * Math.random());
-    // The check is a little later than the forge allows, so that not all instances send requests in the same second.
+    // The check is a little later than the server allows, so that not all instances send requests in the same second.
     const allowed = forbiddenFor() + minute * Math.random();
     const delay = Math.max(pause, allowed);
     due = clock() + delay;
@@ -162,7 +162,7 @@ export function createFeed(
 
   function tick(): void {
     void check();
-    // No check was started, because of the rate limit.
+    // If the rate limit prevented the check, the next check must be scheduled here.
     if (!underWay) schedule();
   }
 
@@ -188,7 +188,8 @@ export function createFeed(
     check,
     lookFor(wanted) {
       const isKnown = newestOn(wanted, judged.releases) !== null;
-      // Releases of a channel that was not followed have not been verified.
+      // With `judge`, a check is necessary even if a release is known: releases of a channel that was not followed have
+      // not been verified.
       if (checkedAt !== null && (judge !== undefined || !isKnown)) void check();
     },
     close() {

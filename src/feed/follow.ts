@@ -9,7 +9,7 @@ export interface FeedOptions {
   headers?: Record<string, string>;
 }
 
-/** Options for requesting an address that a feed contains. */
+/** Options for requesting the feed, or an address that the feed contains. */
 export interface FeedRequest {
   feed: FeedOptions;
   /** Headers for every origin; headers of the feed override them. */
@@ -22,10 +22,10 @@ export interface FeedRequest {
 const mostRedirects = 5;
 
 /**
- * Follows redirects and returns the final response with its address. fetch must not follow them, because it removes
- * only the Authorization header for another origin, and any header may contain a token. Redirects from https to http
- * are rejected, because an attacker in the network could respond. A public feed must not redirect to this machine or to
- * a private network.
+ * Follows redirects and returns the final response with its address. fetch itself must not follow redirects: if the
+ * origin changes, it removes only the Authorization header, but any header may contain a token. Redirects from https to
+ * http are rejected, because an attacker in the network could respond to the http request. A public feed must not
+ * redirect to this machine or to a private network.
  * @throws FeedError, or any error of fetch
  */
 export async function followRedirects(
@@ -56,14 +56,14 @@ export async function followRedirects(
 }
 
 /**
- * Rejects private addresses before the request, because fetch of Node accepts no resolver. A name whose addresses
- * change between check and request is not detected (SECURITY.md).
+ * Rejects private addresses before the request, because Node's fetch accepts no resolver that could check them. A name
+ * whose addresses change between this check and the request is not detected (SECURITY.md).
  */
 async function expectOutside(address: URL, { feed, signal, lookup }: FeedRequest): Promise<void> {
   signal.throwIfAborted();
   const home = new URL(feed.url);
   if (address.hostname === home.hostname) return;
-  // A resolver may take longer than the deadline of the request.
+  // The deadline must also end this check, because a resolver may take longer than the deadline.
   const ended = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });

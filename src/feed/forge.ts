@@ -8,12 +8,12 @@ interface Forge {
   latest: string;
 }
 
-/** Forges by the end of the list's path, because a forge may have a path prefix. */
+/** Forges, identified by the end of the path of their release list, because the path may begin with a prefix. */
 const forges: readonly (readonly [path: RegExp, forge: Forge])[] = [
   // GitLab: https://docs.gitlab.com/api/rest/#pagination and https://docs.gitlab.com/api/releases
   [/\/api\/v4\/projects\/[^/]+\/releases\/?$/, { size: 'per_page', most: 100, latest: 'permalink/latest' }],
-  // Gitea and Forgejo return at most 50, unless the operator has set MAX_RESPONSE_ITEMS. They reduce larger numbers to
-  // the maximum.
+  // Gitea and Forgejo return at most 50 releases per page, unless the operator has set MAX_RESPONSE_ITEMS. They reduce
+  // a larger page size to the maximum.
   [/\/api\/v1\/repos\/[^/]+\/[^/]+\/releases\/?$/, { size: 'limit', most: 50, latest: 'latest' }],
   // GitHub: https://docs.github.com/en/rest/releases/releases, and GitHub Enterprise below /api/v3.
   [/\/repos\/[^/]+\/[^/]+\/releases\/?$/, { size: 'per_page', most: 100, latest: 'latest' }],
@@ -59,7 +59,8 @@ export function findNextPageUrl(
 ): URL | null {
   const next = linkToNext(headers.get('link'), answered);
   if (next?.origin === answered.origin) return next;
-  // Gitea and GitLab use the address that the operator has configured, which may differ from the requested address.
+  // Gitea and GitLab build the link from the address that their operator has configured. This address may differ from
+  // the requested address, so only the page number is used.
   const number = next ? next.searchParams.get('page') : headers.get('x-next-page');
   if (!forgeOf(asked) || !/^[1-9]\d{0,8}$/.test(number ?? '')) return null;
   const page = new URL(asked);

@@ -6,7 +6,7 @@ export type HostLookup = (name: string) => Promise<readonly { address: string }[
 
 /** Addresses of this machine and of private networks. Services there may trust every client that can reach them. */
 const inner = new BlockList();
-// Special addresses of https://www.iana.org/assignments/iana-ipv4-special-registry, and multicast.
+// Special-purpose addresses from https://www.iana.org/assignments/iana-ipv4-special-registry, and multicast addresses.
 for (const [network, bits] of [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -48,7 +48,7 @@ export async function isPrivateHost(
 }
 
 function isInnerAddress(address: string): boolean {
-  // The `%` of a link-local address is followed by the interface.
+  // In a link-local address, `%` and the name of the interface may follow.
   const [bare = ''] = address.split('%');
   return inner.check(bare, isIP(bare) === 6 ? 'ipv6' : 'ipv4');
 }

@@ -6,10 +6,10 @@ import { type ProofRequest, readAsset } from './read-proof.ts';
 
 /** Names of the channel file and its signature. */
 const names = ['channel.json', 'channel.json.sigstore.json'] as const;
-/** Number of newest releases of a forge in which the channel file is searched for. */
+/** Number of newest releases of a forge whose attached files may include the channel file. */
 const mostCopies = 3;
 
-/** Location of a copy of the channel file and of its signature, if there is one. */
+/** Location of a copy of the channel file, and location of its signature if there is one. */
 export interface ChannelFileLocation {
   feed: FeedOptions;
   files: readonly [file: Asset, bundle: Asset | undefined];
@@ -18,7 +18,7 @@ export interface ChannelFileLocation {
 /**
  * Returns the possible locations of the channel file: the configured address, next to a static feed, or attached to the
  * newest releases.
- * @param releases of one channel
+ * @param releases releases of one channel
  */
 export function channelFileLocations(
   feed: FeedOptions & { channelUrl?: string },
@@ -36,7 +36,8 @@ export function channelFileLocations(
   const file = new URL(feed.channelUrl ?? names[0], home);
   const bundle = new URL(file);
   bundle.pathname += '.sigstore.json';
-  // The operator has chosen the address, so it may be in a private network. The feed's headers stay at its origin.
+  // The operator has chosen the address of the channel file, so it may be in a private network. The feed's headers are
+  // sent only to the feed's origin.
   const base = file.origin === home.origin ? feed : { url: file.href };
   return [
     {
@@ -49,7 +50,10 @@ export function channelFileLocations(
   ];
 }
 
-/** Reads a file; null if the file does not exist. @throws BadAsset, FeedError, or any error of fetch */
+/**
+ * Reads the channel file or its signature; null if the file does not exist. @throws BadAsset, FeedError, or any error
+ * of fetch
+ */
 export async function readIfFound(asset: Asset, asking: ProofRequest): Promise<Uint8Array | null> {
   try {
     return await readAsset(asset, asking);

@@ -14,7 +14,7 @@ import { mostEntries, releasesOf, tooManyReleasesError } from './shapes.ts';
 
 /** Maximum number of pages after the first page. */
 const mostFurtherPages = 5;
-/** Number of releases of each channel with notes. Notes are long, and only the newest are shown. */
+/** Number of newest releases per channel whose notes are kept. Notes are long, and only the newest are shown. */
 const mostNotes = 5;
 
 /** Cached page, which the server sends again only if it has changed. */
@@ -28,7 +28,7 @@ export interface FeedReading {
   releases: readonly Release[];
   /** Pages by address, including the page of the newest stable release. */
   pages: ReadonlyMap<string, KnownPage>;
-  /** Page size for which the pages of the forge are not too large; null if the page size cannot be set. */
+  /** Number of releases per page with which no page of the forge was too large; null if the page size cannot be set. */
   size: number | null;
 }
 
@@ -51,7 +51,8 @@ interface CheckFacts {
 export async function readFeed(feed: FeedOptions, facts: CheckFacts): Promise<FeedReading> {
   const list = new URL(feed.url);
   const check = new Check(feed, facts);
-  // A page size that was too large is not tried again, because each attempt transfers data up to the limit.
+  // A page size that was too large is not tried again in later checks, because each attempt transfers data up to the
+  // size limit.
   let size = facts.known?.size ?? pageSizeFor(list);
   for (;;) {
     try {
@@ -59,7 +60,7 @@ export async function readFeed(feed: FeedOptions, facts: CheckFacts): Promise<Fe
       return { releases: check.merge(pages), pages, size };
     } catch (error) {
       if (!(error instanceof PageTooLarge) || size === null || size === 1) throw error;
-      // Starts with the first page again, because pages of another size do not begin at the same releases.
+      // The check starts with the first page again, because pages of another size do not begin at the same releases.
       size = Math.floor(size / 2);
     }
   }
@@ -132,7 +133,7 @@ class Check {
 
   /**
    * Reads the latest release of the forge: the newest by date, which need not be the highest version. Null if there is
-   * none or if access is denied: GitLab shows only the list to guests.
+   * none or if access is denied: GitLab, for example, shows guests only the list.
    */
   async #readLatest(url: URL): Promise<KnownPage | null> {
     try {

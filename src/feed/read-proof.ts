@@ -3,10 +3,10 @@ import { readBytes } from '../wire/read-text.ts';
 import { requestFromFeed, requireOk } from './ask.ts';
 import type { FeedOptions } from './follow.ts';
 
-/** Files attached to a release: its description and the signature of the description. */
+/** Names of the files that describe a release: its description and the signature of the description. */
 const proofFiles = ['release.json', 'release.json.sigstore.json'] as const;
 
-/** Size limit of each file in bytes. */
+/** Maximum size of an attached file in bytes. */
 const limit = 256 * 1024;
 
 /** Error for an attached file that is missing or not valid. Such a file is not requested again. */
@@ -14,7 +14,10 @@ export class BadAsset extends Error {
   override readonly name = 'BadAsset';
 }
 
-/** Finds `release.json` and its signature among the attached files. @throws BadAsset if one of them is missing */
+/**
+ * Finds `release.json` and its signature among the files attached to a release. @throws BadAsset if one of them is
+ * missing
+ */
 export const proofAssets = ({ assets = [] }: Release): Asset[] =>
   proofFiles.map((name) => {
     const asset = assets.find((one) => one.name === name);

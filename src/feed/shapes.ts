@@ -2,11 +2,11 @@ import * as z from 'zod/mini';
 import { type Asset, channelOf, type Release } from '../core/release/channel.ts';
 import { FeedError } from './feed-error.ts';
 
-/** Limit in UTF-16 code units. */
+/** Maximum length of release notes in UTF-16 code units. */
 const longestNotes = 64 * 1024;
 const longestUrl = 2048;
 
-/** Limit for the number of entries. Reading a longer list would block the server. */
+/** Maximum number of entries in a list. Reading a longer list would block the server. */
 export const mostEntries = 5000;
 
 const text = z.nullish(z.string());
@@ -59,7 +59,7 @@ const staticRelease = z.pipe(
   z.transform((entry) => ({ ...entry, offered: true })),
 );
 
-// Entries are counted before they are validated one by one.
+// Entries may have any type in this schema, because they are counted before they are validated one by one.
 const list = z.custom<unknown[]>(Array.isArray);
 const staticPage = z.object({ releases: list });
 const gitLabAssets = z.object({ links: list });
@@ -77,8 +77,9 @@ const asset = z.union([
 const time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 
 /**
- * Returns the releases on a page of a feed (parsed JSON), each tag once. Invalid entries, drafts, upcoming releases,
- * other tags, and stable tags marked as pre-releases are omitted. Attached files are only listed on request.
+ * Returns the releases on a page of a feed (parsed JSON), each tag once. Omits invalid entries, drafts, upcoming
+ * releases, tags that belong to no channel, and stable tags that are marked as pre-releases. Lists attached files only
+ * on request.
  * @throws FeedError if the page is not a list of releases
  */
 export function releasesOf(page: unknown, { withAssets = false } = {}): Release[] {
@@ -99,7 +100,7 @@ export function releasesOf(page: unknown, { withAssets = false } = {}): Release[
       url: webAddress(url),
       notes: shortened(notes),
       publishedAt: timeInUtc(publishedAt),
-      // A value in another format is ignored, because the updater reads the requirement from the image.
+      // A requirement in another format is ignored, because the updater reads the requirement from the image.
       ...(requires && channelOf(requires) !== null ? { requires } : {}),
       ...(withAssets ? { assets: assetsOf(assets) } : {}),
     });
@@ -117,7 +118,8 @@ export function assetsOf(value: unknown): Asset[] {
 }
 
 /**
- * Accepts only http and https, because the address becomes a link on the dashboard: `javascript:` must not be allowed.
+ * Returns an http or https address; null for any other value. The address becomes a link on the dashboard, so
+ * `javascript:` must not be allowed.
  */
 function webAddress(value: string | null | undefined): string | null {
   const url = value && value.length <= longestUrl ? URL.parse(value) : null;
@@ -132,6 +134,6 @@ function shortened(notes: string | null | undefined): string | null {
 function timeInUtc(value: string | null | undefined): string | null {
   const date = new Date(time.safeParse(value).data ?? Number.NaN);
   const iso = Number.isNaN(date.getTime()) ? '' : date.toISOString();
-  // A time zone offset can move the time to a year without four digits.
+  // A time zone offset can move the time to a year that does not have four digits. Such a time is ignored.
   return /^\d{4}-/.test(iso) ? iso : null;
 }

@@ -1,6 +1,6 @@
 const second = 1000;
 const longestWait = 24 * 60 * 60 * second;
-/** Waiting time recommended by GitHub if a 429 response specifies no time. */
+/** Waiting time in milliseconds that GitHub recommends if a 429 response specifies no time. */
 const unnamedWait = 60 * second;
 
 /**

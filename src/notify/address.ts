@@ -1,9 +1,9 @@
 import { unescape as unescaped } from 'node:querystring';
 
-/** Address for notifications. It is a secret, so only the host may be printed. */
+/** Address for notifications. Only its host may be printed, because the whole address is a secret. */
 export interface NotifyAddress {
   style: 'plain' | 'ntfy' | 'slack';
-  /** Topic of an ntfy address. */
+  /** Topic of an ntfy address; not used for other styles. */
   topic: string;
   url: URL;
   headers: Record<string, string>;

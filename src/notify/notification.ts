@@ -9,7 +9,7 @@ const titles = {
   finished: 'update finished',
 } as const;
 
-/** Event in the plain format. */
+/** Notification in the plain format, which is the JSON body of the request. */
 export interface Notification {
   event: keyof typeof titles;
   /** Name of the product. */
@@ -25,7 +25,7 @@ export interface Notification {
 
 const good: readonly (string | null)[] = [null, 'updated', 'unchanged', 'cancelled'];
 
-/** Limit in characters, because a message of ntfy has at most 4,096 bytes. */
+/** Maximum length of a message in characters, because ntfy allows at most 4,096 bytes. */
 const mostCharacters = 1000;
 
 /** Returns the body of a request in the format of the address. */

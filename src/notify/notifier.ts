@@ -8,7 +8,7 @@ const nothing = { version: null, from: null, outcome: null, code: null, url: nul
 
 /** Posts notifications in the background (docs/contract.md 6.12). No method throws or rejects. */
 export class Notifier {
-  /** Addresses for all notifications from now on. */
+  /** Addresses to which all further notifications are posted. */
   addresses: readonly string[] = [];
   readonly #product: string;
   readonly #warn: (message: string) => void;
@@ -26,7 +26,7 @@ export class Notifier {
     for (const address of this.addresses.map(parseNotifyAddress)) {
       if (address === null) continue;
       const post: Promise<void> = this.#post(address, { product: this.#product, ...nothing, ...facts })
-        // The log function of the application may throw.
+        // The log function of the application may throw, but `send` must not.
         .catch(() => {})
         .finally(() => this.#posts.delete(post));
       this.#posts.add(post);
@@ -39,7 +39,10 @@ export class Notifier {
     this.send({ event: 'started', from, version, message });
   }
 
-  /** Waits for the posts, and cancels all that are unfinished after this time. Returns whether all were finished. */
+  /**
+   * Waits until all notifications are posted, and cancels those that are unfinished after `graceMs`. Returns whether
+   * all were finished in time.
+   */
   async close(graceMs: number): Promise<boolean> {
     const all = Promise.all(this.#posts).then(() => true);
     const { signal } = this.#over;

@@ -14,7 +14,7 @@ export type CodeText = string | ((message: string) => string);
 
 /** All texts for users, in English: single texts first, then texts by the codes of the server. */
 export const english = {
-  /** Name of the platform. */
+  /** Name of the product. */
   product: 'svc',
   /** Locale of dates and times. */
   locale: 'en-GB',
@@ -24,7 +24,7 @@ export const english = {
   securityUpdateTo: (version: string) => `Security update to ${version}`,
   updating: 'Updating…',
   updatingPercent: (percent: number) => `Updating… ${percent} %`,
-  /** Text during an upgrade path of several updates. */
+  /** Text for an update that is one step of an upgrade path. */
   updatingStep: (step: number, steps: number) => `Updating… ${step} of ${steps}`,
   updateFailed: 'Update failed',
   rollingBack: 'Rolling back…',
@@ -36,7 +36,7 @@ export const english = {
   queuedJobsRunning: (count: number) =>
     count === 1 ? '1 queued job is now running' : `${count} queued jobs are now running`,
   downtime: (time: string) => `${time} downtime`,
-  /** Text for a completed automatic update. The day is empty if it is today. */
+  /** Text for a completed automatic update. `day` is empty if the update was today. */
   updatedAutomatically: (product: string, day: string, time: string) =>
     day === ''
       ? `${product} was updated automatically at ${time}`
@@ -103,7 +103,7 @@ export const english = {
   restarting: (product: string) => `${product} is restarting…`,
   restartingAbout: (product: string) =>
     `Waiting for ${product}. This page reconnects automatically. New jobs stay queued, and the database is not affected.`,
-  /** Text for a restart during which the data services are also stopped. */
+  /** Text for a restart during which the data services are stopped too. */
   restartingWithRestorePoint: (product: string) =>
     `Waiting for ${product}. This page reconnects automatically. New jobs stay queued.`,
   startingUpdate: 'Starting the update…',
@@ -142,7 +142,7 @@ export const english = {
   rollbackRefused: 'The rollback was refused',
   rollbackInterrupted: 'The rollback was interrupted',
   rollbackUnsuccessful: 'The rollback did not succeed',
-  /** Text for a version that failed. The cause is empty if it is unknown. */
+  /** Text for a version that failed. `cause` is empty if the cause is unknown. */
   versionFailed: (version: string, cause: string) =>
     cause === '' ? `${version} failed` : `${version} failed: ${cause}`,
   rolledBackTo: (version: string, time: string) =>
@@ -172,18 +172,18 @@ export const english = {
     `${product} will be unavailable for about ${time} (same as last time).`,
   skipThis: 'Skip this version',
   offerAgain: 'Offer again',
-  /** Text for a skipped release. The time is empty if it is unknown. */
+  /** Text for a skipped release. `time` is the time since then; empty if it is unknown. */
   youSkipped: (version: string, time: string) =>
     time === '' ? `You skipped ${version}.` : `You skipped ${version} ${time} ago.`,
   estimatedDurationAndDowntime: (time: string, downtime: string) =>
     `The update takes about ${time}, with about ${downtime} of downtime.`,
   newJobsRunLater: 'New jobs stay queued and run afterwards.',
-  /** Text for a planned automatic update. The day reads `tonight`, `today`, `tomorrow` or `on 14 March`. */
+  /** Text for a planned automatic update. `day` is `tonight`, `today`, `tomorrow` or, for example, `on 14 March`. */
   installedAutomatically: (version: string, day: string, time: string) =>
     `${version} will be installed automatically ${day} after ${time}.`,
   installedAutomaticallySoon: (version: string) =>
     `${version} will be installed automatically as soon as no jobs are blocking the update.`,
-  /** Text for paused automatic updates. The day reads `today` or `on 14 March`. */
+  /** Text for paused automatic updates. `day` is `today` or, for example, `on 14 March`. */
   automaticPaused: (day: string) => `Automatic updates are paused because an update failed ${day}.`,
   automaticResumes: 'Automatic updates resume after a manual update succeeds.',
   tonight: 'tonight',
@@ -243,7 +243,7 @@ export const english = {
   windowTo: 'To',
   timeZone: 'Time zone',
   days: 'Days (if none are selected: every day)',
-  /** Label around an input field, which replaces `{days}`. */
+  /** Label of an input field, which appears in place of `{days}`. */
   minimumAge: 'Wait until a release is {days} days old',
   includeMajors: 'Include major versions',
   nextAutomatic: (day: string, time: string, zone: string) =>
@@ -288,14 +288,14 @@ export const english = {
   stuck: 'stuck',
   upgradePath: 'Upgrade path',
 
-  // The server sends messages for these codes. They are shown unless a text here replaces them.
+  // The server sends a message with each of these codes. The message is shown unless a text here replaces it.
   reasons: {} as Partial<Record<ReasonCode, CodeText>>,
   upToDate: {} as Partial<Record<UpToDateCode, CodeText>>,
   blockedBy: {} as Partial<Record<BlockedByCode, CodeText>>,
   cancelRefusals: {} as Partial<Record<CancelCode, CodeText>>,
-  /** Outcome of a rollback that succeeded. */
+  /** Text for the outcome of a successful rollback. */
   rolledBack: 'rolled back',
-  /** Outcomes of past runs. */
+  /** Texts for the outcomes of past runs. */
   outcomes: {
     updated: 'updated',
     unchanged: 'unchanged',
@@ -321,7 +321,7 @@ export const english = {
     verifying: 'Verifying',
     verified: 'Verified',
   },
-  /** Texts of phases that have not started or did not finish. */
+  /** Texts of phases that have not started, or that a run did not finish. */
   toDo: {
     waiting: 'Wait',
     preparing: 'Prepare',
@@ -349,7 +349,7 @@ export const english = {
         'Every change as soon as it is built, days or weeks before its stable release and with less testing. If you leave canary, your version stays installed until a newer stable release is available.',
     },
   } satisfies Record<Channel, { name: string; about: string }>,
-  /** Durations: `3 s`, `2 min`, `5 h`, `3 days`. */
+  /** Formats of durations: `3 s`, `2 min`, `5 h`, `3 days`. */
   units: unitTexts,
 };
 

@@ -43,11 +43,15 @@ export const isSameVersion = (one: string, other: string): boolean =>
 export const outdatedServers = (status: Status | null): Status['buildServers'] =>
   status?.buildServers.filter(({ outdated }) => outdated) ?? [];
 
-/** Returns the address of the release page, if the version is the latest release. */
+/** Returns the address of the release page if the version is the latest release, otherwise null. */
 export const findReleasePageUrl = (status: Status | null, version: string | null): string | null =>
   status?.latest?.version === version ? (status?.latest?.url ?? null) : null;
 
-/** Presents the result of a run. @param status null if it is unknown. @param version the running version */
+/**
+ * Presents the result of a run.
+ * @param status null if the status is unknown
+ * @param version running version; null if it is unknown
+ */
 export function presentResult(
   run: Run,
   { status, version }: { status: Status | null; version: string | null },
@@ -57,7 +61,7 @@ export function presentResult(
   const isUpdated = kind === 'updated';
   const isGood = isSuccessfulRun(run);
   const isOtherVersion = isOtherVersionRunning(run, version);
-  // A later run may have changed the version.
+  // This is checked only for the last run, because a later run may have changed the version.
   const isLagging = isGoodOutcome(run.outcome) && isOtherVersion && status?.run?.id === run.id;
   const heading = headingOf(run, version, t);
   const about = aboutOf(run, version, t);
@@ -91,7 +95,10 @@ export function presentResult(
   };
 }
 
-/** Checks whether a version other than the target is running. The tag `canary` is not a version. */
+/**
+ * Checks whether a version other than the target is running. A target `canary` is a tag and cannot be compared with a
+ * version.
+ */
 export const isOtherVersionRunning = ({ to }: Run, version: string | null): boolean =>
   to !== null && to !== 'canary' && version !== null && !isSameVersion(version, to);
 
@@ -148,7 +155,7 @@ export const outcomeText = ({ kind, outcome }: Run, t: Wording): string =>
 function causeParts(run: Run, t: Wording): (PresentationPart | false)[] {
   const { cause, code, rolledBack, steps, to } = run;
   const isDeep = steps.some(({ state }) => ['write', 'save', 'recreate', 'verify'].includes(state));
-  // The heading of a rolled back update contains the cause.
+  // The heading of a rolled-back update already contains the cause.
   const isInHeading = rolledBack !== null && to !== null;
   const shown = isInHeading ? code : (cause ?? code);
   return [
@@ -191,11 +198,11 @@ function resultActions(
   return [again, report, close('quiet end')];
 }
 
-/** Returns the request that repeats a run; null if the run cannot be repeated. */
+/** Returns the request that repeats the update of a run; null if the run cannot be repeated. */
 function orderAfter(run: Run, status: Status | null, version: string | null): UpdateOrderBody | null {
-  // A rollback becomes available again with the current restore point.
+  // A rollback is not repeated: it becomes available again with the current restore point.
   if (run.kind === 'rollback') return null;
-  // An update to the same version completes an incomplete update.
+  // A second update to the same version completes an incomplete update.
   const target = resultKind(run) === 'broken' ? (run.to ?? version) : run.to;
   if (resultKind(run) !== 'broken') {
     if (status === null || status.next?.version !== target) return null;
@@ -204,7 +211,7 @@ function orderAfter(run: Run, status: Status | null, version: string | null): Up
   return target === null ? null : { target };
 }
 
-/** Presents a run that was shown earlier but of which the server has no record. */
+/** Presents a run that was shown earlier, but that the server does not know. */
 export function presentUnknownRun(run: Run, version: string | null, t: Wording): Presentation {
   return {
     kind: 'run-unknown',

@@ -15,12 +15,12 @@ import {
 } from './presentation.ts';
 import { clockText, codeText, joinFacts, joinSentences, type Wording } from './wording.ts';
 
-/** State of the user's cancel request. */
+/** State of the user's request to cancel a run. */
 interface CancelContext {
-  /** Response to a cancel request that was rejected. */
+  /** Error response to the cancel request; null if the request was not rejected. */
   cancelProblem: Problem | null;
   isCancelSent?: boolean;
-  /** Seconds for which the product and its data services were stopped for the last restore point. */
+  /** Seconds for which the product and its data services were stopped while the last restore point was saved. */
   savingSeconds?: number | null;
 }
 
@@ -51,7 +51,7 @@ export function presentRun(run: Run, context: CancelContext, t: Wording): Presen
       place && { kind: 'path', versions: place.versions, done: place.at, isRunning: true },
       isWaiting ? { kind: 'jobs', jobs: jobs.map((job) => jobText(job, t)) } : { kind: 'phases', phases },
       isWaiting && mutedText(joinFacts(now && `${now.text} ${clockText(elapsed)}`, started)),
-      // Shown while data is copied. The server responds at that time, so nothing has been stopped yet.
+      // This text is shown while data is copied. As long as the server responds, nothing has been stopped yet.
       state === 'save' &&
         mutedText(
           joinSentences(
@@ -95,7 +95,7 @@ function cancelProblemBox({ cancelProblem: problem }: CancelContext, t: Wording)
   return createMessageBox('warn', t.sentence(codeText(t.cancelRefusals, reason?.code ?? '', detail)));
 }
 
-/** Presents an upgrade path between two updates. */
+/** Presents an upgrade path after one of its updates and before the next. */
 export function presentPendingStep(
   { to, reason, until, since }: PendingStep,
   { version, place, ...context }: CancelContext & { version: string; place: PathPosition | null },
@@ -140,7 +140,7 @@ export function presentRestart(run: Run, outageMs: number, t: Wording): Presenta
   };
 }
 
-/** Milliseconds of a restart after which the log command is shown. */
+/** Milliseconds of a restart after which the command for the log is shown. */
 const longRestartMs = 60_000;
 
 const titleOf = ({ kind }: Run, t: Wording): string =>
@@ -149,7 +149,7 @@ const titleOf = ({ kind }: Run, t: Wording): string =>
 const stepText = (place: PathPosition | null, t: Wording): string | null =>
   place && t.stepOf(place.at + 1, place.versions.length);
 
-/** Presents the phases of a run, each with its time. */
+/** Presents the phases of a run, each with its elapsed time. */
 export function presentPhases(run: Run, t: Wording): PhaseText[] {
   const { phases, toDo } = t;
   const now = t.now ?? Date.parse(run.endedAt ?? run.startedAt);

@@ -16,7 +16,7 @@ import {
 } from './presentation.ts';
 import { codeText, joinFacts, joinSentences, type Wording } from './wording.ts';
 
-/** Data that a status does not contain. */
+/** Data for a presentation that the status does not contain. */
 export interface StatusContext {
   /** Past runs, newest first; null if they are not loaded. */
   history: readonly Run[] | null;
@@ -25,7 +25,7 @@ export interface StatusContext {
   backupPage?: string | null;
 }
 
-/** Presents an instance without a run to show: the available update, or the reason why there is none. */
+/** Presents an instance that has no run to show: the available update, or the reason why there is none. */
 export function presentStatus(status: Status, context: StatusContext, t: Wording): Presentation {
   const { next, reason } = status;
   const shown =
@@ -40,7 +40,7 @@ export function presentStatus(status: Status, context: StatusContext, t: Wording
   };
 }
 
-/** Presents the publisher's notices about the running version, and the error of the last check for releases. */
+/** Presents the publisher's notices about the running version, and the error if the last check for releases failed. */
 export function presentAdvisory(status: Status, t: Wording): MessageBox[] {
   const { version, recalled, urgent, feedError } = status;
   return [
@@ -167,7 +167,7 @@ export function presentUpdate(
         { kind: 'start', order: orderOf(status) },
         'primary',
       ),
-      // A required intermediate release cannot be skipped.
+      // A required intermediate release cannot be skipped, so there is no button to skip it.
       later === null && createButton('skip', t.skipThis, { kind: 'skip', version: goal }, 'quiet'),
       notes,
     ],
@@ -188,17 +188,20 @@ export function orderOf(status: Status): UpdateOrderBody {
   return last === undefined ? { target: status.next?.version ?? '' } : { target: last, allSteps: true };
 }
 
-/** Describes the host application's preparation for an update, and the restore point; empty if nothing is saved. */
+/** Describes the application's preparation for an update, and the restore point; empty if there is neither. */
 const preparationText = (status: Status, to: string, t: Wording): string =>
   joinSentences(status.preparation && t.sentence(status.preparation), restorePointText(status, to, t));
 
-/** Announces the restore point and its downtime; empty if no restore point is saved. */
+/** Describes the restore point that an update saves, and the downtime for it; empty if the update saves none. */
 export const restorePointText = ({ restorePoint, version }: Status, to: string, t: Wording): string =>
   restorePoint === null
     ? ''
     : `${t.dataSaved(t.product, to, version)} ${savingText(restorePoint.downtimeSeconds, t)}`;
 
-/** Describes the downtime of the product and its data services. */
+/**
+ * Describes the downtime of the product and its data services while a restore point is saved.
+ * @param last seconds of the previous downtime; null if unknown
+ */
 export const savingText = (last: number | null, t: Wording): string => {
   return last === null ? t.allUnavailable(t.product) : t.allUnavailableAsLast(t.product, t.seconds(last));
 };
@@ -220,7 +223,10 @@ function durationText({ next, restorePoint }: Status, downtime: number | null, t
   );
 }
 
-/** Describes when the available update is installed automatically, or why not; empty if automatic updates are off. */
+/**
+ * Describes when the available update is installed automatically, or the reason why not; empty if automatic updates are
+ * off.
+ */
 export function automaticUpdateText({ automatic, next }: Status, t: Wording): string {
   if (!automatic?.enabled) return '';
   const { nextAt, blockedBy } = automatic;
@@ -230,7 +236,7 @@ export function automaticUpdateText({ automatic, next }: Status, t: Wording): st
   return t.installedAutomatically(version, t.futureDay(nextAt), t.clock(nextAt));
 }
 
-/** Describes the current setting of automatic updates, in the time zone of the setting. */
+/** Describes the settings of automatic updates. Times are in the time zone of these settings. */
 export function automaticText(automatic: NonNullable<Status['automatic']>, t: Wording): string {
   const { enabled, nextAt, timeZone, blockedBy } = automatic;
   if (!enabled) return t.automaticOff;
@@ -241,7 +247,7 @@ export function automaticText(automatic: NonNullable<Status['automatic']>, t: Wo
 
 const isDue = (at: string, t: Wording): boolean => t.now !== null && isSoon(Date.parse(at), t.now);
 
-/** Describes why no update is installed automatically; empty if nothing prevents it. */
+/** Describes the reason why no update is installed automatically; empty if there is no such reason. */
 function blockedText({ blockedBy }: NonNullable<Status['automatic']>, t: Wording): string {
   if (!blockedBy) return '';
   const { code, message, since } = blockedBy;
@@ -251,7 +257,7 @@ function blockedText({ blockedBy }: NonNullable<Status['automatic']>, t: Wording
   return joinSentences(t.automaticPaused(day === '' ? t.today : t.onDay(day)), t.automaticResumes);
 }
 
-/** Codes of reasons that concern the deployment of the server. */
+/** Codes of reasons that are caused by the deployment of the server, so that manual commands are shown. */
 const deploymentCodes: readonly string[] = [
   'not-compose',
   'swarm',
@@ -357,8 +363,8 @@ export function jobText({ kind, title, since, state, stuck }: BlockingJob, t: Wo
 }
 
 /**
- * Lists the jobs that an update would interrupt. Queued jobs run afterwards, and a job in an unknown state counts as
- * running.
+ * Lists the jobs that an update would interrupt. Queued jobs are left out, because they run afterwards. A job in an
+ * unknown state counts as running.
  */
 export const interruptedJobs = (jobs: readonly BlockingJob[], t: Wording): string[] =>
   jobs

@@ -2,19 +2,19 @@ import type { RowOfRun } from '../wire/phase-rows.ts';
 import type { RollbackOrder, UpdateOrderBody } from '../wire/reader.ts';
 import type { BuildServer, OfferedSetting, PublishedRelease, Run } from '../wire/status.ts';
 
-/** A state of an instance as texts and actions, which the page renders and the client prints. */
+/** Presentation of an instance's state as texts and actions, which the page renders and the client prints. */
 export interface Presentation {
   kind: string;
-  /** Key of the state; `kind` by default. A page reuses the nodes of a state with the same key. */
+  /** Key of the state; `kind` by default. If the key stays the same, a page reuses the nodes of the previous state. */
   key?: string;
-  /** Title of the dialog, if it differs from that of an update. */
+  /** Title of the dialog, if it is not the title for updates. */
   title?: string;
   heading: string;
   /** Part of the heading that is emphasized. */
   highlight?: string;
   about?: string | null;
   look?: 'ok' | 'bad';
-  /** Duration of the current outage. */
+  /** Duration of the current outage, as a text. */
   outage?: string;
   parts: (PresentationPart | Falsy)[];
   actions: (UserAction | Falsy)[];
@@ -22,7 +22,7 @@ export interface Presentation {
   announcement?: string;
   /** Whether the announcement interrupts a screen reader. */
   isUrgent?: boolean;
-  /** Run whose log lines a report contains. */
+  /** Run whose log lines are included in a report. */
   reportedRun?: Run;
   /** Whether the presentation contains a time that changes every second. */
   ticks?: boolean;
@@ -50,12 +50,12 @@ export interface MessageBox {
   look: 'bad' | 'warn' | '';
   heading: string;
   lines: readonly string[];
-  /** Error code. */
+  /** Error code to be shown with the message. */
   code?: string | null | undefined;
   link?: PageLink | Falsy;
 }
 
-/** Texts of a phase. An unknown text or time is empty. */
+/** Texts of a phase. A text or time that is unknown is empty. */
 export interface PhaseText extends Pick<RowOfRun, 'mark' | 'percent' | 'took'> {
   text: string;
   message: string;
@@ -83,11 +83,11 @@ export interface ActionButton {
   key: string;
   label: string;
   look?: 'primary' | 'quiet' | 'quiet end' | 'quiet danger end';
-  /** Request that the button sends; null while a request is pending. */
+  /** Action of the button; null while the action is in progress. */
   press: ButtonRequest | null;
 }
 
-/** Action of a button. */
+/** Action that a button triggers, with its data. */
 export type ButtonRequest =
   | { kind: 'start'; order: UpdateOrderBody }
   | { kind: 'rollback'; order: RollbackOrder }

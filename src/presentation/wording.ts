@@ -11,10 +11,16 @@ import {
 } from '../wire/times.ts';
 import type { CodeText, Texts } from './english.ts';
 
-/** Texts for a user, with formatted durations and times. The client formats dates in its own way. */
+/**
+ * Texts for a user, with functions that format durations and times. The command-line client formats dates in its own
+ * way.
+ */
 export type Wording = ReturnType<typeof wordingOf>;
 
-/** Binds texts to the server's time. @param now the server's time in milliseconds; null before the first response */
+/**
+ * Adds functions that format times relative to the server's time.
+ * @param now the server's time in milliseconds; null before the first response
+ */
 export function wordingOf(texts: Texts, now: number | null) {
   const format = (time: string | null, form: Intl.DateTimeFormatOptions, timeZone?: string): string => {
     const at = Date.parse(time ?? '');
@@ -24,15 +30,13 @@ export function wordingOf(texts: Texts, now: number | null) {
     const at = Date.parse(time ?? '');
     return now === null || Number.isNaN(at) ? Number.NaN : daysBetween(now, at, timeZone);
   };
-  /**
-   * Returns the milliseconds since a time of the server, negative for a future time; null if one of them is unknown.
-   */
+  /** Returns the milliseconds since a server time, negative for a future time; null if either time is unknown. */
   const passed = (time: string | null | undefined): number | null =>
     now === null ? null : millisecondsBetween(time, new Date(now).toISOString());
   /** Formats a time of day, `10:42`, by default in the user's time zone. */
   const clock = (time: string | null, timeZone?: string): string =>
     format(time, { hour: '2-digit', minute: '2-digit' }, timeZone);
-  /** Formats a day, `14 March`; empty if it is today by the server's time. */
+  /** Formats a day, `14 March`; empty if the day is today by the server's time. */
   const day = (time: string | null, timeZone?: string): string =>
     daysTo(time, timeZone) === 0 ? '' : format(time, { day: 'numeric', month: 'long' }, timeZone);
   return {
@@ -43,20 +47,20 @@ export function wordingOf(texts: Texts, now: number | null) {
     day,
     /** Formats a duration: `3 s`, `1 min 4 s`, `3 days`. */
     duration: (milliseconds: number): string => durationText(milliseconds, texts.units),
-    /** Formats a duration in seconds. */
+    /** Formats a duration that is given in seconds. */
     seconds: (count: number): string => secondsText(count, texts.units),
-    /** Formats the age of a time of the server in its largest unit; empty if it is unknown. */
+    /** Formats the time since a server time in its largest unit; empty if it is unknown. */
     age: (time: string | null | undefined): string => {
       const age = passed(time);
       return age === null ? '' : ageText(age, texts.units);
     },
-    /** Formats a time with seconds, `10:42:15`, with the day if it is not today. */
+    /** Formats a time with seconds, `10:42:15`. The day is included if the time is more than 12 hours away. */
     moment: (time: string): string => {
       const isToday = now !== null && Math.abs(now - Date.parse(time)) < 12 * 3_600_000;
       const date = isToday ? {} : ({ day: 'numeric', month: 'short' } as const);
       return format(time, { ...date, hour: '2-digit', minute: '2-digit', second: '2-digit' });
     },
-    /** Formats a time as `today 10:42` or `12 Oct`, by the server's time. */
+    /** Formats a time as `today 10:42` or `12 Oct`. The server's time decides which day is today. */
     date: (time: string): string => {
       if (daysTo(time) === 0) return texts.todayAt(clock(time));
       const isOld = now !== null && Math.abs(now - Date.parse(time)) > 300 * 86_400_000;
@@ -71,7 +75,7 @@ export function wordingOf(texts: Texts, now: number | null) {
     },
     /** Formats a message of the server as a sentence. */
     sentence: (message: string): string => messageSentence(message, texts.product),
-    /** Formats the known versions of a run. A manually started run may not report them. */
+    /** Formats the known versions of a run. A run that was started manually may not report them. */
     versions: (from: string | null, to: string | null): string => {
       if (to === null) return texts.unknownVersion;
       return from === null ? texts.updateTo(to) : `${from} → ${to}`;
@@ -82,7 +86,7 @@ export function wordingOf(texts: Texts, now: number | null) {
   };
 }
 
-/** Joins facts into one line. */
+/** Joins the facts that are not empty into one line, separated by ` · `. */
 export const joinFacts = (...facts: (string | null | undefined | false)[]): string =>
   facts.filter(Boolean).join(' · ');
 

@@ -26,7 +26,7 @@ const late = { message: `must be after issuedAt, by at most ${longestDays} days`
 export const channelFileSchema = z
   .object({
     format: z.literal(1),
-    /** Name of the product: `svc`, or another product. */
+    /** Name of the product, such as `svc`. */
     product: nameWord,
     channel: z.enum(channels),
     issuedAt: z.iso.datetime(),
@@ -35,7 +35,7 @@ export const channelFileSchema = z
     urgent: z.nullable(z.object({ below: version, why })),
     /** Versions that must not be installed. */
     recalled: z.array(z.object({ version, why, url: z.optional(url) })),
-    /** Percentage of instances for which a version is available. */
+    /** Percentage of the instances for which `version` is available. */
     rollout: z.nullable(z.object({ version, percent: z.number().check(z.gte(0), z.lte(100)) })),
   })
   .check(z.refine(isInTime, late));
@@ -50,8 +50,10 @@ export const parseChannelFile = (bytes: Uint8Array): ChannelFile =>
   readJsonFile(bytes, channelFileSchema, mostChannelBytes);
 
 /**
- * Verifies the signature of `channel.json` by a trusted publisher and returns its content. Makes no network requests.
- * @param file the bytes of `channel.json` @param bundle the text of `channel.json.sigstore.json`
+ * Verifies that a trusted publisher has signed `channel.json`, and returns the content of the file. Makes no network
+ * requests.
+ * @param file the bytes of `channel.json`
+ * @param bundle the text of `channel.json.sigstore.json`
  * @throws Unproven
  */
 export async function verifyChannelFile(
@@ -65,8 +67,8 @@ export async function verifyChannelFile(
 }
 
 /**
- * Reads a channel file without checking its signature. @throws Unproven if the file is not valid or is for another
- * product
+ * Reads a channel file without checking its signature.
+ * @throws Unproven if the file is not valid or is for another product
  */
 export function parseChannelFileFor(file: Uint8Array, product: string): ChannelFile {
   const told = rethrowAsUnproven(() => parseChannelFile(file), 'channel.json cannot be read');
@@ -75,11 +77,11 @@ export function parseChannelFileFor(file: Uint8Array, product: string): ChannelF
   return told;
 }
 
-/** @param now milliseconds since 1970 */
+/** Checks whether a channel file has expired. @param now milliseconds since 1970 */
 export const isExpired = ({ expires }: Pick<ChannelFile, 'expires'>, now: number): boolean =>
   Date.parse(expires) <= now;
 
-/** Returns the recall of a version, with or without `v`; null if the version is not recalled. */
+/** Returns the recall of a version, with or without a leading `v`; null if the version is not recalled. */
 export const recallOf = ({ recalled }: Recalls, version: string): Recall | null =>
   recalled.find((recall) => bare(recall.version) === bare(version)) ?? null;
 
@@ -93,8 +95,8 @@ export const isUrgentFor = ({ urgent }: Pick<ChannelFile, 'urgent'>, version: st
   urgent !== null && isAhead(urgent.below, version);
 
 /**
- * Returns the position of an instance in the rollout of a version, from 0 to 99.99. The version is available if the
- * position is less than the percentage.
+ * Returns the position of an instance in the rollout of a version, from 0 to 99.99. The version is available to the
+ * instance if the position is less than the percentage of the rollout.
  */
 export const sharePercent = (instanceId: string, version: string): number =>
   (createHash('sha256').update(`${instanceId} ${version}`).digest().readUInt32BE() % 10_000) / 100;

@@ -12,16 +12,18 @@ export class Unproven extends Error {
 /** Verified content of `release.json`, and the trusted signer of the file. */
 export type VerifiedRelease = ReleaseFile & { signer: string };
 
-/** Expected product and version. */
+/** Product and version that a release must have. */
 export interface ExpectedRelease {
   product: string;
-  /** Null accepts any version. */
+  /** Required version; null accepts any version. */
   version: string | null;
 }
 
 /**
- * Verifies the signature of `release.json` by a trusted publisher and returns its content. Makes no network requests.
- * @param file the bytes of `release.json` @param bundle the text of `release.json.sigstore.json`
+ * Verifies that a trusted publisher has signed `release.json`, and returns the content of the file. Makes no network
+ * requests.
+ * @param file the bytes of `release.json`
+ * @param bundle the text of `release.json.sigstore.json`
  * @throws Unproven
  */
 export async function verifyRelease(
@@ -56,7 +58,7 @@ export async function verifySigner(file: Uint8Array, text: string, trust: Trust)
     () => bundleFromJSON(JSON.parse(text)),
     'the signature bundle cannot be read',
   );
-  // The signature of an envelope does not cover the file.
+  // A bundle with a signed envelope is rejected, because its signature does not cover the file.
   if (bundle.content.$case !== 'messageSignature')
     throw new Unproven('the signature bundle does not sign a file');
   const signed = rethrowAsUnproven(
@@ -66,7 +68,7 @@ export async function verifySigner(file: Uint8Array, text: string, trust: Trust)
   if ('keys' in trust) {
     if (signed.key.$case !== 'public-key')
       throw new Unproven('it is signed with a certificate, not with a key');
-    // Transparency log entries are not required for a trusted key.
+    // For a trusted key, entries of transparency logs and timestamps are neither required nor checked.
     const alone = { ...signed, tlogEntries: [], timestamps: [] };
     const isBy = (key: string) => {
       const verifier = new Verifier(keyMaterial(key), {
@@ -107,7 +109,7 @@ const keyMaterial = (pem: string): TrustMaterial => ({
   publicKey: () => ({ publicKey: createPublicKey(pem), validFor: () => true }),
 });
 
-/** Calls a function and converts any error. @throws Unproven instead of any other error */
+/** Calls a function and converts each error of the function to an Unproven error. @throws Unproven */
 export function rethrowAsUnproven<T>(work: () => T, what: string): T {
   try {
     return work();

@@ -1,6 +1,6 @@
 import type * as z from 'zod/mini';
 
-/** Reads a published JSON file. @throws Error if the file is not valid */
+/** Parses and checks the bytes of a published JSON file. @throws Error if the file is not valid */
 export function readJsonFile<T>(bytes: Uint8Array, schema: z.ZodMiniType<T>, mostBytes: number): T {
   if (bytes.length > mostBytes) throw new Error(`it is larger than ${mostBytes / 1024} KiB`);
   let value: unknown;

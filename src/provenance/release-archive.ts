@@ -7,9 +7,9 @@ interface ArchiveEntry {
   size: number;
 }
 
-/** First two entries of an archive. */
+/** Content of the first two entries of a release archive. */
 export interface ArchiveHead {
-  /** Content of `release.json`. The text of its signature bundle is in `bundle`. */
+  /** Content of `release.json`, whose signature bundle is the text in `bundle`. */
   file: Buffer;
   bundle: string;
 }
@@ -20,7 +20,7 @@ export interface ReleaseArchive extends ArchiveHead {
   entries: ReadonlyMap<string, ArchiveEntry>;
   /** Reads an entry. @throws Error if the entry is missing or larger than `most` bytes */
   read(name: string, most: number): Promise<Buffer>;
-  /** Reads an existing entry in chunks. */
+  /** Reads an entry in chunks; yields nothing if the entry is missing. */
   stream(name: string): AsyncIterable<Buffer>;
   close(): Promise<void>;
 }
@@ -28,12 +28,15 @@ export interface ReleaseArchive extends ArchiveHead {
 /** Returns the entry name of a blob by its digest. */
 export const blobOf = (digest: string): string => `blobs/${digest.replace(':', '/')}`;
 
-/** Size limit in bytes, larger than any valid file. */
+/** Maximum size in bytes of `release.json` and of its signature bundle; no valid file is larger. */
 const mostOfHead = 256 * 1024;
 const mostEntries = 2_000;
 const chunkBytes = 1024 * 1024;
 
-/** Allowed entries in their order. Several entries of the same kind are sorted by name. */
+/**
+ * Patterns for the names of the allowed entries, in their order. Entries that match the same pattern are sorted by
+ * name.
+ */
 const order = [
   /^release\.json$/,
   /^release\.json\.sigstore\.json$/,
@@ -51,7 +54,7 @@ const kinds: Readonly<Record<string, string>> = {
   '5': 'a directory',
 };
 
-/** Reads the headers of all entries. @throws Error if the archive is not valid */
+/** Opens a release archive and reads the headers of all entries. @throws Error if the archive is not valid */
 export async function openArchive(path: string): Promise<ReleaseArchive> {
   const handle = await open(path, 'r');
   try {
@@ -112,7 +115,7 @@ interface Place {
   name: string;
 }
 
-/** Returns the position of an entry in the allowed order. Entries must be ascending, so none can be duplicated. */
+/** Returns the position of an entry in the allowed order. Positions must increase, so no entry can occur twice. */
 function placeAfter(last: Place, name: string): Place {
   const section = order.findIndex((form) => form.test(name));
   const shown = JSON.stringify(name);
@@ -122,7 +125,7 @@ function placeAfter(last: Place, name: string): Place {
   return { section, name };
 }
 
-/** Returns the offset of the next header. The padding before the header must be zeros. */
+/** Returns the offset of the header after an entry. The padding between the entry and the header must be zeros. */
 async function endOf(handle: FileHandle, { offset, size }: ArchiveEntry, end: number): Promise<number> {
   const padding = paddingOf(size);
   if (offset + size + padding > end) throw new Error('it is truncated');

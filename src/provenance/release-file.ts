@@ -16,7 +16,7 @@ const fileName = z.string().check(z.regex(/^(?!\.)[\w.-]{1,128}$/, 'must be a fi
 
 const releaseFileSchema = z.object({
   format: z.literal(1),
-  /** Name of the product: `svc`, or another product. */
+  /** Name of the product, such as `svc`. */
   product: nameWord,
   /** Tag of the release. */
   version: nameWord,
@@ -24,15 +24,15 @@ const releaseFileSchema = z.object({
   publishedAt: z.iso.datetime(),
   /** Oldest version that can be updated to this release. */
   requires: z.optional(z.nullable(nameWord)),
-  /** Images by service or repository. */
+  /** Images of the release, by service or repository. */
   images: z.record(
     nameOfImage,
     z.object({
       /** Image reference: `ghcr.io/acme/svc:v1.5.0` */
       reference: z.string().check(z.minLength(1), z.maxLength(512)),
-      /** Digest of the index, or of the only manifest. */
+      /** Digest of the image index, or of the manifest if the image has no index. */
       digest,
-      /** Digests by platform, such as `linux/amd64`. An engine reports one of these digests for its image. */
+      /** Digests by platform, such as `linux/amd64`. The engine reports one of these digests for a pulled image. */
       platforms: z.record(
         z.string(),
         z.object({
@@ -44,7 +44,7 @@ const releaseFileSchema = z.object({
       ),
     }),
   ),
-  /** Digests of the files that are published with the release. */
+  /** Digests of the files that are published with the release, by file name. */
   files: z.record(fileName, digest),
   /** Required and optional settings that are new in this release. */
   settings: z.optional(releaseSettingsSchema),
@@ -53,7 +53,7 @@ const releaseFileSchema = z.object({
 /** Content of `release.json`. */
 export type ReleaseFile = z.infer<typeof releaseFileSchema>;
 
-/** Size limit in bytes, more than any valid file needs. */
+/** Maximum size of `release.json` in bytes, more than any valid file needs. */
 const mostBytes = 256 * 1024;
 
 /** Parses `release.json`. @throws Error if the file is not valid */
@@ -61,8 +61,8 @@ export const parseReleaseFile = (bytes: Uint8Array): ReleaseFile =>
   readJsonFile(bytes, releaseFileSchema, mostBytes);
 
 /**
- * Returns a check for the names of a platform. It accepts any variant (`linux/arm/v7`), because the engine does not
- * report which variant it uses.
+ * Returns a function that checks whether a name is the platform, with or without a variant (`linux/arm/v7`). Any
+ * variant is accepted, because the engine does not report which variant it uses.
  */
 export const isOfPlatform =
   (platform: string) =>

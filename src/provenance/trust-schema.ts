@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import * as z from 'zod/mini';
 
-/** Checks for an EC or RSA key, the types of keys that sign sigstore bundles. */
+/** Checks whether a text is an EC or RSA key, the types of keys that sign sigstore bundles. */
 const isKey = (pem: string): boolean => {
   try {
     return ['ec', 'rsa'].includes(createPublicKey(pem).asymmetricKeyType ?? '');
@@ -13,7 +13,7 @@ const isKey = (pem: string): boolean => {
 const keys = z
   .array(z.string().check(z.refine(isKey, 'must be an EC or RSA public key in PEM format')))
   .check(z.minLength(1));
-// A `*` directly after a name would also match longer names.
+// The `*` must follow / or @: directly after a name, it would also match longer names.
 const identity = z
   .string()
   .check(z.regex(/^[^*]+(?:(?<=[/@])\*)?$/, 'may contain * only at the end, directly after / or @'));

@@ -31,8 +31,8 @@ export function parseTrust(given: string | object): Trust {
 }
 
 /**
- * Returns the names of the trusted signers, which are equal on all servers: the fingerprints of the keys in their
- * order, or the identity.
+ * Returns the names of the trusted signers: the fingerprints of the keys in their order, or the identity. The names are
+ * equal on all servers.
  */
 export const signersOf = (trust: Trust): string[] =>
   'keys' in trust ? trust.keys.map(fingerprint) : [`${trust.identity} ${trust.issuer}`];

@@ -52,7 +52,10 @@ export { openApi } from './http/openapi.ts';
 export { type FileStore, fileStore } from './store/file-store.ts';
 export type { Product, ProductOptions };
 
-/** Creates the library object (docs/server-library.md). @throws TypeError that lists all invalid options */
+/**
+ * Creates the object with all functions of the library (docs/server-library.md).
+ * @throws TypeError that lists all invalid options
+ */
 export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates {
   const settings = validateInstanceOptions(options);
   const updates = createUpdateService(settings);

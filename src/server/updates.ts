@@ -22,12 +22,12 @@ import { PathUpdates } from './schedule/path-updates.ts';
 import { buildStatus } from './status.ts';
 import { StateStore } from './store/ledger.ts';
 
-/** Server side of updates, which finds releases, launches the updater and follows its runs. */
+/** Update service with its lifecycle. It finds releases, launches the updater and follows its runs. */
 export interface StartableUpdateService extends UpdateService {
   listeners: Listeners;
   /**
-   * Looks for a run in progress, usually the update that has just replaced the server, and pauses the queue until the
-   * run has finished. If there is no run, resumes the queue. Then starts to read the feed regularly.
+   * Checks whether a run is in progress, usually the update that has just replaced the server. If so, the queue is
+   * paused until the run ends; otherwise it is resumed. Then starts to read the feed at intervals.
    */
   boot(): Promise<void>;
   /** Stops all work. During an update the queue stays paused, because the next server takes over the run. */
@@ -36,10 +36,7 @@ export interface StartableUpdateService extends UpdateService {
 
 const refreshPauseMs = 10_000;
 
-/**
- * Connects the parts of a server.
- * @param waits timeouts and intervals for tests
- */
+/** Creates the update service of a server. @param waits shorter timeouts and intervals, for tests */
 export function createUpdateService(
   settings: ValidatedInstanceOptions,
   waits: { timing?: Partial<Timing>; patience?: Partial<EngineTimeouts> } = {},
@@ -139,7 +136,7 @@ export function createUpdateService(
       return status();
     },
     async record() {
-      // A client that reconnects to follow a run must not get 404 while the state is unknown.
+      // While it is unknown whether a run is in progress, a client that reconnects must not get 404 (no run).
       if ((await observations.whyUnknown()) && !runs.isUnderWay) throw new Unavailable(stillCheckingMessage);
       if (!runs.hasSession) await observations.recent();
       return history.last();

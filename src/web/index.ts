@@ -21,7 +21,8 @@ declare global {
   interface GlobalEventHandlersEventMap extends ElementEvents {}
 }
 
-// A page may load this module more than once, and a server that renders pages has no element registry.
+// Undefined on a server that renders pages, which has no element registry. A page may load this module more than once,
+// so an element may already be registered.
 const registry = globalThis.customElements as CustomElementRegistry | undefined;
 for (const [name, element] of Object.entries(elements)) {
   if (registry && !registry.get(name)) registry.define(name, element);

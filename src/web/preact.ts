@@ -4,7 +4,7 @@ import type { TagProps } from './tags.ts';
 
 /**
  * Types of the elements in Preact's JSX (docs/web.md). `keep-title={false}` is not allowed, because Preact would write
- * the attribute with the value "false", and an existing attribute is always active.
+ * the attribute with the value "false", and the attribute has an effect whatever its value.
  */
 export type PreactTags = {
   [T in keyof ElementTags]: Omit<TagProps<T>, 'keep-title'> & {

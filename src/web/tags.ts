@@ -1,6 +1,6 @@
 import type { Run } from '../wire/status.ts';
 
-/** Attributes of the elements, for the manifest, the JSX types and the elements. */
+/** Attributes of the elements, for the manifest, the JSX types and the elements themselves. */
 export const attributes = {
   base: {
     type: 'string',

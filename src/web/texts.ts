@@ -8,7 +8,7 @@ export type TextOverrides = {
     ? Partial<Texts[K]>
     : Texts[K];
 } & {
-  /** Name of the product, or an object that contains the name. */
+  /** Name of the product, or an object with the name. */
   product?: string | { readonly name: string };
 };
 
@@ -17,9 +17,9 @@ const listeners = new Set<() => void>();
 
 export const texts = (): Texts => current;
 
-/** Returns the current texts. @param now the server's time in milliseconds */
+/** Returns the current texts. @param now the current time of the server in milliseconds */
 export const wordingAt = (now: number | null): Wording => wordingOf(current, now);
-/** Replaces texts, for a translation or another product name. Other texts are not changed. */
+/** Replaces some texts, for a translation or another product name. All other texts remain unchanged. */
 export function setTexts({ product, ...overrides }: TextOverrides): void {
   if (product !== undefined)
     current = { ...current, product: typeof product === 'string' ? product : product.name };

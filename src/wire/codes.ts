@@ -20,7 +20,7 @@ export const reasonCodes = [
   'recalled',
   /** The release needs values for new settings. */
   'settings-missing',
-  /** Only for a rollback: there is no restore point, or the updater rejects the rollback. */
+  /** This code and the next are only for a rollback: there is no restore point, or the updater rejects the rollback. */
   'no-restore-point',
   'rollback-refused',
 ] as const;
@@ -37,7 +37,7 @@ export const jobStates = ['queued', 'running'] as const;
 
 export const prefetchStates = ['waiting', 'downloading', 'downloaded'] as const;
 
-/** Value of `by` for automatic updates. */
+/** Value of the field `by` for runs that were started automatically. */
 export const automaticCaller = 'automatic';
 
 /** Format of a time of day: `02:00`. */
@@ -49,7 +49,7 @@ export type DayName = (typeof dayNames)[number];
 
 /** Reasons why an available release is not installed automatically, in the order in which they are checked. */
 export const blockedByCodes = [
-  /** The last update was broken or crashed, and none has succeeded since. */
+  /** The last update was broken or crashed, and no update has succeeded since. */
   'paused',
   /** The publisher's channel file has expired. */
   'stale',
@@ -63,7 +63,7 @@ export const blockedByCodes = [
   /** The publication date is unknown. */
   'age-unknown',
   /**
-   * The release has not been rolled out to this instance yet. It is available because an admin checked for updates
+   * The release has not been rolled out to this instance yet. It is available only because an admin checked for updates
    * again.
    */
   'rolling-out',
@@ -105,15 +105,15 @@ export type RunState = (typeof runStates)[number];
 export const upToDateCodes = [
   /** The newest release on the channel is running. */
   'newest',
-  /** The running version is newer than the channel. */
+  /** The running version is newer than the newest release on the channel. */
   'ahead',
   /** The releases have not been read yet. */
   'unread',
-  /** The feed is disabled. */
+  /** The feed of releases is disabled. */
   'off',
   /** The channel has no releases. */
   'none',
-  /** The tag of the instance does not point to the release yet. */
+  /** The image tag that the instance uses does not point to the new release yet. */
   'tag-lags',
   /** The running version is not a release. */
   'unknown-version',
@@ -124,6 +124,9 @@ export const upToDateCodes = [
 ] as const;
 export type UpToDateCode = (typeof upToDateCodes)[number];
 
-/** Returns the table entry for a code. A newer server may send unknown codes, even `constructor`. */
+/**
+ * Returns the table entry for a code. A newer server may send unknown codes, even `constructor`, which every object
+ * inherits.
+ */
 export const lookUpCode = <T>(table: Readonly<Record<string, T>>, code: string): T | undefined =>
   Object.hasOwn(table, code) ? table[code] : undefined;

@@ -8,8 +8,8 @@ export interface Field<T> {
   /** Returns the value if it has the right type, otherwise undefined. */
   readonly read: (value: unknown) => T | undefined;
   /**
-   * Returns the default value, derived from the other fields. Without a default, an object that lacks the field cannot
-   * be read.
+   * Returns the default value, which may depend on the other fields. An object without a field that has no default
+   * cannot be read.
    */
   readonly missing?: ((beside: Given) => T) | undefined;
   readonly isOptional?: boolean;
@@ -100,7 +100,9 @@ export const optionalField = <T>({ schema, read }: Field<T>, description?: strin
   isOptional: true,
 });
 
-/** Defines a field with two types. Readers treat both as the first type, which includes all members of the second. */
+/**
+ * Defines a field with two types. Readers treat both as the first type, because it includes all members of the second.
+ */
 export const eitherField = <T>({ schema, read }: Field<T>, second: Field<unknown>): Field<T> => ({
   schema: { anyOf: [schema, second.schema] },
   read,

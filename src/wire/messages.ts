@@ -1,6 +1,9 @@
-// Messages of the server are clauses of its log, or sentences from the host application.
+// Messages of the server are clauses of its log, or sentences from the application that embeds the server library.
 
-/** Formats a message as a sentence. The name of the product, versions and paths keep their first letter. */
+/**
+ * Formats a message as a sentence. If a message begins with the name of the product, a version or a path, its first
+ * letter stays.
+ */
 export function messageSentence(message: string, product: string): string {
   const text = message.trim();
   const word = /^\p{Ll}+(?=[\s,;:']|$)/u.exec(text)?.[0];
@@ -8,5 +11,5 @@ export function messageSentence(message: string, product: string): string {
   return begun === '' || /[.!?…:]$/.test(begun) ? begun : `${begun}.`;
 }
 
-/** Formats a message as part of a longer sentence. */
+/** Formats a message without its final period, as part of a longer sentence. */
 export const messageClause = (message: string): string => message.trim().replace(/\.$/, '');

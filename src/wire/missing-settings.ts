@@ -2,14 +2,14 @@ import type { OfferedSetting } from './status.ts';
 
 type Given = Readonly<Record<string, string>>;
 
-/** Returns the settings without which the update cannot start. */
+/** Returns the required settings that have no value, so that the update cannot start. */
 export const missingSettings = (settings: readonly OfferedSetting[], given: Given = {}): OfferedSetting[] =>
   settings.filter(
     ({ name, required, isSet, generated, default: usual }) =>
       required && !isSet && !generated && !usual && !(Object.hasOwn(given, name) && given[name]),
   );
 
-/** Returns why a release cannot be installed with these values; null if it can. */
+/** Returns the reason why a release cannot be installed with these values; null if the release can be installed. */
 export function missingReason(version: string, settings: readonly OfferedSetting[], given: Given = {}) {
   const names = missingSettings(settings, given).map(({ name }) => name);
   const message = `${version} needs a value for ${names.join(', ')}`;

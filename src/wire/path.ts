@@ -1,30 +1,34 @@
 import { isGoodOutcome } from './codes.ts';
 import type { PendingStep, Run } from './status.ts';
 
-/** Position on an upgrade path, counted from 0. */
+/** An upgrade path and a position on it, counted from 0. */
 export interface PathPosition {
   versions: readonly string[];
   at: number;
 }
 
-/** Returns the position of a run on its upgrade path; null if the run is a single update. */
+/** Returns the position of a run on its upgrade path; null if the run is a single update or not on the path. */
 export function runPosition(run: Pick<Run, 'upgradePath' | 'to'> | null | undefined): PathPosition | null {
   if (!run || run.upgradePath.length < 2) return null;
   const at = run.upgradePath.indexOf(run.to ?? '');
   return at < 0 ? null : { versions: run.upgradePath, at };
 }
 
-/** Returns the step after a run on its upgrade path; null if the run is the last step or a single update. */
+/**
+ * Returns the version of the step after a run on its upgrade path; null if the run is the last step or a single update.
+ */
 export function stepVersionAfter(run: Pick<Run, 'upgradePath' | 'to'>): string | null {
   const place = runPosition(run);
   return place?.versions[place.at + 1] ?? null;
 }
 
-/** Returns the step after a run on its upgrade path; null if the run did not succeed. */
+/**
+ * Returns the version of the step after a run on its upgrade path; null if the run did not succeed or has no next step.
+ */
 export const stepVersionAfterSuccess = (run: Pick<Run, 'upgradePath' | 'to' | 'outcome'>): string | null =>
   isGoodOutcome(run.outcome) ? stepVersionAfter(run) : null;
 
-/** Derives the next step from the run; used until the status contains the step. */
+/** Derives the pending step after a run, for use until the status contains that step; null if no step is pending. */
 export function expectedStep(run: Run): PendingStep | null {
   const to = stepVersionAfterSuccess(run);
   return to === null ? null : { to, reason: null, since: run.endedAt ?? run.startedAt, until: '' };

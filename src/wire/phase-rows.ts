@@ -12,7 +12,7 @@ interface PhaseRow {
   messageStates: readonly RunState[];
 }
 
-/** All phases in order. `saving` is only shown once a run has reached it. */
+/** All phases in order. The phase `saving` is shown only after a run has reached it. */
 export const phaseRows: readonly PhaseRow[] = [
   {
     doing: 'preparing',
@@ -27,7 +27,7 @@ export const phaseRows: readonly PhaseRow[] = [
   { doing: 'verifying', done: 'verified', states: ['verify'], messageStates: [] },
 ];
 
-/** A phase of one run. */
+/** State of a phase in a particular run. */
 export interface RowOfRun {
   mark: 'done' | 'now' | 'failed' | 'ahead';
   /** Id of the phase, such as `pulled`; `waiting` while a run waits for jobs. `english.phases` contains the text. */
@@ -35,7 +35,7 @@ export interface RowOfRun {
   /** Message of the server without the verb of the phase; empty if no message is shown. */
   message: string;
   percent: number | null;
-  /** Elapsed milliseconds; null before the phase. */
+  /** Elapsed milliseconds of the phase; null if it has not started. */
   took: number | null;
 }
 
@@ -44,15 +44,15 @@ export const savesData = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boole
   state === 'save' || steps.some((step) => step.state === 'save');
 
 /**
- * Checks whether svc may be unavailable, which is possible once the first container is stopped: in `save` if the run
- * saves a restore point.
+ * Checks whether the product may be unavailable, which is possible after the first container is stopped. A run that
+ * saves a restore point stops containers in `save`, other runs only in `recreate`.
  */
 export const canBeUnavailable = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
   ['save', 'recreate', 'verify'].includes(state) || (state === 'write' && savesData({ state, steps }));
 
 /**
- * Checks whether the run can no longer be cancelled: an update from `recreate` on, a rollback once its updater was
- * launched.
+ * Checks whether the run can no longer be cancelled. An update cannot be cancelled from `recreate` on, and a rollback
+ * cannot be cancelled after its updater was launched.
  */
 export const isTooLate = ({ kind, state }: Pick<Run, 'kind' | 'state'>): boolean =>
   state === 'recreate' ||
@@ -60,7 +60,8 @@ export const isTooLate = ({ kind, state }: Pick<Run, 'kind' | 'state'>): boolean
   (kind === 'rollback' && !launchStates.some((known) => known === state));
 
 /**
- * Returns the phases of a run, without phases that a finished run did not reach and unknown states of a newer server.
+ * Returns the phases of a run. Phases that a finished run did not reach, and unknown states of a newer server, are left
+ * out.
  * @param now time on the server's clock, in milliseconds
  */
 export function rowsOf(run: Run, now: number): RowOfRun[] {
@@ -87,13 +88,18 @@ export function rowsOf(run: Run, now: number): RowOfRun[] {
   });
 }
 
-/** Removes the leading verb of a log message, because the row already shows the verb: `pulled app and worker`. */
+/**
+ * Removes the leading verb of a log message such as `pulled app and worker`, because the row already shows the verb.
+ */
 function messageIn({ doing, done }: PhaseRow, message = ''): string {
   const [verb = ''] = /^\w*/.exec(message) ?? [];
   return verb === doing || verb === done ? message.slice(verb.length).replace(/^[\s,:]+/, '') : message;
 }
 
-/** Returns the total milliseconds of the steps; null if unknown. A state may occur several times (`waiting`). */
+/**
+ * Returns the total milliseconds of the steps; null if unknown. There may be several steps with the same state, such as
+ * `waiting`.
+ */
 export function durationMsOf(steps: readonly RunStep[], now: number): number | null {
   if (steps.length === 0) return null;
   const times = steps.map(

@@ -8,8 +8,9 @@ export async function readText(response: Pick<Response, 'body'>): Promise<string
 }
 
 /**
- * Reads the bytes of a response; null if there are more than the limit. Bytes are counted after decompression, because
- * Content-Length and the compressed size cannot be trusted. @throws the errors of the stream
+ * Reads the bytes of a response; null if the response is larger than the limit. Bytes are counted after decompression,
+ * because Content-Length and the compressed size cannot be trusted.
+ * @throws the errors of the stream
  */
 export async function readBytes(
   { body }: Pick<Response, 'body'>,
@@ -24,7 +25,7 @@ export async function readBytes(
     if (done) return new Uint8Array(await new Blob(chunks).arrayBuffer());
     size += value.byteLength;
     if (size > limit) {
-      // Not awaited, because the cancellation may take long.
+      // Not awaited, because the cancellation may take a long time.
       reader.cancel().catch(() => {});
       return null;
     }

@@ -1,7 +1,7 @@
 import { readText } from './read-text.ts';
 import { type Problem, readProblem } from './reader-shapes.ts';
 
-/** Reason why there is no valid response from svc. */
+/** Reason why there is no valid response from the server. */
 export type NoResponseReason =
   /** There was no connection, or it was interrupted. `cause` is the error of `fetch`. */
   | { what: 'nothing'; cause: unknown }
@@ -9,18 +9,18 @@ export type NoResponseReason =
   | { what: 'late' }
   /** The response is larger than 8 MiB. */
   | { what: 'large' }
-  /** Another program responded, for example with a proxy error or a page. */
+  /** Another program responded, for example a proxy with an error or a page. */
   | { what: 'other'; status: number; type: string };
 
-/** Result of a request. */
+/** Result of a request to the server: a value, or a failure of one of three kinds. */
 export type RequestResult<T> =
   | { kind: 'ok'; value: T }
-  /** Error that svc returned. */
+  /** Error response from the server. */
   | { kind: 'problem'; problem: Problem }
   /**
    * Response with status 401, or a redirect. `location` is the target of the redirect, which browsers do not reveal.
-   * `inFront` is the login scheme of a proxy in front of svc, from `WWW-Authenticate`; null for a 401 of svc or of
-   * unknown origin.
+   * `inFront` is the login scheme of a proxy in front of the server, from `WWW-Authenticate`. It is null for a
+   * redirect, and for a 401 from the server or of unknown origin.
    */
   | { kind: 'logged-out'; status: number; location: string | null; inFront: string | null }
   | { kind: 'none'; why: NoResponseReason };
@@ -33,7 +33,7 @@ const mediaType = (response: Response): string =>
   (response.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 
 /**
- * Returns why a response is not a success of the expected type; null if the response is a success. Other programs
+ * Returns the reason why a response is not a success of an expected type; null if it is. Programs other than the server
  * respond with a page, or with an error that is not problem+json. The bodies of their responses are discarded.
  */
 export async function findFailure(
@@ -58,11 +58,11 @@ export async function findFailure(
   return noResponse({ what: 'other', status, type });
 }
 
-/** Returns the login scheme of a proxy in front of svc, such as `Basic`. A 401 of svc has no scheme. */
+/** Returns the login scheme of a proxy in front of the server, such as `Basic`. A 401 from the server has no scheme. */
 const loginOf = ({ headers }: Response): string | null =>
   /^\s*(basic|digest|negotiate|ntlm)\b/i.exec(headers.get('www-authenticate') ?? '')?.[1] ?? null;
 
-/** Parses the body of a response, or returns why the body could not be read. */
+/** Parses the body of a response, or returns the reason why the body could not be read. */
 export async function readJson(response: Response): Promise<{ value: unknown } | { why: NoResponseReason }> {
   let body: string | null;
   try {

@@ -2,11 +2,11 @@ export interface StreamEvent {
   /** Type of the event; `message` by default. */
   event: string;
   data: string;
-  /** Last event id that the stream has sent. */
+  /** Id of the last event that had an id; null if there was none. */
   id: string | null;
 }
 
-/** Maximum number of characters of an event, far more than svc sends. */
+/** Maximum number of characters of an event, far more than the server sends. */
 const eventLimit = 4 * 1024 * 1024;
 
 /**
@@ -21,8 +21,9 @@ export class EndlessEvent extends Error {
 }
 
 /**
- * Reads an event stream (HTML standard), with the fields that svc uses. Yields null for a comment, which shows that the
- * server is alive. @throws the errors of the stream, and EndlessEvent
+ * Reads an event stream (HTML standard), with the fields that the server uses. Yields null for a comment, which shows
+ * that the server is alive.
+ * @throws the errors of the stream, and EndlessEvent
  */
 export async function* readEvents(
   stream: ReadableStream<Uint8Array>,

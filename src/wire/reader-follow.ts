@@ -4,29 +4,32 @@ import { EndlessEvent, readEvents, type StreamEvent } from './reader-events.ts';
 import { readToldRun } from './reader-shapes.ts';
 import type { ToldRun } from './status.ts';
 
-/** Update for a client that follows a run. */
+/** News about a run for a client that follows the run. */
 export type RunNews =
-  /** Current state of the run; the last update if the run has an outcome. */
+  /** Current state of the run. If the run has an outcome, this is the last news. */
   | { kind: 'run'; run: ToldRun }
-  /** Line of the updater log, as sent by the stream. */
+  /** Line of the updater's log, as sent by the stream. */
   | { kind: 'line'; line: unknown }
-  /** Contact with svc, which sent an event or a comment. */
+  /** Sign that the server is alive, because it sent an event or a comment. */
   | { kind: 'heard' }
-  /** Failed attempt, which is repeated automatically. */
+  /** Failed attempt to reach the server, which is repeated automatically. */
   | { kind: 'unheard'; refused: FailedResult }
-  /** svc responds but has no such run. This is the last update. */
+  /** The server responds but does not know the run. This is the last news. */
   | { kind: 'unknown' };
 
-/** Times in milliseconds. */
+/** Times for following a run, in milliseconds. */
 interface FollowTiming {
-  /** Pause before the next attempt. It grows by half each time, up to `longestPause`. */
+  /** Pause before the next attempt. It grows by half after each failure, up to `longestPause`. */
   firstPause: number;
   longestPause: number;
-  /** Time without events or comments after which a stream is dead. svc sends a comment every 15 s. */
+  /** Time without events or comments after which a stream is considered dead. The server sends a comment every 15 s. */
   silence: number;
-  /** Time for which svc may report an unknown run, because a new server may still be looking for it. */
+  /**
+   * Time for which the server may report the run as unknown, because a new server process may still be looking for the
+   * run.
+   */
   unknown: number;
-  /** Polling interval, used if a proxy buffers streams. */
+  /** Polling interval if a proxy buffers streams. */
   poll: number;
 }
 
@@ -39,9 +42,9 @@ const usualTiming: FollowTiming = {
 };
 
 interface Following {
-  /** Id of the run. */
+  /** Id of the run to follow. */
   run: string;
-  /** Ends the generator without further updates. */
+  /** Signal that ends the generator without further news. */
   signal: AbortSignal;
   timing?: Partial<FollowTiming>;
   /** Id of the last event that the caller has received. By default, only new events are sent. */
@@ -67,7 +70,7 @@ export async function* followRun(
     let hasHeard = false;
     let isUnknown = false;
     let isHeld = false;
-    /** Whether svc has reached its limit of open streams, so that the run must be polled. */
+    /** Whether the server has reached its limit of open streams, so that the client must poll. */
     let isFull = false;
     let hasEnded = false;
     if (!polls) {
@@ -82,7 +85,7 @@ export async function* followRun(
         if (news.kind === 'unheard') {
           if (hasEnded) return;
           const { refused } = news;
-          // A proxy that buffers the whole response does not even forward its headers.
+          // A proxy that buffers the whole response does not even forward its headers, so the response is late.
           isHeld = refused.kind === 'none' && refused.why.what === 'late' && !hasHeard;
           isUnknown = isNoRun(refused);
           isFull = refused.kind === 'problem' && refused.problem.status === 503;
@@ -96,12 +99,13 @@ export async function* followRun(
         lastEventId = eventId ?? lastEventId;
         yield news;
         hasEnded ||= news.kind === 'run' && news.run.outcome !== null;
-        // A client that reconnects after the end receives the result first, then the lines since its last event.
+        // A client that reconnects after the end of the run receives the result first, then the lines since its last
+        // event.
         if (hasEnded && (eventId === null || eventId.endsWith(':end'))) return;
       }
     }
     if (hasEnded) return;
-    // Polls if the stream is buffered, or if another run is now the last run.
+    // Polls if a proxy buffers the stream, the server has no free stream, or another run is now the last run.
     if (polls || isHeld || isUnknown || isFull) {
       const found = await lookUp(reader, id, signal);
       if (signal.aborted) return;
@@ -111,7 +115,7 @@ export async function* followRun(
       } else {
         isUnknown = found.run === null;
         hasHeard = true;
-        // If streams arrived earlier, no proxy buffers them: svc was unavailable for a moment.
+        // If a stream has sent events earlier, no proxy buffers it: the server was only unavailable for a moment.
         polls ||= isHeld && !streamsCome;
         yield found.run === null ? { kind: 'heard' } : { kind: 'run', run: found.run };
         if (found.run !== null && found.run.outcome !== null) return;
@@ -128,7 +132,10 @@ export async function* followRun(
 
 type Piece =
   | { news: RunNews; eventId: string | null }
-  /** The stream has been opened without sending anything, or it sends an event that is too large to read. */
+  /**
+   * `silent`: the stream has sent nothing or has no more events. `endless`: the stream sends an event that is too large
+   * to read.
+   */
   | { held: 'silent' | 'endless' };
 
 const heard: Piece = { news: { kind: 'heard' }, eventId: null };
@@ -156,7 +163,7 @@ async function* streamed(
       hasSpoken = true;
       yield { news: newsOf(event), eventId: event?.id ?? null };
     }
-    // svc was available until the stream ended, so an outage is counted from now.
+    // The server was available until the stream ended, so an outage is counted from now.
     if (hasSpoken) yield heard;
   } catch (cause) {
     if (signal.aborted) return;
@@ -170,7 +177,9 @@ async function* streamed(
   }
 }
 
-/** Converts a stream event to an update. A comment, or an event that cannot be read, shows that svc is alive. */
+/**
+ * Converts a stream event to news. A comment (null), or an event that cannot be read, shows that the server is alive.
+ */
 function newsOf(event: StreamEvent | null): RunNews {
   try {
     const data: unknown = JSON.parse(event?.data ?? 'null');
@@ -181,7 +190,7 @@ function newsOf(event: StreamEvent | null): RunNews {
   return { kind: 'heard' };
 }
 
-/** Fetches the current run or a finished run by id; null if svc has no run with this id. */
+/** Fetches the current run or a finished run by id; null if the server has no run with this id. */
 async function lookUp(
   reader: Reader,
   id: string,
@@ -199,7 +208,7 @@ async function lookUp(
 const isNoRun = (refused: FailedResult): boolean =>
   refused.kind === 'problem' && refused.problem.status === 404;
 
-/** Resolves after the time, or when the signal is aborted. */
+/** Resolves after these milliseconds, or when the signal is aborted. */
 function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {

@@ -25,7 +25,7 @@ export const isForAdmins = (status: Status | UserStatus): status is Status =>
 export const readStatus = (value: unknown): Status | UserStatus | null =>
   statusSchema.read(value) ?? userStatusSchema.read(value) ?? null;
 
-/** Reads a run with the server's time; null if the value is not a run. */
+/** Reads a run together with the server's current time; null if the value is not a run. */
 export const readToldRun = (value: unknown): ToldRun | null => toldRunSchema.read(value) ?? null;
 
 /** Reads a run; null if the value is not a run. */

@@ -3,14 +3,14 @@ import { type FailedResult, findFailure, noResponse, type RequestResult, readJso
 import { readHistory, readRollbackOffer, readStatus, readToldRun, type UserStatus } from './reader-shapes.ts';
 import type { Automatic, RollbackOffer, Run, Status, ToldRun } from './status.ts';
 
-/** Timeouts in milliseconds. */
+/** Time limits of requests in milliseconds. */
 const usualDeadlines = {
   read: 15_000,
-  /** Limit for a refresh, for which the server first reads the feed. */
+  /** Time limit for a refresh of the status, for which the server reads the feed first. */
   refresh: 30_000,
-  /** Limit for a change, before which the server pauses its queue and checks its jobs. */
+  /** Time limit for a change, before which the server pauses its queue and checks its jobs. */
   change: 60_000,
-  /** Limit for a check of the restore point by an updater. */
+  /** Time limit for an updater's check of the restore point, and for the report. */
   check: 330_000,
 };
 
@@ -26,7 +26,7 @@ interface ReaderOptions {
   deadlines?: Partial<typeof usualDeadlines>;
 }
 
-/** Request for an update. */
+/** Body of a request that starts an update. */
 export interface UpdateOrderBody {
   target: string;
   when?: 'idle';
@@ -40,20 +40,20 @@ export interface UpdateOrderBody {
 /** Changes to the settings of automatic updates. Omitted settings remain unchanged. */
 export type AutomaticChoice = Partial<Omit<Automatic, 'nextAt' | 'blockedBy'>>;
 
-/** Request for a rollback that the user has confirmed. */
+/** Body of a request that starts a rollback, which the user has confirmed. */
 export interface RollbackOrder extends Omit<UpdateOrderBody, 'target' | 'allSteps' | 'settings'> {
-  /** Version to roll back to, from `to` of the rollback preview. */
+  /** Version to roll back to: the value of `to` in the rollback preview. */
   confirm: string;
 }
 
-/** Body of an open response. */
+/** Response whose body has not been read yet. */
 interface OpenStream {
   body: NonNullable<Response['body']>;
 }
 
 /**
- * Client for the server's endpoints, for pages and programs. Methods never reject: `kind` distinguishes all failures.
- * Redirects are not followed, because they point to a login page or would send the token to another server.
+ * Client for the server's endpoints, for pages and programs. Methods never reject: the `kind` of the result shows each
+ * failure. Redirects are not followed, because they point to a login page or would send the token to another server.
  */
 export class Reader {
   readonly #options: ReaderOptions;
@@ -74,7 +74,7 @@ export class Reader {
     return this.#ask(readStatus, { path: query && `?${query}`, deadline, signal });
   }
 
-  /** Fetches the current run or the last run; a 404 problem if there is none. */
+  /** Fetches the current run, otherwise the last run; returns a 404 problem if there is none. */
   progress({ signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#ask(readToldRun, { path: '/progress', signal });
   }
@@ -83,7 +83,10 @@ export class Reader {
     return this.#ask(readHistory, { path: '/history', signal });
   }
 
-  /** Starts an update. Do not repeat the request if the response is lost: use `progress` to find out the result. */
+  /**
+   * Starts an update. Do not repeat the request if the response is lost: use `progress` to find out whether the update
+   * started.
+   */
   start(order: UpdateOrderBody, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#change(readToldRun, { method: 'POST', body: order, signal });
   }
@@ -92,12 +95,14 @@ export class Reader {
     return this.#change(readToldRun, { method: 'DELETE', path: '/progress', signal });
   }
 
-  /** Fetches the effects of a rollback to the last restore point; a 409 problem if there is no restore point. */
+  /**
+   * Fetches the effects of a rollback to the last restore point; returns a 409 problem if there is no restore point.
+   */
   rollbackOffer({ signal }: Waiting = {}): Promise<RequestResult<RollbackOffer>> {
     return this.#ask(readRollbackOffer, { path: '/rollback', deadline: this.#deadlines.check, signal });
   }
 
-  /** Starts a rollback. Do not repeat the request if the response is lost, as for `start`. */
+  /** Starts a rollback. As for `start`, do not repeat the request if the response is lost. */
   rollback(order: RollbackOrder, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#change(readToldRun, { method: 'POST', path: '/rollback', body: order, signal });
   }
@@ -123,8 +128,8 @@ export class Reader {
   }
 
   /**
-   * Opens the event stream after an event; null if there are no more events. The stream stays open until the signal is
-   * aborted.
+   * Opens the event stream with the events after `lastEventId`; null if there are no more events. The stream stays open
+   * until the signal is aborted.
    */
   events(lastEventId: string | null, signal: AbortSignal): Promise<RequestResult<OpenStream | null>> {
     // The id is a query parameter, because a custom header would cause a CORS preflight request in browsers.
@@ -132,7 +137,7 @@ export class Reader {
     return this.#open({ path, accept: stream, signal });
   }
 
-  /** Fetches the archive that users attach to an issue. */
+  /** Fetches the report, an archive that users attach to an issue. */
   async report(signal: AbortSignal): Promise<RequestResult<Uint8Array>> {
     const [deadline, accept] = [this.#deadlines.check, 'application/gzip'];
     const opened = await this.#open({ path: '/report', accept, deadline, signal });
@@ -222,7 +227,7 @@ interface Question extends Waiting {
   method?: string;
   path?: string;
   body?: object;
-  /** Deadline in milliseconds. */
+  /** Time limit of the request in milliseconds. */
   deadline?: number;
 }
 

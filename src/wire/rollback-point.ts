@@ -1,16 +1,16 @@
 import type { RestorePoint, Run } from './status.ts';
 
-/** An update that can be rolled back, with its restore point. */
+/** An update with a restore point, so that it can be rolled back. */
 export type RollbackableRun = Run & { restorePoint: RestorePoint };
 
 /**
- * Returns the update that `rollback` would roll back: the last run that changed anything, if it was an update that
- * saved a restore point and was not rolled back automatically. Null otherwise. The updater makes the final decision.
+ * Returns the update that a rollback would undo. This is the last run that changed anything, if it was an update that
+ * saved a restore point and was not rolled back automatically; otherwise null. The updater makes the final decision.
  * @param past past runs, newest first
  */
 export function findRollbackableRun(past: readonly Run[]): RollbackableRun | null {
   const last = past.find(({ outcome, rolledBack }) => rolledBack !== null || changing.includes(outcome));
-  // Data that a rollback saves is only for manual recovery.
+  // A rollback cannot be undone: the data that it saves is only for manual recovery.
   const isOffered = last?.kind === 'update' && last.rolledBack === null;
   return isOffered && last.restorePoint ? { ...last, restorePoint: last.restorePoint } : null;
 }
@@ -19,8 +19,8 @@ export function findRollbackableRun(past: readonly Run[]): RollbackableRun | nul
 const changing: readonly Run['outcome'][] = ['updated', 'broken', 'crashed'];
 
 /**
- * Returns the seconds for which the product and its data services were stopped for the last restore point; null if
- * unknown.
+ * Returns the seconds for which the product and its data services were stopped while the last restore point was saved;
+ * null if unknown.
  * @param past past runs, newest first
  */
 export const secondsToSave = (past: readonly Run[]): number | null =>

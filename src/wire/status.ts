@@ -16,8 +16,8 @@ import {
   timeField,
 } from './fields.ts';
 
-// Schemas of the responses of all endpoints. Types, the readers of the client and the web page, new runs and OpenAPI
-// are derived from this file. It exports only schemas, and OpenAPI lists all of them.
+// Schemas of the responses of all endpoints. The types, the readers of the client and the web page, new runs, and
+// OpenAPI are derived from this file. It exports only schemas and their types, and OpenAPI lists all schemas.
 
 const channels = ['stable', 'canary'] as const;
 const sentence = () => textField('Message for people');
@@ -329,11 +329,12 @@ export const statusSchema = objectSchema('Status', null, {
 export interface UserStatus extends TypeOf<typeof userStatusSchema> {}
 export const userStatusSchema = objectSchema('Version', null, {
   version: requiredField(textField()),
-  // Required: other programs also report a version, but only svc reports whether it is being updated.
+  // This field is required to recognize the server: other programs also report a version, but not whether they are
+  // being updated.
   updating: requiredField(booleanField('Whether an update is in progress')),
 });
 
-/** An error response, RFC 9457. */
+/** Error response of an endpoint, RFC 9457. */
 export interface Problem extends TypeOf<typeof problemSchema> {}
 export const problemSchema = objectSchema('Problem', null, {
   type: fieldWithDefault(keywordField(['about:blank']), () => undefined),

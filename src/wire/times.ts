@@ -9,7 +9,7 @@ interface Amount {
   count: number;
 }
 
-/** Functions that format an amount of each unit. */
+/** Functions that format a number of seconds, minutes, hours or days. */
 type UnitTexts = Record<Unit, (count: number) => string>;
 
 export const unitTexts: UnitTexts = {
@@ -20,8 +20,8 @@ export const unitTexts: UnitTexts = {
 };
 
 /**
- * Formats a duration: `3 s`, `1 min 5 s`, `12 min`, `1 h 2 min`, `3 days`. Amounts below ten minutes or hours include
- * the next smaller unit.
+ * Formats a duration: `3 s`, `1 min 5 s`, `12 min`, `1 h 2 min`, `3 days`. The next smaller unit is included below ten
+ * minutes, and from one hour up to ten hours.
  */
 export function durationText(milliseconds: number, units = unitTexts): string {
   const [largest, smaller] = inUnits(milliseconds);
@@ -49,11 +49,11 @@ function inUnits(milliseconds: number): [largest: Amount, smaller: Amount] {
     : amounts('second', second, 'second', second);
 }
 
-/** Formats a duration in seconds. */
+/** Formats a duration that is given in seconds. */
 export const secondsText = (count: number, units = unitTexts): string =>
   durationText(Math.round(count) * second, units);
 
-/** Returns the milliseconds between two times of the server; null if one of them is unknown. */
+/** Returns the milliseconds between two server times; null if either time is unknown. */
 export function millisecondsBetween(
   from: string | null | undefined,
   to: string | null | undefined,
@@ -62,10 +62,13 @@ export function millisecondsBetween(
   return Number.isFinite(passed) ? passed : null;
 }
 
-/** Checks whether the start of a time window is less than a minute away, which counts as reached. */
+/** Checks whether the start of a time window is less than a minute away. Such a window counts as reached. */
 export const isSoon = (at: number, now: number): boolean => at - now < minute;
 
-/** Returns a keyword for a day in the near future; otherwise null. The early hours of the next day count as tonight. */
+/**
+ * Returns a keyword for a time today or tomorrow; null for other times. The hours before 6:00 tomorrow count as
+ * tonight.
+ */
 export function nearDay(at: number, now: number, timeZone?: string): 'tonight' | 'today' | 'tomorrow' | null {
   const days = daysBetween(now, at, timeZone);
   const isEarly = hourOf(at, timeZone) < 6;
@@ -74,7 +77,7 @@ export function nearDay(at: number, now: number, timeZone?: string): 'tonight' |
   return isEarly && hourOf(now, timeZone) >= 6 ? 'tonight' : 'tomorrow';
 }
 
-/** Returns the number of midnights between two times. */
+/** Returns the number of midnights from `now` to `at`. */
 export function daysBetween(now: number, at: number, timeZone?: string): number {
   const { format } = dateFormat('en-CA', { year: 'numeric', month: 'numeric', day: 'numeric' }, timeZone);
   return Math.round((Date.parse(format(at)) - Date.parse(format(now))) / day);
@@ -84,7 +87,8 @@ const hourOf = (at: number, timeZone?: string): number =>
   Number(dateFormat('en', { hour: 'numeric', hourCycle: 'h23' }, timeZone).format(at));
 
 /**
- * Creates a date format in a time zone. Uses the local time zone if none is given or the runtime does not support it.
+ * Creates a date format in a time zone. Uses the local time zone if none is given or the runtime does not support the
+ * given one.
  */
 export function dateFormat(
   locale: string,

@@ -23,10 +23,10 @@ export const completionCommand: ClientCommand = {
   },
 };
 
-/** Hidden command of the completion script. Its arguments are the words before the cursor. */
+/** Hidden command that the completion script runs. Its arguments are the words before the cursor. */
 export const completionCommandName = '__complete';
 
-/** Returns the possible next words, one per line, each with a tab and its description. */
+/** Returns the possible next words, one per line, each followed by a tab and its description. */
 export function completionsFor(words: readonly string[], commands: readonly ClientCommand[]): string {
   const previous = words.at(-1) ?? '';
   const command = findCommand(words, commands);
@@ -45,7 +45,7 @@ export function completionsFor(words: readonly string[], commands: readonly Clie
   return [...new Set(parts), ...(words.length === 0 ? ['help', '--help', '--version'] : [])].join('\n');
 }
 
-/** Returns the bash script that runs the client to get the next words. */
+/** Returns the bash script that runs the client to complete a command line. */
 export function completionForBash(): string {
   const { name: program } = productNames();
   const own = `_${program.replaceAll('-', '_')}`;

@@ -54,7 +54,8 @@ async function run(context: CommandContext): Promise<number> {
 }
 
 /**
- * Finds the run in progress, or the last run if the next step of its path is pending; null if nothing can be cancelled.
+ * Finds the run in progress, or the last run if the next step of its upgrade path is pending. Null if nothing can be
+ * cancelled.
  */
 async function findCurrent(session: Session): Promise<ToldRun | null> {
   const answer = await session.reader.progress({ signal: session.signal });
@@ -67,8 +68,8 @@ async function findCurrent(session: Session): Promise<ToldRun | null> {
 }
 
 /**
- * Requests the cancellation. Resolves with the run, or with the message of a refusal. Repeating the request after a
- * lost response is safe.
+ * Requests the cancellation of the run in progress. Resolves with the run, or with a message if the server refuses the
+ * request. It is safe to repeat the request after a lost response.
  */
 async function cancel(session: Session): Promise<ToldRun | string> {
   const { reader, config, signal } = session;

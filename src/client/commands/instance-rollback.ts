@@ -55,12 +55,12 @@ async function run(context: CommandContext): Promise<number> {
   return startAndFollow(session, { before: status.run?.id ?? null, ask, refusal });
 }
 
-/** Returns the problem document of a refusal; null for any other response. */
+/** Returns the problem document if the server has refused a request; null for any other response. */
 const refused = (answer: RequestResult<RollbackOffer>): Problem | null =>
   answer.kind === 'problem' && [404, 409, 429, 503].includes(answer.problem.status) ? answer.problem : null;
 
 /**
- * Prompts for confirmation and then for the version, to prevent a rollback by mistake.
+ * Prompts for confirmation and then for the version, so that no rollback is started by mistake.
  * @throws UsageError without a terminal and without `--yes`
  */
 async function agreeTwice(session: StartSession, { to }: RollbackOffer, status: Status): Promise<boolean> {

@@ -31,8 +31,8 @@ async function run(context: CommandContext): Promise<number> {
     return 0;
   }
   if (isForAdmins(told)) {
-    // A rollback, which only the history contains, may be the only way out of a recalled version. Otherwise, the last
-    // run is sufficient.
+    // If the running version is recalled and no update is available, a rollback may be the only way out. Only the
+    // history contains all runs that can be rolled back. Otherwise, the last run is sufficient.
     const isRecalled = told.recalled !== null && told.next === null;
     const past = isRecalled ? await requireValue(reader.history({ signal }), session) : null;
     stdout.write(linesOf(statusLines(cleanTexts(told), cleanTexts(past))));
@@ -55,13 +55,13 @@ function statusLines(status: Status, past: readonly Run[] | null): string[] {
       pendingStepLine(pendingStep, version, t.age(pendingStep.since)),
       `To follow the update: ${name} instance follow. To cancel it: ${name} instance cancel`,
     );
-  // `availableUpdateLines` has already printed that no update is available.
+  // For `up-to-date`, `availableUpdateLines` has already explained that no update is available.
   else if (reason !== null && reason.code !== 'up-to-date') lines.push(...cannotStartLines(reason, status));
   else if ((canUpdate && status.next !== null) || status.upToDate?.code === 'rolling-out')
     lines.push(`To update now: ${name} instance update${orderOf(status).allSteps ? ' --all-steps' : ''}`);
   if (last?.outcome && !isSuccessfulRun(last))
     lines.push(resultText(last, status, t.age(last.endedAt)), `Details: ${name} instance follow`);
-  // Other restore points are shown by `instance rollback`.
+  // Only one restore point is shown here; `instance rollback` shows the others.
   const point = findRollbackableRun(past ?? (last ? [last] : []))?.restorePoint;
   if (point)
     lines.push(

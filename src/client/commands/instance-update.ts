@@ -49,7 +49,7 @@ async function run(context: CommandContext): Promise<number> {
   const ask = (refresh: boolean) => requireAdminStatus(reader.status({ refresh, signal }), session);
 
   let status = await ask(false);
-  // The status may be minutes old, and a release may have been published in the meantime.
+  // The status may be based on data that is minutes old, and a release may have been published since then.
   if (wish.target === undefined && status.next === null && status.reason?.code !== 'update-running')
     status = await ask(true);
   const target = decideStart(status, wish);
@@ -88,7 +88,7 @@ async function run(context: CommandContext): Promise<number> {
   });
 }
 
-/** Reads the target from the options. @throws UsageError for `--all-steps` with `--target canary` */
+/** Returns the target that the options specify. @throws UsageError for `--all-steps` with `--target canary` */
 function namedIn({ args: { options } }: CommandContext): Partial<UpdateOrderBody> {
   const { target } = options;
   const allSteps = options['all-steps'] === true;
@@ -97,7 +97,7 @@ function namedIn({ args: { options } }: CommandContext): Partial<UpdateOrderBody
   return { ...(typeof target === 'string' && { target }), ...(allSteps && { allSteps }) };
 }
 
-/** Returns the releases to install, with one update for each. */
+/** Returns the releases to install in order, each with a separate update. */
 function stepsTo(
   target: string,
   { next }: Status,
@@ -110,7 +110,7 @@ function stepsTo(
 async function refusal({ reader, signal }: Session, problem: Problem, status: Status): Promise<NoStart> {
   const reason = reasonIn(problem);
   if (reason.code !== 'update-running') return noStartFor(reason, status, problem);
-  // Another update was started in the meantime. Only a new status contains its run.
+  // Another update was started in the meantime, and only a new status contains the run of that update.
   const answer = await reader.status({ signal });
   const current = answer.kind === 'ok' && isForAdmins(answer.value) ? answer.value : status;
   return noStartFor(reason, current, problem);

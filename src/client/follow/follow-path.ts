@@ -20,8 +20,8 @@ import type { FollowedRunView } from './view.ts';
 /** Time in ms between two polls for the start of the next step. */
 const pause = 2_000;
 /**
- * Number of responses without a next step after which the path has ended. A single response may miss a step that is
- * just starting.
+ * Number of consecutive responses without a next step after which the upgrade path is considered to have ended. A
+ * single response may lack a step that is just starting.
  */
 const maximumMissing = 3;
 
@@ -42,8 +42,8 @@ export async function followPath(session: Session, options: FollowOptions): Prom
 }
 
 /**
- * Waits for the next step and prints the reason for the wait. Resolves with the run, or with the exit code if no run
- * starts.
+ * Waits for the next step and prints the reason for the wait. Resolves with the run of the next step, or with the exit
+ * code if no run starts.
  */
 async function untilNext(
   session: Session,
@@ -99,7 +99,7 @@ async function untilNext(
   return isLate ? 3 : exitCodeOf('cancelled');
 }
 
-/** Polls until the server reports another run, or no longer reports a next step. */
+/** Polls until the server reports another run or no longer reports a next step. */
 async function* newsOfNext(
   { reader }: Session,
   last: ToldRun,

@@ -16,12 +16,12 @@ import { LiveList } from './live-list.ts';
 import { type FollowedRunView, logCommandOf, type Printer } from './view.ts';
 
 export interface FollowOptions {
-  /** Last state from the server, unescaped. */
+  /** Last state of the run from the server, not escaped. */
   run: ToldRun;
   /** Seconds without a response after which the client stops following. */
   timeout: number;
   json: boolean;
-  /** Overrides the result lines and the exit code. */
+  /** Function that replaces the default result lines and exit code. */
   endingOf?: (run: Run, status: Status | null) => ResultReport;
 }
 
@@ -33,19 +33,22 @@ export const timeoutOption: OptionRow = {
   help: `Stop following after SECONDS without a response (default: ${usualTimeout})`,
 };
 
-/** Returns the timeout in seconds. */
+/** Returns the value of `--timeout` in seconds. */
 export const timeoutOf = ({ options: { timeout } }: CommandArguments): number =>
   Number(timeout ?? usualTimeout);
 
-/** Time in ms after which a continuous 401 cannot be caused by a restart of the server. */
+/** Time in ms after which repeated 401 responses cannot be caused by a restart of the server. */
 const loggedOutFor = 30_000;
 const second = 1000;
-/** Time in ms between two ticks, usually 1000, above which the process or the machine must have been asleep. */
+/**
+ * Time in ms between two ticks, usually 1000, from which the client concludes that the process or the machine was
+ * asleep.
+ */
 const nap = 30_000;
 
 /**
  * Follows a run until the server reports its result, and prints the result. Resolves with the exit code and the last
- * state.
+ * state of the run.
  */
 export async function followOne(
   session: Session,
@@ -70,7 +73,7 @@ export async function printPastRun(session: Session, run: ToldRun, json: boolean
   return exitCode;
 }
 
-/** Requests the status; null without a valid response, or if the user is not an admin. */
+/** Requests the status. Null without a valid response, or if the user is not an admin. */
 async function statusOf({ reader }: Session): Promise<Status | null> {
   const answer = await reader.status();
   return answer.kind === 'ok' && isForAdmins(answer.value) ? cleanTexts(answer.value) : null;
@@ -88,8 +91,8 @@ export function printLines(
 type Why = 'interrupted' | 'unknown' | 'logged-out' | 'silent';
 
 /**
- * Updates and prints the view until the client stops following. Resolves with the lines to print if the run continues,
- * otherwise with null.
+ * Updates and prints the view of a run until the client stops following. Resolves with the lines to print if the run
+ * continues, or with null if it has ended.
  */
 export async function printFollowedRun(
   session: Session,
@@ -116,8 +119,8 @@ export async function printFollowedRun(
     }
     lookedAt = at;
     printer.show(view, at);
-    // A quiet stream does not mean that the server is unavailable: the reader reports a dead stream as a failed
-    // request.
+    // A stream without data does not mean that the server is unavailable, because the reader reports a lost connection
+    // as a failed request.
     if (view.refused !== null && at - view.heardAt >= timeout * second) giveUp('silent');
     if (loggedOutSince !== null && at - loggedOutSince >= loggedOutFor) giveUp('logged-out');
   };
@@ -159,8 +162,8 @@ function note(view: FollowedRunView, news: RunNews, now: number): void {
 }
 
 /**
- * Checks whether the login is no longer accepted. While svc may be unavailable, only a 401 from svc itself counts, and
- * not a redirect or a 401 from a proxy.
+ * Checks whether the login is no longer accepted. While the server may be unavailable, only a 401 from the server
+ * itself counts, and not a redirect or a 401 from a proxy.
  */
 const isLoggedOut = (news: RunNews, { run }: FollowedRunView): boolean =>
   news.kind === 'unheard' &&
@@ -205,7 +208,7 @@ async function partingLines(
   }
 }
 
-/** Returns the message after Ctrl-C. The run continues on the server. */
+/** Returns the message after Ctrl-C, which does not stop the run on the server. */
 function farewell(run: Run, next: string | undefined): string {
   const { name } = productNames();
   if (next !== undefined)

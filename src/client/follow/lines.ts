@@ -6,8 +6,8 @@ import { jsonLine } from '../text.ts';
 import { type FollowedRunView, noteLinesAt, type Printer, phaseTextsAt, titleOf } from './view.ts';
 
 /**
- * Prints one JSON line per event for programs: `{ "event": "run" | "line", "data": … }`. Sentences are printed to
- * stderr.
+ * Printer for programs. Prints one JSON line per event: `{ "event": "run" | "line", "data": … }`. Sentences for people
+ * are printed to stderr.
  */
 export class JsonEvents implements Printer {
   readonly #out: Output;
@@ -34,16 +34,16 @@ export class JsonEvents implements Printer {
 
 const withoutTime = () => '';
 
-/** Time in ms between two lines for a phase in progress. */
+/** Time in ms between two lines about the same phase. */
 const heartbeat = 10_000;
 
-/** Prints plain lines for pipes and logs: one line per completed phase, and one line every 10 s during a phase. */
+/** Printer for pipes and logs. Prints one plain line per completed phase, and one line every 10 s during a phase. */
 export class PlainLines implements Printer {
   readonly #out: Output;
   readonly #told = new Set<string>();
   #lastAt = 0;
   #hasWaited = false;
-  /** Last printed note, without its durations. */
+  /** Last printed note without its durations, so that the note is not repeated when only a duration has changed. */
   #note = '';
 
   constructor(out: Output) {
@@ -64,7 +64,7 @@ export class PlainLines implements Printer {
         const ended = outcome === 'cancelled' ? 'cancelled' : 'failed';
         this.#tellOnce({ ...row, text: `${row.text} ${ended}` }, now);
       }
-      // The jobs and the deadline are printed as soon as they are known, because the wait may take an hour.
+      // The jobs and the deadline are printed as soon as they are known, because the update may wait for an hour.
       const isNews = state === 'waiting' && until !== null && !this.#hasWaited;
       if (row.mark === 'now' && (isNews || now - this.#lastAt >= heartbeat)) this.#tellNow(row, view, now);
       this.#hasWaited ||= isNews;
@@ -84,7 +84,7 @@ export class PlainLines implements Printer {
   #tellNow(row: PhaseText, view: FollowedRunView, now: number): void {
     const { state, jobs } = view.run;
     const titles = state === 'waiting' ? jobs.map(({ kind, title }) => `${kind} ${title ?? ''}`.trim()) : [];
-    // Without a response, the progress is unknown.
+    // If the server does not respond, the progress is unknown.
     const isUnheard = view.refused !== null && !canBeUnavailable(view.run);
     if (!isUnheard) this.#write(lineOf({ ...row, message: [row.message, ...titles].join(', ') }), now);
     if (isUnheard) this.#note = '';

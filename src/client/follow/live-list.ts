@@ -11,18 +11,18 @@ const wordColumns = 13;
 const timeColumns = 8;
 const leastText = 20;
 
-/** A line of the list. The text contains no escape codes, so its width can be measured. */
+/** A line of the list. Its text contains no escape codes, so that the width can be measured. */
 interface Line {
   text: string;
-  /** Colour of the first `length` characters. */
+  /** Color of the first `length` characters. */
   colour?: { code: number; length: number };
 }
 
-/** The list of phases on a terminal, redrawn in place after each change. */
+/** Printer for a terminal: the list of phases, redrawn in place after each change. */
 export class LiveList implements Printer {
   readonly #context: Pick<CommandContext, 'stdout' | 'isTerminal' | 'columns' | 'rows'>;
   #drawn: readonly Line[] = [];
-  /** Width that never shrinks, so that the durations remain in the same column. */
+  /** Width of the texts in columns. It never shrinks, so that the durations remain in the same column. */
   #textColumns = leastText;
 
   constructor(context: Pick<CommandContext, 'stdout' | 'isTerminal' | 'columns' | 'rows'>) {
@@ -51,8 +51,8 @@ export class LiveList implements Printer {
   }
 
   /**
-   * Selects the lines that fit. Lines that have scrolled out of the terminal cannot be redrawn, so a terminal with few
-   * rows shows the current phase and later phases.
+   * Selects the lines that fit on the terminal, because lines that have scrolled out cannot be redrawn. If there are
+   * too few rows, the current phase and later phases are shown.
    */
   #fitting(lines: readonly Line[]): readonly Line[] {
     const room = Math.max(1, this.#context.rows() - 1);
@@ -65,23 +65,23 @@ export class LiveList implements Printer {
   end(view: FollowedRunView, now: number): void {
     this.show(view, now);
     this.#drawn = [];
-    // Overwrite the `^C` that the terminal has printed.
+    // Overwrite the `^C` that the terminal prints for Ctrl-C.
     this.#context.stdout.write('\r\x1b[J');
   }
 
-  /** Returns the usable width. The last column is not used, because terminals differ in when they wrap a full line. */
+  /** Returns the usable width. It excludes the last column, because terminals differ in when they wrap a full line. */
   get #width(): number {
     return Math.max(1, this.#context.columns() - 1);
   }
 
   /**
-   * Formats the rows: `✓ Downloaded   120 MB                   8 s`. All rows are as wide as the widest row so far,
-   * within the width of the terminal.
+   * Formats the rows: `✓ Downloaded   120 MB                   8 s`. All rows have the width of the widest row so far,
+   * but at most the width of the terminal.
    */
   #rowLines(rows: readonly PhaseText[], width: number): Line[] {
     this.#textColumns = Math.max(this.#textColumns, ...rows.map(({ message }) => widthOf(message)));
     const room = Math.max(0, width - 2 - wordColumns);
-    // On a narrow terminal, the text is dropped before the duration.
+    // On a narrow terminal, the text is omitted before the duration.
     const timeWidth = Math.min(room, Math.max(timeColumns, ...rows.map(({ time }) => time.length + 1)));
     const columns = Math.min(this.#textColumns, room - timeWidth);
     return rows.map(({ mark, text, message, time }) => {
@@ -97,11 +97,11 @@ export class LiveList implements Printer {
 
   #draw(lines: readonly Line[]): void {
     if (isDeepStrictEqual(lines, this.#drawn)) return;
-    // A terminal that became narrower has wrapped the drawn lines.
+    // If the terminal has become narrower, it has wrapped the drawn lines.
     const columns = this.#context.columns();
     const heights = this.#drawn.map(({ text }) => Math.max(1, Math.ceil(widthOf(text) / columns)));
     const up = heights.length === 0 ? '' : `\x1b[${heights.reduce((sum, height) => sum + height)}A`;
-    // Each line is cleared separately, because tmux saves the screen if it is cleared from the top.
+    // Each line is cleared separately, because tmux saves the screen if the screen is cleared from the top.
     const text = lines.map((line) => `${this.#paint(line)}\x1b[K\n`).join('');
     this.#context.stdout.write(`${up}\r${text}\x1b[J`);
     this.#drawn = lines;

@@ -15,38 +15,38 @@ import { clientWording } from '../times.ts';
 
 /** State of a followed run. Times are in milliseconds of the local monotonic clock. */
 export interface FollowedRunView {
-  /** Last state from the server, escaped. */
+  /** Last state of the run from the server, with its texts escaped. */
   run: ToldRun;
-  /** Time at which `run` was received. */
+  /** Time at which the client received `run`. */
   toldAt: number;
-  /** Time of the last response from svc, or of a later wake-up of the process from sleep. */
+  /** Time of the last response from the server, or of a later wake-up of the process from sleep. */
   heardAt: number;
-  /** Error of the last request; null if the request succeeded. */
+  /** Failure of the last request; null if the request succeeded. */
   refused: FailedResult | null;
-  /** Next step of the upgrade path, which is awaited after the run has succeeded. */
+  /** Next step of the upgrade path, for which the client waits after the run has succeeded. */
   pendingStep?: PendingStep;
 }
 
 /** Prints the progress of a followed run. */
 export interface Printer {
-  /** Starts the output; called once. */
+  /** Starts the output. Called once. */
   begin?(view: FollowedRunView, now: number): void;
-  /** Prints changes; called after each event, and once a second. */
+  /** Prints changes. Called after each event and once a second. */
   show(view: FollowedRunView, now: number): void;
-  /** Prints an event as received from the server. */
+  /** Prints an event as it was received from the server. */
   news?(news: RunNews): void;
-  /** Completes the output, so that other lines can follow. */
+  /** Completes the output, so that other lines can be printed after it. */
   end?(view: FollowedRunView, now: number): void;
 }
 
-/** Downtime in ms after which the log command is printed. */
+/** Downtime in ms after which the client prints the command that shows the log. */
 const longDowntime = 60_000;
 
-/** Returns the texts for a time of the local clock. */
+/** Returns the texts of the client at a time of the local clock. */
 const wordingAt = ({ run, toldAt }: FollowedRunView, now: number): Wording =>
   clientWording(new Date((Date.parse(run.now) || 0) + now - toldAt).toISOString());
 
-/** Returns the phases at a given time. The current phase shows the reason for waiting. */
+/** Returns the phases at a time of the local clock. The current phase includes the reason for waiting. */
 export function phaseTextsAt(view: FollowedRunView, now: number): PhaseText[] {
   const { run, heardAt } = view;
   if (view.pendingStep) return [];
@@ -63,15 +63,15 @@ export function phaseTextsAt(view: FollowedRunView, now: number): PhaseText[] {
 }
 
 /**
- * Checks whether svc may be unavailable. The state of the run is decisive, because a proxy may respond instead of svc
- * during the downtime.
+ * Checks whether the server may be unavailable. This depends on the state of the run and not only on the response,
+ * because a proxy may respond instead of the server during the downtime.
  */
 const isUnavailable = ({ run, refused }: FollowedRunView): boolean =>
   refused !== null && canBeUnavailable(run);
 
 /**
  * Returns the lines below the phases.
- * @param timeText formats durations; with an empty format, lines that differ only in their durations are equal
+ * @param timeText formats durations. If it returns an empty text, lines that differ only in their durations are equal.
  */
 export function noteLinesAt(view: FollowedRunView, now: number, timeText = durationText): string[] {
   const { run, refused, pendingStep } = view;
@@ -106,7 +106,9 @@ function unheard(refused: FailedResult, noun: string, time: string): string {
   return `${why} The ${noun} continues on the server.`;
 }
 
-/** Returns the command that shows the log, even if the server has not reported the command yet. */
+/**
+ * Returns the command that shows the log. If the server has not reported the command yet, returns the default command.
+ */
 export const logCommandOf = ({ log }: Pick<ToldRun, 'log'>): string =>
   log ?? `docker logs ${productNames().container}`;
 

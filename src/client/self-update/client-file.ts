@@ -13,20 +13,20 @@ import { explainDiskError, refusedFailure, unchangedFailure } from './failure.ts
 
 /** The file of the running client. */
 interface ClientFile {
-  /** Path with symlinks resolved. */
+  /** Path of the file, with symbolic links resolved. */
   path: string;
   /** Name of the file in a release. */
   asset: string;
-  /** Program that runs the file: Node for a script, null for an executable. */
+  /** Program that runs the file: Node for a script; null for an executable. */
   runtime: string | null;
   owner: Owner;
-  /** Identifies the file; changes if another process replaces or edits the file. */
+  /** Identity of the file, which changes if another process replaces or edits the file. */
   identity: string;
 }
 
 /**
- * Finds the client's file without changing it.
- * @throws Failure, refused, if npm has installed the client or this user may not replace the file
+ * Finds the client's file and checks whether it may be replaced. Changes nothing.
+ * @throws Failure with the outcome refused if npm has installed the client, or if this user may not replace the file
  */
 export async function findClientFile(): Promise<ClientFile> {
   const { name, asset } = productNames();
@@ -48,7 +48,7 @@ export async function findClientFile(): Promise<ClientFile> {
   };
 }
 
-/** Returns the command that updates the npm package of a file; null if the file is not in a package. */
+/** Returns the command that updates the npm package containing a file; null if the file is not in a package. */
 export function npmCommand(path: string): string | null {
   const [, around = '', npmPackage] =
     /^(.*?)\/node_modules\/(?:.*\/node_modules\/)?((?:@[^/]+\/)?[^/]+)\//.exec(path) ?? [];
@@ -72,9 +72,9 @@ async function expectWritable(path: string, { uid }: Owner): Promise<void> {
 }
 
 /**
- * Replaces the file with one atomic rename, so that a complete file exists at every moment. The new file is first run
- * with `--version` on this machine.
- * @throws Failure, failed; the reason of the signal
+ * Replaces the client's file with one atomic rename, so that the file is complete at every moment. Before that, the new
+ * file is run with `--version` to check that it works on this machine.
+ * @throws Failure with the outcome failed; the reason of the signal
  */
 export async function replaceClient(
   file: ClientFile,
@@ -101,7 +101,7 @@ export async function replaceClient(
   } finally {
     await diskFileSystem.remove(temporary).catch(() => {});
   }
-  // Without this sync, a power failure may restore the old file, which is also complete.
+  // An error is ignored: without the sync, a power failure may restore the old file, which is also complete.
   await diskFileSystem.sync(directory).catch(() => {});
 }
 

@@ -5,9 +5,9 @@ import { downloadAdvice, unchangedFailure } from './failure.ts';
 
 /** Limits of a download, in milliseconds and bytes. */
 export interface DownloadLimits {
-  /** Maximum time without data. */
+  /** Maximum time without any data. */
   silence: number;
-  /** Maximum time from the request to the last byte. */
+  /** Maximum time from the request until the last byte. */
   whole: number;
   size: number;
 }
@@ -22,13 +22,13 @@ export interface AssetDownload {
   feed: string;
   limits: DownloadLimits;
   signal: AbortSignal;
-  /** Called after each chunk. `total` is null if the server does not send a length. */
+  /** Callback after each chunk. `total` is null if the server does not send a length. */
   onProgress?: (bytes: number, total: number | null) => void;
 }
 
 /**
- * Downloads one asset. If its feed uses https, the asset must also use https.
- * @throws Failure, failed; the reason of the signal
+ * Downloads one asset. If the address of the feed uses https, the address of the asset must also use https.
+ * @throws Failure with the outcome failed; the reason of the signal
  */
 export async function downloadAsset({
   asset,
@@ -48,7 +48,7 @@ export async function downloadAsset({
   try {
     const { response } = await followRedirects(address, {
       feed: { url: feed },
-      // The content length of a compressed body is not the size of the file.
+      // A compressed body is avoided, because its content length is not the size of the file.
       headers: { 'accept-encoding': 'identity' },
       signal: AbortSignal.any([signal, ending.signal]),
     });
@@ -76,7 +76,7 @@ export async function downloadAsset({
   }
 }
 
-/** Returns the address of an asset, which may be relative in a static feed. */
+/** Returns the address of an asset. In a static feed, the address may be relative to the feed. */
 function addressOf({ name, url }: Asset, feed: string): URL {
   const unfit = (why: string) =>
     unchangedFailure(

@@ -4,15 +4,15 @@ import { FeedError } from '../../feed/feed-error.ts';
 import { Failure } from '../command.ts';
 import { productNames } from '../names.ts';
 
-/** Creates the failure of an update that a rule forbids. `next` is the required action. */
+/** Creates the failure of a client update that a rule forbids. `next` is the action to take. */
 export const refusedFailure = (message: string, next: string): Failure =>
   new Failure(exitCodes.refused, `${message}\nNext: ${next}`);
 
-/** Creates the failure of an update that has not changed the client's file. */
+/** Creates the failure of a client update that has not changed the client's file. `next` is the action to take. */
 export const unchangedFailure = (message: string, next: string): Failure =>
   new Failure(exitCodes.failed, `Nothing was changed: ${message}\nNext: ${next}`);
 
-/** Returns the next action after an error of the feed or of a download. */
+/** Returns the action to take after an error of the feed or of a download. */
 export function downloadAdvice(error: unknown): string {
   const { feed } = productNames();
   const wait = error instanceof FeedError ? error.wait : null;
@@ -21,7 +21,7 @@ export function downloadAdvice(error: unknown): string {
   return `run the update again in ${Math.ceil(wait / 60_000)} min, or add credentials to ${feed}, as in https://NAME:TOKEN@….`;
 }
 
-/** Returns the reason and the next action for a file system error. */
+/** Returns the reason for a file system error, and the action to take. */
 export function explainDiskError(error: unknown, directory: string): [why: string, next: string] {
   switch (systemCode(error)) {
     case 'EACCES':

@@ -13,7 +13,7 @@ const sumsName = 'SHA256SUMS';
 const fileName = 'release.json';
 const bundleName = `${fileName}.sigstore.json`;
 
-/** Returns the address of the releases. @throws UsageError, without the value, which may contain a token */
+/** Returns the address of the releases. @throws UsageError without the address, which may contain a token */
 export function requireFeedAddress(env: NodeJS.ProcessEnv): string {
   const { name, feed, releases } = productNames();
   const given = env[feed] || releases;
@@ -24,7 +24,7 @@ export function requireFeedAddress(env: NodeJS.ProcessEnv): string {
   return address.href;
 }
 
-/** Reads the newest release of a channel. @throws Failure, failed; the reason of the signal */
+/** Reads the newest release of a channel. @throws Failure with the outcome failed; the reason of the signal */
 export function fetchNewestRelease(
   feed: string,
   channel: Channel,
@@ -39,7 +39,7 @@ export function fetchNewestRelease(
   });
 }
 
-/** Finds an asset of a release. @throws Failure, failed, if the release does not contain the asset */
+/** Finds an asset of a release. @throws Failure with the outcome failed if the release does not contain the asset */
 export function requireAsset({ version, assets = [] }: Release, name: string): Asset {
   const asset = assets.find((each) => each.name === name);
   if (asset) return asset;
@@ -50,8 +50,8 @@ export function requireAsset({ version, assets = [] }: Release, name: string): A
 }
 
 /**
- * Reads the checksum of a file from the release's SHA256SUMS, in lower-case hex.
- * @throws Failure, failed; the reason of the signal
+ * Reads the checksum of a file from the SHA256SUMS of a release, in lower-case hex.
+ * @throws Failure with the outcome failed; the reason of the signal
  */
 export async function fetchChecksum(
   release: Release,
@@ -68,9 +68,9 @@ export async function fetchChecksum(
 }
 
 /**
- * Reads the checksum of a file from the signed `release.json` of the release. The signature is verified before the file
+ * Reads the checksum of a file from the signed `release.json` of a release. The signature is verified before the file
  * is downloaded.
- * @throws Failure, refused if the signature is not verified, otherwise failed; the reason of the signal
+ * @throws Failure with the outcome refused if the signature is not valid, otherwise failed; the reason of the signal
  */
 export async function fetchVerifiedChecksum(
   release: Release,
@@ -90,7 +90,7 @@ export async function fetchVerifiedChecksum(
     }));
   } catch (error) {
     throw refusedFailure(
-      // The message of a parser may quote its input.
+      // The message is cleaned, because a parser may quote its input in the message.
       `${version} was rejected: ${cleanText((error as Error).message)}.`,
       `contact the publisher of ${name}. If the signing key has changed, first install ${name} manually from a release that trusts both keys.`,
     );
@@ -103,10 +103,10 @@ export async function fetchVerifiedChecksum(
   );
 }
 
-/** Returns the distinct checksums of a file in SHA256SUMS, in lower case. */
+/** Returns the distinct checksums of a file in the text of SHA256SUMS, in lower-case hex. */
 export function checksumsFor(name: string, text: string): string[] {
   const lines = text.split(/\r?\n/).flatMap((line) => {
-    // Format of sha256sum: a star means that the file was read as binary.
+    // In the format of sha256sum, a star before the file name means that the file was read as binary.
     const [, sum = '', file = ''] = /^([0-9a-fA-F]{64}) [ *](?:\.\/)?(.+)$/.exec(line) ?? [];
     return file === name ? [sum.toLowerCase()] : [];
   });

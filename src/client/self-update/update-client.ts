@@ -14,7 +14,7 @@ import {
 } from './published.ts';
 
 /**
- * Replaces the client with the latest release of a channel, or leaves it unchanged (docs/contract.md 9).
+ * Replaces the client with the newest release of a channel, or leaves the client unchanged (docs/contract.md 9).
  * @throws Failure, UsageError
  */
 export async function updateClient(channel: Channel, context: CommandContext): Promise<void> {
@@ -41,7 +41,7 @@ export async function updateClient(channel: Channel, context: CommandContext): P
   }
 }
 
-/** Downloads a file of a release, and verifies its checksum before the file is written or run. */
+/** Downloads the client's file of a release, and verifies its checksum before the file is written or run. */
 async function obtain(
   release: Release,
   { name, feed }: { name: string; feed: string },
@@ -68,7 +68,7 @@ async function obtain(
   return bytes;
 }
 
-/** Prints a progress line every ten seconds. */
+/** Returns a function that prints a progress line every ten seconds. */
 function progressLines({ stdout, now }: CommandContext): NonNullable<AssetDownload['onProgress']> {
   const megabytes = (bytes: number) => (bytes / 1_000_000).toFixed(1);
   let writtenAt = now();

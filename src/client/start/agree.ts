@@ -9,7 +9,7 @@ import { jobLines } from '../status-lines.ts';
 import { asSentence, formatNounCount, linesOf } from '../text.ts';
 
 /**
- * Prompts for confirmation before stopping jobs and before a major version.
+ * Prompts for confirmation before jobs are stopped and before a new major version is installed.
  * @throws UsageError without a terminal and without `--yes`
  */
 export async function confirmStart(
@@ -31,7 +31,7 @@ export async function confirmStart(
   return promptYesNo([version, before, 'Continue?'].filter(Boolean).join(' '), context);
 }
 
-/** Prompts for confirmation before stopping running jobs. */
+/** Prompts for confirmation before running jobs are stopped. */
 export async function confirmStoppingJobs(
   context: CommandContext,
   { reason, now }: Status,
@@ -49,13 +49,13 @@ function isMajor({ version, next }: Status, to: string, from = version): boolean
   return channelOf(from) !== null && channelOf(to) !== null && isMajorChange(from, to);
 }
 
-/** Prompts for yes or no. Any input except yes means no. */
+/** Prompts for yes or no. Any input other than yes means no. */
 export async function promptYesNo(question: string, context: CommandContext): Promise<boolean> {
   if (!context.canAsk) throw new CommandUsageError(`${question} Without a terminal, confirm with --yes.`);
   return /^\s*y(?:es)?\s*$/i.test(await readLine(`${question} [y/N] `, context));
 }
 
-/** Prompts for a line; empty at the end of the input. A secret is not shown. */
+/** Prompts for a line of text. Returns an empty text at the end of the input. A secret is not shown. */
 export async function readLine(question: string, context: CommandContext, isSecret = false): Promise<string> {
   const answer = await promptForLine(question, context, isSecret);
   if (context.signal.aborted) throw createInterruptedFailure();

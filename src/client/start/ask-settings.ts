@@ -4,8 +4,8 @@ import { type CommandContext, CommandUsageError } from '../command.ts';
 import { readLine } from './agree.ts';
 
 /**
- * Returns the values of `--set`. On a terminal, the user is prompted for missing settings and for names without a
- * value.
+ * Returns the values of new settings. On a terminal, the user is prompted for settings that `--set` does not specify,
+ * and for those that it specifies without a value.
  * @throws UsageError for a name without a value if there is no terminal
  */
 export async function promptSettings(context: CommandContext, settings: readonly OfferedSetting[]) {

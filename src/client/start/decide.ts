@@ -8,15 +8,15 @@ import { productNames } from '../names.ts';
 import { availableUpdateLines, cannotStartLines } from '../status-lines.ts';
 import { cleanTexts } from '../text.ts';
 
-/** Explanation of a decision not to start an update. */
+/** Report that explains why no update is started. */
 export interface NoStart extends ResultReport {
-  /** Problem document for `--json`; null if there is none. */
+  /** Problem document, for the output with `--json`; null if there is none. */
   problem: Problem | null;
 }
 
 /**
- * Decides on the target, by default the offered version. The request contains the version from the status, so that a
- * release published in the meantime is not installed by surprise.
+ * Determines the target of an update, by default the available version. The start request contains the version from the
+ * status, so that a release that is published in the meantime is not installed by surprise.
  */
 export function decideStart(
   status: Status,
@@ -26,9 +26,11 @@ export function decideStart(
   const { code, jobs = [] } = reason ?? {};
   const isPassed = jobs.length > 0 && (force || (when === 'idle' && !jobs.some(({ stuck }) => stuck)));
   if (reason !== null && !isPassed && code !== 'up-to-date') return noStartFor(reason, status);
-  // After these outcomes, the server accepts the same release again. The updater then verifies the containers.
+  // After these outcomes, the server accepts a start request for the same release. The updater then verifies the
+  // containers.
   const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';
-  // Not retried if a newer version is running, for example after a manual repair, because there is no downgrade.
+  // The release is not installed again if a newer version is running, for example after a manual repair, because a
+  // downgrade is not possible.
   const isAgain = isInTrouble && run.to !== null && !isAhead(status.version, run.to);
   const offered = (allSteps ? next?.upgradePath.at(-1) : null) ?? next?.version;
   const goal = target ?? offered ?? (isAgain ? run.to : null);
@@ -51,11 +53,11 @@ export const noStartFor = (
   exitCode: 3,
 });
 
-/** Returns the reason of a refusal. Older servers and proxies send no reason. */
+/** Returns the reason for which the server refused a request. Older servers and proxies send no reason. */
 export const reasonIn = ({ reason, detail }: Problem): Reason =>
   reason ?? { code: 'rollback-refused', message: detail };
 
-/** Creates the problem document that the server would send. */
+/** Creates the problem document that the server would send for a reason. */
 const problemOf = (reason: Reason): Problem => ({
   type: 'about:blank',
   title: 'Conflict',

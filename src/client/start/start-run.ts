@@ -13,7 +13,7 @@ import { productNames } from '../names.ts';
 import { cleanTexts, jsonLine, linesOf } from '../text.ts';
 import type { NoStart } from './decide.ts';
 
-/** Time in ms during which a request may still be processed after its response was lost. */
+/** Time in ms during which the server may still be processing a request after its response was lost. */
 const graceMs = 15_000;
 const pauseMs = 1_000;
 
@@ -32,15 +32,15 @@ export const startOptions = (kind: RunKind, yes: string): OptionTable => ({
 /** Session and options of a command that starts a run. */
 export interface StartSession extends Session {
   kind: RunKind;
-  /** Part of the request that results from the options shared by both commands. */
+  /** Part of the start request, from the options that the update and the rollback command share. */
   order: Pick<UpdateOrderBody, 'when' | 'force'>;
   json: boolean;
   timeout: number;
-  /** Prints lines for people. */
+  /** Prints lines that are meant for people and not for programs. */
   tell(...lines: readonly string[]): void;
 }
 
-/** Creates the session. @throws Failure if the address of the server is not set */
+/** Creates the session of a command that starts a run. @throws Failure if the address of the server is not set */
 export function openStart(context: CommandContext, kind: RunKind): StartSession {
   const timeout = timeoutOf(context.args);
   const { options } = context.args;
@@ -65,16 +65,16 @@ export function printNoStart(
   return exitCode;
 }
 
-/** A run to start, with its request. */
+/** A run to be started, with its start request. */
 interface WantedRun {
-  /** Id of the last run before the request. */
+  /** Id of the last run before the start request; null if there is none. */
   before: string | null;
   ask(): Promise<RequestResult<ToldRun>>;
-  /** Returns the lines to print after a refusal. */
+  /** Returns the lines to print if the server refuses the request. */
   refusal(problem: Problem): NoStart | Promise<NoStart>;
 }
 
-/** Starts a run and follows it, unless `--no-follow` is given. Resolves with the exit code. */
+/** Starts a run and follows it, unless `--no-follow` is specified. Resolves with the exit code. */
 export async function startAndFollow(session: StartSession, wanted: WantedRun): Promise<number> {
   const { kind, json, timeout, args, stdout, tell } = session;
   const run = await startRun(session, wanted);
@@ -87,7 +87,8 @@ export async function startAndFollow(session: StartSession, wanted: WantedRun): 
 }
 
 /**
- * Sends the request once. If the response is lost, checks whether a new run shows that the request was accepted.
+ * Sends the start request once. If the response is lost, the existence of a new run shows that the request was
+ * accepted.
  * @throws Failure if the run was not started, or if this is unknown
  */
 async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldRun | NoStart> {
@@ -96,7 +97,7 @@ async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldR
   if (answer.kind === 'ok') return answer.value;
   if (signal.aborted) throw unknown(interruptedExitCode, kind);
   if (answer.kind === 'problem' && (answer.problem.status < 500 || answer.problem.status === 503)) {
-    // A later request may succeed after these statuses. Any other status means that the request itself is wrong.
+    // With these statuses, a later request may succeed. Any other status means that the request itself is wrong.
     if (![409, 429, 503].includes(answer.problem.status))
       throw createResultFailure(answer, session, answer.problem);
     return wanted.refusal(answer.problem);
@@ -112,7 +113,7 @@ const unknown = (exitCode: number, kind: RunKind, why = ''): Failure =>
     `${why}It is unknown whether the ${kind} was started. To check: ${productNames().name} instance status`,
   );
 
-/** Waits for a run that did not exist before the request. */
+/** Waits until the server reports a run that did not exist before the start request. */
 async function findStarted(session: StartSession, { before }: WantedRun): Promise<ToldRun> {
   const { kind, reader, signal, now } = session;
   const until = now() + graceMs;

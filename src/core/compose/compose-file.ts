@@ -3,47 +3,45 @@ import type { TextFile } from '../files/text-file.ts';
 import { lineAt } from './project-files.ts';
 import { parseYaml, type YamlDocument } from './yaml-document.ts';
 
-/** Scalar as compose reads it, before variables are resolved. */
+/** A scalar as compose reads it, before variables are resolved. */
 export interface ScalarText {
   text: string;
   line: number;
-  /**
-   * Offset of the text in the file; negative if the text is written differently in the file (escapes, folded lines).
-   */
+  /** Offset of the text in the file; negative if the file contains it in another form (escapes, folded lines). */
   start: number;
 }
 
 interface ExtendsLink {
   service: string;
-  /** Path as written; null for a service in the same file. */
+  /** Path of the extended file, as written; null if the extended service is in the same file. */
   file: string | null;
   line: number;
 }
 
-/** Definition of one service in one file. */
+/** The definition of one service in one compose file. */
 interface ServiceEntry {
   line: number;
   image: ScalarText | null;
   hasBuild: boolean;
   extends: ExtendsLink | null;
-  /** Paths in `env_file` as written, including optional files. */
+  /** Paths in `env_file` as written, including those of optional files. */
   envFiles: FileLink[];
 }
 
-/** Reference to another file. */
+/** Path of another file, as the value of `include`, `extends` or `env_file`. */
 export interface FileLink {
   /** Path as written, with unresolved variables. */
   path: string;
   line: number;
 }
 
-/** Entry of `include`. */
+/** An entry of `include`. */
 export interface Include {
   /** Main file, followed by the files that override it. */
   paths: FileLink[];
-  /** Path as written; null means the directory of the first path. */
+  /** Path of the project directory, as written; null for the directory of the main file. */
   projectDirectory: string | null;
-  /** Env files as written; null means the `.env` file in the project directory. */
+  /** Env files as written; null for the `.env` file in the project directory. */
   envFiles: FileLink[] | null;
 }
 
@@ -52,13 +50,13 @@ export interface ComposeFile {
   documents: readonly YamlDocument[];
   services: string[];
   includes: Include[];
-  /** Files that the services refer to in `extends`. */
+  /** Files that the services in this file name in `extends`. */
   extends: FileLink[];
   service(name: string): ServiceEntry | null;
 }
 
 const read = new WeakMap<TextFile, ComposeFile>();
-/** Parsed files by path, because an edited text is read twice and parsing is slow. */
+/** Parsed files by path, because parsing is slow and an edited text is read twice. */
 const latest = new Map<string, ComposeFile>();
 
 /**
@@ -76,7 +74,7 @@ export function readComposeFile(file: TextFile): ComposeFile {
 }
 
 export function parseComposeFile(file: TextFile): ComposeFile {
-  // Compose merges several documents in a file like separate files.
+  // Compose merges several documents in one file as if they were separate files.
   const documents = parseYaml(file);
   const sections = documents.map((yaml) => ({ yaml, services: yaml.get(yaml.contents, 'services') }));
   const names = [...new Set(sections.flatMap(({ yaml, services }) => yaml.keys(services)))];
@@ -170,7 +168,7 @@ function scalarText(node: Scalar, file: TextFile): ScalarText | null {
   const written = file.text.slice(from, to);
   const quoted = node.type === 'QUOTE_DOUBLE' || node.type === 'QUOTE_SINGLE';
   const isBlock = node.type === 'BLOCK_FOLDED' || node.type === 'BLOCK_LITERAL';
-  // Searches from the end, because a comment in the block header may contain the same text.
+  // The search starts at the end, because a comment in the block header may contain the same text.
   const inside = isBlock ? written.lastIndexOf(value) : quoted ? 1 : 0;
   const exact = inside >= 0 && written.startsWith(value, inside);
   const whole = isBlock || written.length === value.length + (quoted ? 2 : 0);

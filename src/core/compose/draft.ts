@@ -9,17 +9,17 @@ import {
   withFile,
 } from './project-files.ts';
 
-/** Text of a file before and after the planned edits. */
+/** Text of a file before and after the planned change. */
 export interface FileChange {
   path: string;
-  /** Previous text; null if the file is created. */
+  /** Previous text; null if the change creates the file. */
   before: string | null;
   after: string;
   /** Description for users: `.env line 4: v1.4.2 → v1.5.0` */
   description: string;
 }
 
-/** Files of a project including all planned changes, which have not been written to disk. */
+/** Files of a project with all planned changes, which have not been written to disk yet. */
 export interface ProjectDraft {
   files: ProjectFiles;
   changes: readonly FileChange[];
@@ -58,7 +58,7 @@ export function withText(
   };
 }
 
-/** Sets a variable in its current file, or in the last env file that compose reads. */
+/** Sets a variable in the file that already sets it, or in the last env file that compose reads. */
 export function withVariable(draft: ProjectDraft, variable: string, value: string): ProjectDraft {
   const edit = setVariableEdit(draft.files, variable, value);
   return edit.before === edit.after ? draft : withEdits(draft, [edit]);

@@ -3,19 +3,19 @@ import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { lineAt } from './project-files.ts';
 
-/** Replacement of the text between two offsets of a file. */
+/** An edit, which replaces the text between two offsets of a file. */
 export interface Edit {
   /** Path of the file. */
   file: string;
   line: number;
-  /** Offsets in the file's text; equal for an insertion. */
+  /** Offsets in the file's text; both are equal for an insertion. */
   start: number;
   end: number;
   before: string;
   after: string;
-  /** Variable whose value changes, if any. */
+  /** Variable whose value the edit changes, if any. */
   variable?: string | undefined;
-  /** Description that is shown instead of the old and new text, which may be secret. */
+  /** Description that users see instead of the old and new text, which may be secret. */
   words?: string;
 }
 

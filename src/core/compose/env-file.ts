@@ -3,16 +3,17 @@ import { UpdateError } from '../progress/update-error.ts';
 import { type Edit, editOf } from './edit.ts';
 import { locationAt, type ProjectFiles } from './project-files.ts';
 
-/** Assignment `KEY=value` in an env file. */
+/** An assignment `KEY=value` in an env file. */
 export interface Assignment {
   key: string;
-  /** Offsets of the value without quotes and without an inline comment. */
+  /** Offsets of the value, without its quotes and without an inline comment. */
   start: number;
   end: number;
   quote: '' | "'" | '"';
 }
 
-// Characters within a line that Go treats as spaces; only a line feed ends a line.
+// Characters that Go treats as spaces within a line. They include the carriage return, because only a line feed ends a
+// line.
 const blanks = /[\t\v\f\r \u0085\u00a0]*/y;
 // All characters that Go treats as spaces. JavaScript uses a different set.
 const spaces = '[\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]';
@@ -23,8 +24,8 @@ const keyText = /[^=:\n]*/y;
 const restOfLine = /[^\n]*/y;
 
 /**
- * Returns the assignments of an env file in order, parsed as compose does (compose-go, dotenv/parser.go). A name alone
- * assigns nothing.
+ * Returns the assignments of an env file in their order, parsed as compose does (compose-go, dotenv/parser.go). A name
+ * without `=` assigns nothing.
  * @throws UpdateError compose-invalid: one bad line invalidates the whole file, as in compose
  */
 export function findAssignments(file: TextFile): Assignment[] {
@@ -43,7 +44,7 @@ export function findAssignments(file: TextFile): Assignment[] {
     const nameEnd = at + matched(keyText, at).length;
     const key = checkedKey(at, nameEnd);
     at = nameEnd;
-    // Compose does not check a name for spaces if the file ends after the name.
+    // Compose does not reject a name with spaces if the file ends after the name.
     if (at >= text.length) return found;
     if (key.includes(' ')) throw invalid('a variable name contains a space');
     if (text[at] === '\n') continue;
@@ -92,8 +93,8 @@ export function findAssignments(file: TextFile): Assignment[] {
 }
 
 /**
- * Returns the edit that sets a variable to any single line of text. The last assignment is changed, even if it is
- * empty. If there is no assignment, a line is appended to the last env file. Compose reads exactly this value.
+ * Returns the edit after which compose reads the given value, any single line of text, for a variable. The edit changes
+ * the last assignment, even if it is empty. If there is no assignment, the edit appends a line to the last env file.
  */
 export function setVariableEdit(
   { envFiles, newEnvFile }: Pick<ProjectFiles, 'envFiles' | 'newEnvFile'>,
@@ -117,6 +118,6 @@ export function setVariableEdit(
   return { ...edit, line: edit.line + (isLineStart ? 0 : 1) };
 }
 
-/** Quotes a value. In single quotes, only a backslash before the closing quote is special. */
+/** Quotes a value. Within single quotes, only a backslash before a quote is special. */
 const quoted = (value: string): string =>
   /'|\\$/.test(value) ? `"${value.replaceAll(/["\\$]/g, '\\$&')}"` : `'${value}'`;

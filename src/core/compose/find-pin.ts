@@ -30,7 +30,7 @@ export function requirePin(files: ProjectFiles, service: string): Pin {
   if (!reference) {
     const unset = resolved.unset.join(' and ');
     const why = unset && `; ${unset} is not set`;
-    // The text of a YAML block scalar ends with a line feed, which would split the message into two lines.
+    // The value of a YAML block scalar ends with a line feed, which would split the message into two lines.
     const shown = resolved.text.replaceAll('\n', '⏎');
     throw new UpdateError(
       'compose-invalid',
@@ -68,14 +68,14 @@ export function findUsablePin(files: ProjectFiles, service: string): Pin | null 
   }
 }
 
-/** Checks whether the tag of a service is written at the same position in a file as one of these pins. */
+/** Checks whether the tag of a service is written at the same position of a file as the tag of one of these pins. */
 export function isPinShared(files: ProjectFiles, service: string, pins: readonly Pin[]): boolean {
   const pin = findUsablePin(files, service);
   const own = pin && writtenAt(pin);
   return own !== null && pins.some((each) => writtenAt(each) === own);
 }
 
-/** Checks whether both pins are written at the same position or use the same variable, even with different defaults. */
+/** Checks whether two pins are written at the same position or use the same variable, even with different defaults. */
 export function isSamePin(a: Pin, b: Pin): boolean {
   const { variable } = a.place;
   if (variable !== undefined && variable === b.place.variable) return true;
@@ -88,7 +88,10 @@ function writtenAt({ reference, resolved }: Pin): string | null {
   return origin && origin.offset >= 0 ? `${origin.source}\n${origin.offset}` : null;
 }
 
-/** Returns the variables that supply a range of the resolved text, without variables nested in their values. */
+/**
+ * Returns the variables that supply a range of the resolved text, but not the variables in the values of these
+ * variables.
+ */
 function variablesIn(
   template: SourceMappedText,
   lookup: ComposeVariableLookup,
@@ -113,8 +116,8 @@ const severalVariables = (
   });
 
 /**
- * Returns the location of the main part of a tag, or of the image if the tag contains escapes or comes from outside the
- * files.
+ * Returns the location of the main part of a tag. If the main part contains escapes or comes from outside the files,
+ * returns the location of the image.
  */
 function tagPlace(
   files: ProjectFiles,
@@ -169,15 +172,15 @@ export function checkPinAgainstModel(pin: Pin, image: string | undefined): void 
   );
 }
 
-/** Image of a service that takes precedence, and the compose file that contains it. */
+/** The image that compose uses for a service, and the compose file that contains it. */
 interface EffectiveImage {
   layer: ComposeSource;
   image: ScalarText;
 }
 
 /**
- * Returns the image that compose uses for a service, from the last `-f` file that sets it, following `extends` and
- * `include`.
+ * Returns the image that compose uses for a service: the image in the last `-f` file that sets one, including the files
+ * that it names in `extends` and `include`.
  * @throws UpdateError built-from-source, no-app; compose-invalid if a linked file is missing or the service has no
  * image
  */
@@ -206,14 +209,15 @@ function effectiveImage(files: ProjectFiles, service: string): EffectiveImage {
 }
 
 /**
- * Result of a search: the image, the error for a missing file that may contain it, or the reason why there is no image.
+ * Result of a search: the image, the error for a missing file that might contain it, or the reason why there is no
+ * image.
  */
 type Found = EffectiveImage | UpdateError | 'build' | 'no-image' | 'no-service';
 
 const isImage = (found: Found): found is EffectiveImage =>
   typeof found === 'object' && !(found instanceof UpdateError);
 
-/** Returns the first result, unless the second ranks higher. An image ranks highest, then an error, then `build`. */
+/** Returns the result that ranks higher, or else the first. An image ranks highest, then an error, then `build`. */
 function better(first: Found, second: Found): Found {
   const rankOf = (found: Found) => {
     if (isImage(found)) return 4;
@@ -234,8 +238,8 @@ function search(
     const entry = layer.file.service(service);
     if (entry?.image) return { layer, image: entry.image };
     if (entry) found = better(found, entry.hasBuild ? 'build' : 'no-image');
-    // Compose 5.2 and later merge a file over its includes and evaluate `extends` last. Older versions reject a service
-    // that is defined both in a file and in its includes.
+    // Compose 5.2 and later merge a file over the files it includes, and evaluate `extends` last. Older versions reject
+    // a service that is defined both in a file and in a file it includes.
     found = better(found, searchIncludes(files, layer, service, seen));
     if (!isImage(found) && entry?.extends) {
       const { file, line } = entry.extends;
@@ -259,7 +263,7 @@ function searchIncludes(
   seen: ReadonlySet<string>,
 ): Found {
   let found: Found = 'no-service';
-  // If two include entries define the service, compose 5.2 and later use the first definition.
+  // If two `include` entries define the service, compose 5.2 and later use the first definition.
   for (const include of layer.follows ? layer.file.includes : []) {
     const from: ComposeSource[] = [];
     for (const one of includedSources(files, layer, include)) {

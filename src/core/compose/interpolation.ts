@@ -5,21 +5,22 @@ import type { Origin, OriginMark, SourceMappedText } from './traced.ts';
 export type ComposeVariableLookup = (name: string) => SourceMappedText | null;
 
 interface Interpolation extends SourceMappedText {
-  /** Unset variables, which are replaced by an empty string. */
+  /** Names of unset variables, each of which is replaced with an empty string. */
   unset: string[];
 }
 
-// Compose ignores case by Unicode rules, so the long s and the Kelvin sign are letters, too.
+// Compose ignores case by Unicode rules, so the long s and the Kelvin sign are also letters.
 const name = /[_a-zA-Z\u017f\u212a][_a-zA-Z0-9\u017f\u212a]*/y;
 const operator = /:?[-+?]/y;
 const deepest = 100;
-// This limit stops variables that each contain the previous variable twice: their values would exhaust the memory.
+// Limit for the length of a resolved text. Variables that each contain the previous variable twice would otherwise
+// exhaust the memory.
 const longest = 100_000;
 
 /**
- * Resolves `$V ${V} ${V-d} ${V:-d} ${V?e} ${V:?e} ${V+a} ${V:+a}`, even nested, and `$$` like compose (compose-go,
- * template.go). Any other `$` is not changed. Error messages begin with `where` and quote the template only if
- * `mayQuote` is true.
+ * Resolves `$V ${V} ${V-d} ${V:-d} ${V?e} ${V:?e} ${V+a} ${V:+a}`, including nested ones, and `$$`, as compose does
+ * (compose-go, template.go). Any other `$` is not changed. Error messages begin with `where`, and quote the template
+ * only if `mayQuote` is true.
  * @throws UpdateError compose-invalid for a bad substitution or a required variable without a value
  */
 export function interpolate(
@@ -65,7 +66,7 @@ export function interpolate(
     const value = lookup(variable);
     const has = isGiven(found, value?.text);
     const isTaken = sign.endsWith('-') ? !has : sign.endsWith('+') && has;
-    // An unused default is not evaluated, as in compose 5.0.2 and later. Older versions may reject the file.
+    // An unused default is not evaluated, as in compose 5.0.2 and later; older versions of compose may reject the file.
     if (isTaken) expand(rest, close, sign.endsWith('-') ? { via: 'default', variable } : mark, depth + 1);
     if (sign.endsWith('?') && !has) {
       const reason = mayQuote ? source.slice(rest, close) : '';
@@ -104,7 +105,7 @@ export function interpolate(
 /** Reference to a variable in a text: `$V`, `${V}`, `${V:-rest}`. */
 interface Substitution {
   name: string;
-  /** Operator `-`, `:-`, `?`, `:?`, `+`, `:+`; empty if there is none. */
+  /** Operator: `-`, `:-`, `?`, `:?`, `+` or `:+`; empty for `$V` and `${V}`. */
   sign: string;
   /** Offsets of the `$`, of the text after the operator, of the closing brace, and of the end of the reference. */
   start: number;
@@ -112,8 +113,8 @@ interface Substitution {
   close: number;
   end: number;
   /**
-   * False if compose rejects the reference: `${V!}` then ends after the name, and an unclosed `${V:-` at the end of the
-   * line.
+   * Whether compose accepts the reference. If not, the range of `${V!}` ends after the name, and the range of an
+   * unclosed `${V:-` at the end of the line.
    */
   isValid: boolean;
 }
@@ -143,7 +144,7 @@ function substitutionAt(source: string, start: number, end: number): Substitutio
   return { ...found, close: rest, end: rest + line, isValid: false };
 }
 
-/** Checks whether the operator counts the variable as set. With a colon, an empty value counts as unset. */
+/** Checks whether the operator treats the variable as set. With a colon, an empty value is treated as unset. */
 const isGiven = ({ sign }: Substitution, value: string | null | undefined): boolean =>
   typeof value === 'string' && (sign.length < 2 || value !== '');
 
@@ -153,8 +154,8 @@ function matchAt(form: RegExp, source: string, at: number, end: number): string 
 }
 
 /**
- * Finds the closing brace like compose: only on the same line. If an opening brace is not closed, the last closing
- * brace of the line is used.
+ * Finds the closing brace as compose does: only on the same line. If not all opening braces are closed, the last
+ * closing brace on the line is used.
  */
 function closingBrace(source: string, open: number, end: number): number {
   let depth = 0;
@@ -163,7 +164,7 @@ function closingBrace(source: string, open: number, end: number): number {
   for (let i = open; i < end && source[i] !== '\n'; i += 1) {
     const char = source[i];
     if (char === '}') last = i;
-    // Compose ignores the character after an opening brace.
+    // Like compose, ignore the character after an opening brace.
     if (isSkipped) isSkipped = false;
     else if (char === '{') {
       depth += 1;
@@ -177,8 +178,8 @@ function closingBrace(source: string, open: number, end: number): number {
 }
 
 /**
- * Returns the required variables (`${V:?}`) without a value, including those in unused defaults. The search continues
- * after references that compose rejects.
+ * Returns the required variables (`${V:?}`) that have no value, including those in unused defaults. The search
+ * continues after a reference that compose rejects.
  */
 export function requiredIn(text: string, setTo: (name: string) => string | null): string[] {
   const missing: string[] = [];

@@ -6,10 +6,11 @@ import { displayPathOf, type ProjectFiles, projectDirectoryOf } from './project-
 import { createSourceMap } from './traced.ts';
 import { createVariableLookup } from './variables.ts';
 
-// Without this limit, two files that include each other with changing base directories would cause an endless loop.
+// Maximum number of files. Two files that include each other with changing base directories would otherwise cause an
+// endless loop.
 const mostLayers = 1000;
 
-/** Compose file with the base directory of its links and the values of its variables. */
+/** A compose file with the base directory of its links and the values of its variables. */
 export interface ComposeSource {
   file: ComposeFile;
   /** File name as shown to users. */
@@ -17,23 +18,24 @@ export interface ComposeSource {
   /** Base directory of relative paths in the file. */
   base: string;
   variables: ComposeVariableLookup;
-  /** False for extended files: their `include` is ignored. */
+  /** Whether the `include` of the file is followed; false for extended files. */
   follows: boolean;
 }
 
-/** Compose or env file that another file refers to. */
+/** A compose file or env file that another file refers to. */
 export interface LinkedFile {
   path: string;
   /** Kind of link: `include`, `extends`, `env_file of include` */
   as: string;
   /** File and line that contain the link. */
   where: string;
-  /** True if compose does not require the file. */
+  /** Whether the file may be missing. */
   optional: boolean;
 }
 
 /**
- * Returns the `-f` files. Their links start from the project directory, wherever the files are (compose-go, loader.go).
+ * Returns the `-f` files. Their links are relative to the project directory, wherever the files are (compose-go,
+ * loader.go).
  */
 export function rootSources(files: ProjectFiles): ComposeSource[] {
   const given = new Map(Object.entries(files.given ?? {}));
@@ -52,7 +54,8 @@ export function rootSources(files: ProjectFiles): ComposeSource[] {
 }
 
 /**
- * Returns the files of an `include` entry in order: later files take precedence. Missing files are returned as errors.
+ * Returns the files of an `include` entry, in their order: later files take precedence. For a missing file, an error is
+ * returned instead.
  */
 export function includedSources(
   files: ProjectFiles,
@@ -70,7 +73,7 @@ export function includedSources(
 }
 
 /**
- * Returns the base directory of links in included files, and the env files with additional variables (compose-go,
+ * Returns the base directory of the links in included files, and the env files that add variables (compose-go,
  * include.go).
  */
 function includeScope(layer: ComposeSource, include: Include): { base: string; env: LinkedFile[] } {
@@ -81,7 +84,7 @@ function includeScope(layer: ComposeSource, include: Include): { base: string; e
       ? null
       : resolve(layer.base, resolveLayerText(layer, projectDirectory, 'include'));
   const base = directory ?? dirname(main ? resolveLinkPath(layer, main) : layer.base);
-  // Compose also ignores an empty list.
+  // Compose treats an empty list like a missing list.
   if (!envFiles?.length) {
     const where = formatLocation(layer, main?.line ?? 1);
     return { base, env: [{ path: join(base, '.env'), as: 'env file of include', where, optional: true }] };
@@ -95,7 +98,7 @@ function includeScope(layer: ComposeSource, include: Include): { base: string; e
   return { base, env: env.filter(({ path }) => path !== '/dev/null') };
 }
 
-/** Returns the file that a service extends. Links in the file are relative to its own directory. */
+/** Returns the file that a service extends. Links in this file are relative to its own directory. */
 export function extendedSource(
   files: ProjectFiles,
   layer: ComposeSource,
@@ -137,28 +140,28 @@ const targetOf = (layer: ComposeSource, link: FileLink, as: string): LinkedFile 
   optional: false,
 });
 
-/** Returns the absolute path of a link in a layer, with its variables resolved. */
+/** Returns the absolute path of a link in a compose file, with its variables resolved. */
 export const resolveLinkPath = (layer: ComposeSource, { path, line }: FileLink): string =>
   resolve(layer.base, resolveLayerText(layer, path, formatLocation(layer, line)));
 
-/** Resolves the variables in a text from a layer. */
+/** Resolves the variables in a text from a compose file. */
 export const resolveLayerText = ({ file, variables }: ComposeSource, text: string, where: string): string =>
   interpolate(createSourceMap(text, file.file.path, -1, { via: 'text' }), variables, where).text;
 
 export const formatLocation = ({ name }: ComposeSource, line: number): string => `${name} line ${line}`;
 
-/** All files that the `-f` files refer to. */
+/** All files to which the `-f` files refer, directly or through other files. */
 interface Reach {
-  /** Each file once for each base directory, starting with the `-f` files. */
+  /** Compose files, each once per base directory, starting with the `-f` files. */
   layers: ComposeSource[];
-  /** Linked compose files, each once, including missing files. */
+  /** Linked compose files, each once. Missing files are included. */
   composeFiles: LinkedFile[];
-  /** Env files of included files, each once, including missing files. */
+  /** Env files of included files, each once. Missing files are included. */
   envFiles: LinkedFile[];
 }
 
 /**
- * Collects all files that the `-f` files refer to.
+ * Collects all files to which the `-f` files refer, directly or through other files.
  * @throws UpdateError compose-invalid if there are more than 1000 files, for example in a loop
  */
 export function resolveIncludeTree(files: ProjectFiles): Reach {
@@ -198,8 +201,8 @@ export function resolveIncludeTree(files: ProjectFiles): Reach {
 }
 
 /**
- * Returns the services that have one of these files as `env_file`, directly or through `extends`. Compose must have
- * accepted the files.
+ * Returns the services whose `env_file` lists one of these files, directly or through `extends`. The files must already
+ * have been accepted by compose.
  */
 export function findServicesReading(files: ProjectFiles, paths: readonly string[]): string[] {
   const reads = (layer: ComposeSource, name: string): boolean => {

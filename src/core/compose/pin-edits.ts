@@ -11,15 +11,15 @@ import { type SourceSegment, sourceSegments } from './traced.ts';
 
 export interface PinUpdate {
   pin: Pin;
-  /** Complete new tag. */
+  /** New tag, complete with prefix and variant. */
   tag: string;
   /** New digest, if the pin has a digest. */
   digest?: string;
 }
 
 /**
- * Returns the smallest edits that set the new tags. A location that several pins share is edited once. The edited files
- * are read again, and each pin must then have the requested version.
+ * Returns the smallest edits that set the new tags. A location that several pins share is edited once. Afterwards, the
+ * edited files are read again to check that each pin has the requested version.
  * @throws UpdateError pin-unsupported; pin-digest if a pin has a digest and no new digest is given
  */
 export function pinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): Edit[] {
@@ -27,7 +27,8 @@ export function pinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): Edit
   const unique = new Map<string, (typeof edits)[number]>();
   for (const candidate of edits) {
     const { edit, move } = candidate;
-    // Two variables that are appended to the same file are two edits at the same offset.
+    // The key contains the variable because two variables that are appended to the same file are two edits at one
+    // offset.
     const place = `${edit.file}\n${edit.start}\n${edit.end}\n${edit.start === edit.end ? edit.variable : ''}`;
     const first = unique.get(place);
     if (first && first.edit.after !== edit.after) throw conflict(first.move.pin, move.pin);
@@ -60,7 +61,7 @@ function editsOf(files: ProjectFiles, { pin, tag, digest }: PinUpdate): Edit[] {
 function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, text: string): Edit {
   const parts = sourceSegments(pin.resolved, start, start + old.length);
   const written = parts.filter(({ via }) => via !== 'text');
-  // A tag may combine several variables, such as `v` or a variant in one and the digits in another. The variable with
+  // A tag may combine several variables: one with the digits and another with `v` or a variant. Only the variable with
   // the digits is edited.
   const variables =
     written.length > 1 && start === pin.reference.tagStart ? written.filter(carriesVersion(pin)) : written;
@@ -68,8 +69,8 @@ function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, te
     const names = [...new Set(variables.map(({ variable }) => variable))].join(' and ');
     throw unsupported(pin, `combines ${names}`);
   }
-  // A variable next to literal text usually contains the version. If the new text does not fit, the variable contains
-  // the variant.
+  // Variables are tried before literal text, because a variable next to literal text usually contains the version. If
+  // the new text does not fit a variable, the variable contains the variant.
   for (const part of [...variables, ...parts.filter(({ via }) => via === 'text')]) {
     const at = parts.slice(0, parts.indexOf(part)).reduce((length, other) => length + other.text.length, 0);
     const [before, after] = [old.slice(0, at), old.slice(at + part.text.length)];
@@ -92,7 +93,8 @@ function partEdit(files: ProjectFiles, pin: Pin, part: SourceSegment, text: stri
   const floats = pin.tag.kind === 'latest' || pin.tag.kind === 'canary';
   const list = listWith(files, part.source);
   const isOfCompose = list === 'composeFiles' || list === 'linkedFiles';
-  // A floating default is shared by all users of the file, so the version of this instance is set in its env file.
+  // A floating default applies to all users of the compose file, so the version of this instance is set in its env
+  // file.
   if (part.via === 'default' && part.variable && floats && part.text === pin.tag.text && isOfCompose)
     return setVariableEdit(files, part.variable, text);
   return editAt(files, pin, part, text);
@@ -111,7 +113,8 @@ function editAt(files: ProjectFiles, pin: Pin, place: SourceSegment | undefined,
 }
 
 /**
- * Removes the leading line break of appended lines. Only the first line needs it, to end the previous line of the file.
+ * Removes the leading line break from all appended lines of a file except the first, whose line break ends the previous
+ * last line of the file.
  */
 function tidyAppends(edits: Edit[]): Edit[] {
   const begun = new Set<string>();
@@ -124,7 +127,10 @@ function tidyAppends(edits: Edit[]): Edit[] {
   });
 }
 
-/** Returns the expected image reference of a service, computed without the edits so that the edits can be checked. */
+/**
+ * Returns the image reference that a service must have after the edits. It is computed independently, so that the edits
+ * can be checked.
+ */
 export function updatedReference({ pin: { reference }, tag, digest }: PinUpdate): string {
   return formatReference({
     repository: reference.repository,

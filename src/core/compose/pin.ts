@@ -2,7 +2,7 @@ import type { PinTag } from '../release/pin-tag.ts';
 import type { Reference } from './reference.ts';
 import type { SourceMappedText } from './traced.ts';
 
-/** Image reference of a service, and the location that sets its tag. */
+/** The image reference of a service, and the location that sets its tag. */
 export interface Pin {
   service: string;
   reference: Reference;
@@ -15,16 +15,19 @@ export interface Pin {
   resolved: SourceMappedText;
 }
 
-/** Lists the locations of the tags, for users who change them manually. */
+/** Lists the locations of tags, for users who change the tags manually. */
 export const placesOf = (pins: readonly Pin[]): string =>
   [...new Set(pins.map(({ place }) => place.description))].join(', ');
 
-/** Returns the advice for applying a tag that was set manually. */
+/** Returns the advice on how to apply a tag that was set manually. */
 export const applyTagAdviceFor = ({ place }: Pin): string =>
   place.kind === 'stack' ? 'then deploy the stack' : 'then run {compose} pull && {up}';
 
 export interface PinPosition {
-  /** Source of the tag: the image itself, the value or the default of a variable, no tag at all, or a Swarm service. */
+  /**
+   * Source of the tag: the image itself, the value of a variable, the default of a variable, no tag, or a Swarm
+   * service.
+   */
   kind: 'literal' | 'variable' | 'default' | 'absent' | 'stack';
   /** Path of the file that contains the tag. */
   file: string;

@@ -9,20 +9,17 @@ export const defaultNames = ['compose.yaml', 'compose.yml', 'docker-compose.yml'
 export interface ProjectFiles {
   /** Compose files in the order of `-f`. */
   composeFiles: readonly TextFile[];
-  /** Env files in order; the last file that sets a variable takes precedence. */
+  /** Env files in the order in which compose reads them. The last file that sets a variable takes precedence. */
   envFiles: readonly TextFile[];
-  /** Path of the env file to create or extend if a variable is not set in any file. */
+  /** Path of the env file to create or extend if no file sets a variable. */
   newEnvFile: string;
-  /** Base directory of paths in the files; default: the directory of the first file. */
+  /** Base directory of paths in the files. By default, the directory of the first file. */
   directory?: string;
-  /** Files in `include` and `extends` that could be read. */
+  /** Readable files that the compose files name in `include` and `extends`. */
   linkedFiles?: readonly TextFile[];
   /** Env files of the included files. */
   linkedEnvFiles?: readonly TextFile[];
-  /**
-   * Variables that are set outside the files, such as COMPOSE_PROJECT_NAME and HOME. They take precedence over env
-   * files.
-   */
+  /** Variables from outside the files, such as COMPOSE_PROJECT_NAME and HOME, which take precedence over env files. */
   given?: Readonly<Record<string, string>>;
 }
 
@@ -36,14 +33,14 @@ export const projectDirectoryOf = (files: ProjectFiles): string =>
 
 /**
  * Returns the name of a file for messages: `compose.yaml`, `parts/compose.yaml`. For a file outside the base directory,
- * this is only the last part of its path.
+ * the name is only the last part of its path.
  */
 export function displayPathOf(files: ProjectFiles, path: string): string {
   const directory = projectDirectoryOf(files);
   return path.startsWith(`${directory}/`) ? relative(directory, path) : basename(path);
 }
 
-/** Finds the list that contains the file with this path. */
+/** Finds the list of files that contains the file with this path. */
 export const listWith = (files: ProjectFiles, path: string): FileList | undefined =>
   lists.find((list) => files[list]?.some((file) => file.path === path));
 
@@ -59,7 +56,10 @@ export const allEnvFiles = (files: ProjectFiles): TextFile[] => [
 export const findProjectFile = (files: ProjectFiles, path: string): TextFile | undefined =>
   allFiles(files).find((file) => file.path === path);
 
-/** Returns the project with the file in place of the file with the same path. A new file is added to `list`. */
+/**
+ * Returns the project with this file instead of the file with the same path. If there is none, the file is added to
+ * `list`.
+ */
 export function withFile(files: ProjectFiles, file: TextFile, list: FileList = 'envFiles'): ProjectFiles {
   const holder = listWith(files, file.path);
   if (holder === undefined) return { ...files, [list]: [...(files[list] ?? []), file] };
@@ -69,8 +69,8 @@ export function withFile(files: ProjectFiles, file: TextFile, list: FileList = '
 const counters = new WeakMap<TextFile, LineCounter>();
 
 /**
- * Returns the line number of an offset, counted from 1. Line starts are cached, because large files are queried many
- * times.
+ * Returns the line number of an offset, counted from 1. The offsets of all lines are cached, because large files are
+ * queried many times.
  */
 export function lineAt(file: TextFile, offset: number): number {
   let counter = counters.get(file);

@@ -1,16 +1,16 @@
-/** Image reference with the offsets of its tag and digest in the text. */
+/** An image reference with the offsets of its tag and digest in the text. */
 export interface Reference {
   /** Repository including the registry and its port, without tag and digest. */
   repository: string;
   tag: string | null;
   /** Digest `sha256:…` without the `@`. */
   digest: string | null;
-  /** Offset of the tag; if there is no tag, the offset at which `:tag` would be inserted. */
+  /** Offset of the tag. If there is no tag, the offset at which `:tag` can be inserted. */
   tagStart: number;
   digestStart: number;
 }
 
-// Follows the grammar of distribution: https://github.com/distribution/reference/blob/main/reference.go
+// Parts of the grammar of image references: https://github.com/distribution/reference/blob/main/reference.go
 const hostLabel = '[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?';
 const host = `(?:${hostLabel}(?:\\.${hostLabel})*|\\[[a-fA-F0-9:]+\\])(?::\\d+)?`;
 const pathPart = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*';
@@ -46,7 +46,7 @@ export const canonicalRepository = (repository: string): string => repository.re
 
 /**
  * Returns the path between the registry and the image name (`acme` for `ghcr.io/acme/svc`), or the registry if there is
- * no such path. Null for official images of Docker Hub, because each of them has a different publisher.
+ * no such path. Null for official images of Docker Hub, because their publishers differ.
  */
 export function publisherOf(repository: string): string | null {
   const parts = canonicalRepository(repository).split('/').slice(0, -1);
@@ -56,7 +56,7 @@ export function publisherOf(repository: string): string | null {
 }
 
 /**
- * Checks whether both images have the same publisher. Images without a known publisher must have the same repository.
+ * Checks whether two images have the same publisher. Images whose publisher is unknown must have the same repository.
  */
 export function isSamePublisher(a: Reference, b: Reference): boolean {
   const publisher = publisherOf(a.repository);
@@ -71,7 +71,8 @@ const kindsOf = <K extends string>(words: Readonly<Record<K, readonly string[]>>
     all.map((word) => [word, kind as K] as const),
   );
 
-// The data of a database has the format of one major version. The database's own tools migrate it to the next.
+// Data stores whose data has the format of one major version. Only the store's own tools migrate the data to the next
+// major version.
 const databases: ReadonlyMap<string, StoreKind> = new Map(
   kindsOf({
     database: [
@@ -83,7 +84,7 @@ const databases: ReadonlyMap<string, StoreKind> = new Map(
     cache: ['redis', 'valkey', 'keydb', 'dragonfly', 'memcached'],
   }),
 );
-/** Stores that only matter for restore points: unlike a database, an update may replace them. */
+/** Other data stores, which only matter for restore points, because an update may replace them, unlike a database. */
 const otherStores = kindsOf({
   database: ['openldap', 'etcd', 'zookeeper', 'ferretdb', 'victoriametrics', 'orientdb'],
   queue: [
@@ -97,9 +98,12 @@ const otherStores = kindsOf({
 });
 const stores: ReadonlyMap<string, StoreKind> = new Map([...databases, ...otherStores]);
 
-/** Kind of a program that stores data for other programs. */
+/** Kind of data that a data store contains. */
 export type StoreKind = 'database' | 'queue' | 'search index' | 'cache';
-/** Name parts of programs that work with a database but are not databases, such as `postgres-exporter`. */
+/**
+ * Parts of image names, such as `exporter` in `postgres-exporter`, that indicate a tool for a database and not a
+ * database.
+ */
 const helpers = /^(?:exporter|express|backups?|commander|insight|admin|ui|web|gui|proxy|operator|client)$/;
 
 /** Checks by the image name whether an image is a database. */
@@ -134,13 +138,14 @@ function kindOf(repository: string, known: ReadonlyMap<string, StoreKind>): Stor
   const words = wordsOf(repository);
   const at = words.findIndex((word) => known.has(word));
   if (at < 0 || isHelper(repository)) return null;
-  // `zabbix-server-mysql` is a server that uses a database, but `mysql-server` is a database.
+  // Not a data store: `zabbix-server-mysql` is a server that uses a database. In contrast, `mysql-server` is a
+  // database.
   if (words.slice(0, at).includes('server')) return null;
-  // In `percona-server-mongodb`, the vendor comes before the database.
+  // The last word counts, because the vendor may come before the database, as in `percona-server-mongodb`.
   return known.get(words.findLast((word) => known.has(word)) ?? '') ?? null;
 }
 
-/** Checks whether the program only works with a database, such as `postgres-exporter`. */
+/** Checks whether the image is a tool for a database and not a database, such as `postgres-exporter`. */
 const isHelper = (repository: string): boolean => wordsOf(repository).some((word) => helpers.test(word));
 
 const wordsOf = (repository: string): string[] => (repository.split('/').at(-1) ?? '').split(/[-_.]+/);

@@ -5,7 +5,7 @@ import { applyTagAdviceFor, type Pin, placesOf } from './pin.ts';
 const refused = (message: string, advice: string): UpdateError =>
   new UpdateError('pin-unsupported', message, { advice });
 
-/** Checks whether a pin has this floating tag in any variant: `--target stable` also matches `stable-alpine`. */
+/** Checks whether a pin has this floating tag, in any variant: `--target stable` also matches `stable-alpine`. */
 export const isPinnedTo = ({ tag }: Pin, word: string): boolean =>
   tag.text === word || (tag.kind === 'word' && tag.text === `${word}${tag.suffix}`);
 
@@ -21,7 +21,10 @@ export const noVersionError = (pins: readonly Pin[], tag: string): UpdateError =
     `Set the tag manually (${placesOf(pins)}), ${pins.slice(0, 1).map(applyTagAdviceFor)}.`,
   );
 
-/** Returns the error for a pin whose tag cannot be compared with the target. @param pins of all updated services */
+/**
+ * Returns the error for a pin whose tag cannot be compared with the target. @param pins the pins of all updated
+ * services
+ */
 export const unversionedPinError = (pin: Pin, target: ReleaseTarget, pins: readonly Pin[]): UpdateError =>
   refused(
     `${pin.service} is pinned to ${pin.tag.text} (${pin.place.description}), which is not a version and cannot be compared with ${target.tag}`,

@@ -1,20 +1,20 @@
-// Finds secrets in the lines of any text (docs/contract.md 6.6).
+// Functions that find secrets in the lines of any text (docs/contract.md 6.6).
 
-/** Text that must not be printed. The name in `key` determines the minimum length of masked texts. */
+/** A text that must not be printed. `key` is the name of the text and determines the minimum length of masked texts. */
 export interface Secret {
   key: string;
   value: string;
 }
 
 const anywhere = /PASS|SECRET|TOKEN|CREDENTIAL/i;
-// KEY and AUTH inside a longer word do not indicate a secret: KEYBOARD, MONKEY, AUTHOR.
+// KEY and AUTH only indicate a secret if they are whole words, unlike in KEYBOARD, MONKEY and AUTHOR.
 const wholeWord = /(?:^|[_-])(?:KEY|AUTH)(?:[_-]|$)/i;
 
 export const isSecretKey = (key: string): boolean => anywhere.test(key) || wholeWord.test(key);
 
 /**
- * Returns the secrets of a text that cannot be parsed: each whole line and the value after each `=` or `:`, even if
- * commented out.
+ * Returns the secrets of a text that cannot be parsed: each whole line and the value after each `=` or `:`, including
+ * lines that are commented out.
  */
 export function secretsOfLines(text: string): Secret[] {
   return linesOf(text).flatMap((line) => {
@@ -32,8 +32,8 @@ export function secretsOfLines(text: string): Secret[] {
 }
 
 /**
- * Returns the values of an env file in which quotes and comments have no meaning (`format: raw`): the text after the
- * first `=` of each line.
+ * Returns the values of an env file with `format: raw`, in which quotes and comments have no meaning: the text after
+ * the first `=` of each line.
  */
 export const secretsOfRawEnvFile = (text: string): Secret[] =>
   linesOf(text).flatMap((line) => {
@@ -45,7 +45,7 @@ export const secretsOfRawEnvFile = (text: string): Secret[] =>
 export const secretsOfContent = (text: string): Secret[] =>
   linesOf(text).flatMap((line) => [line, ...split(line).value].map((value) => ({ key: '', value })));
 
-// A match may only start at the beginning of a name or a sequence of blanks. Trying each character of a long sequence
+// A match may only start at the beginning of a name or of a run of spaces, because trying each character of a long run
 // would take minutes.
 const nameForm = String.raw`(?<![\w.-])([\w.-]+)["']?\s*`;
 const valueForm = String.raw`[=:]\s*("[^"]*"|'[^']*'|[^\s,{}[\]]+)`;
@@ -60,9 +60,7 @@ const linesOf = (text: string): string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '');
 
-/**
- * Splits a line into key and value. The value is also returned without its quotes, a JSON comma and an inline comment.
- */
+/** Splits a line into key and value. Also returns the value without quotes, the comma of JSON and an inline comment. */
 function split(line: string): { key: string; value: string[] } {
   const at = line.search(/[=:]/);
   if (at < 0) return { key: '', value: [] };
@@ -75,7 +73,7 @@ function split(line: string): { key: string; value: string[] } {
   return { key, value: [...new Set([value, bare, unquoted(bare)])] };
 }
 
-/** Returns secrets in lines that are commented out. Next to a changed line, they would appear in the diff. */
+/** Returns the secrets in lines that are commented out, because these lines may be next to a changed line in a diff. */
 export const commentedOutSecretsOf = (text: string): Secret[] =>
   linesOf(text)
     .filter((line) => line.startsWith('#'))
@@ -92,8 +90,9 @@ const option =
   /(?<![\w-])--?([\w-]+)["']?(?:\s*[=,]\s*|[\t ]+|[^\S\n]*\n\s*-\s+)("[^"]*"|'[^']*'|[^\s"',{}[\]]+)/g;
 
 /**
- * Returns the values after names that look secret: labels, build arguments, extensions, settings in configs, command
- * options. They may not be passwords, so paths, other options and values below 8 characters are not masked.
+ * Returns the values after names that look secret: in labels, build arguments, extensions, settings in configs and
+ * command options. They may not be passwords, so paths, other options and values of fewer than 8 characters are not
+ * masked.
  */
 export const keyedSecrets = (text: string): Secret[] =>
   [...linesOf(text).flatMap((line) => [...line.matchAll(keyed)]), ...text.matchAll(option)].flatMap(

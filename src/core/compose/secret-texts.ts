@@ -14,8 +14,8 @@ import {
 import { writtenValues } from './variables.ts';
 import type { YamlDocument } from './yaml-document.ts';
 
-// Finds the secrets in a project's files (docs/contract.md 6.6). Nothing here throws: a file that compose rejects may
-// also contain a password, and compose quotes the rejected text.
+// Functions that find the secrets in a project's files (docs/contract.md 6.6). They never throw, because a file that
+// compose rejects may also contain a password, and compose quotes the rejected text.
 
 /** Returns the values in env files as compose reads them. A file that compose rejects is searched line by line. */
 export function secretsOfEnvFiles(files: readonly TextFile[]): Secret[] {
@@ -53,7 +53,7 @@ const linksIn = (file: ComposeFile, section: string, key: string): FileLink[] =>
   );
 
 /**
- * Returns the texts that must not be masked: names of services, and images as written and with their variables
+ * Returns the texts that must not be masked: names of services, and images, both as written and with variables
  * resolved.
  */
 export const readableNames = (files: ProjectFiles): { services: string[]; images: string[] } => {
@@ -90,7 +90,7 @@ export function secretsOfProject(files: ProjectFiles): Secret[] {
 
 const hooks = ['post_start', 'pre_stop', 'pre_start'] as const;
 
-/** Returns the values in `environment` of the services and their lifecycle hooks. */
+/** Returns the values in `environment` of all services and of their lifecycle hooks. */
 function environments(layer: ComposeSource): Secret[] {
   return entriesOf(layer.file, 'services').flatMap(({ yaml, entry }) => {
     const commands = hooks.flatMap((key) => {
@@ -115,7 +115,7 @@ function valuesIn(layer: ComposeSource, { yaml, entry: environment }: Entry): Se
     const node = yaml.get(environment, key);
     const text = textOf(node);
     if (text === null) return [];
-    // A value folded over several lines is written differently in the file than compose reads it.
+    // The text in the file is needed, too, because a value folded over several lines differs from the value in compose.
     const [from = 0, to = 0] = node?.range ?? [];
     const source = layer.file.file.text.slice(from, to);
     return [...written(layer, key, text), ...(source.includes('\n') ? [{ key, value: source }] : [])];
@@ -141,7 +141,7 @@ function written(layer: ComposeSource, key: string, text: string): Secret[] {
   return [...new Set([text, resolved ?? text])].map((value) => ({ key, value }));
 }
 
-/** Returns each file for each base directory. If the files cannot be read together, each file is read separately. */
+/** Returns each file once per base directory. If the files cannot be read together, each file is read separately. */
 function layersOf(files: ProjectFiles): ComposeSource[] {
   const reached = tolerantly(() => resolveIncludeTree(files).layers);
   if (reached !== null) return reached;

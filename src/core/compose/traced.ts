@@ -1,26 +1,26 @@
-/** Position in a file that one character of a resolved text comes from. */
+/** The position in a file from which one character of a resolved text comes. */
 export interface Origin {
   /** Path of the file. */
   source: string;
   /**
-   * Offset in the file's text; negative if the file does not contain the character literally, for example because of a
-   * YAML escape.
+   * Offset in the file's text; negative if the file does not contain the character literally, for example because it is
+   * escaped in YAML.
    */
   offset: number;
-  /** Length in the file's text: 1, or 2 for an escape such as `$$`. */
+  /** Number of characters in the file: 1, or 2 for an escape such as `$$`. */
   length: number;
   /** Source of the character: literal text, the default of a variable or the value of a variable. */
   via: 'text' | 'default' | 'variable';
   variable?: string | undefined;
 }
 
-/** Text with the origin of each character (UTF-16 unit). */
+/** A text with the origin of each character (UTF-16 unit). */
 export interface SourceMappedText {
   text: string;
   origins: readonly Origin[];
 }
 
-/** Sequence of adjacent characters with the same source. */
+/** A run of adjacent characters with the same source. */
 export interface SourceSegment extends Omit<Origin, 'offset' | 'length'> {
   text: string;
   /** Offsets in the file; negative if the text cannot be changed in place. */
@@ -30,7 +30,10 @@ export interface SourceSegment extends Omit<Origin, 'offset' | 'length'> {
 
 export type OriginMark = Pick<Origin, 'via' | 'variable'>;
 
-/** Marks a text as copied from a file at this offset. A negative offset means that the text is in no file. */
+/**
+ * Creates a text whose characters come from a file, starting at this offset. A negative offset means that the text is
+ * in no file.
+ */
 export function createSourceMap(
   text: string,
   source: string,

@@ -6,20 +6,21 @@ import { locationAt } from './project-files.ts';
 import { createSourceMap, type Origin, type SourceMappedText } from './traced.ts';
 import { parseScalars } from './yaml-document.ts';
 
-// No real file reaches this limit. Each level uses stack space.
+// Maximum depth of nested variables, because each level uses stack space. No real file reaches this limit.
 const deepest = 200;
 
 interface EnvFile {
   file: TextFile;
   assignments: Assignment[];
-  /** Indexes of the assignments of each key, in order. */
+  /** Positions in the list of assignments, by key and in order. */
   byKey: Map<string, number[]>;
 }
 
 /**
- * Returns the variables as compose resolves them. The last assignment in the last env file takes precedence. `$V` in a
- * value refers to the previous assignment of V in the same file or in a preceding file (as in compose 2.40.3; 2.26.1
- * prefers the preceding file). Variables of `outer` take precedence over all env files. Values are resolved on demand.
+ * Returns a lookup of variables as compose resolves them. The last assignment in the last env file takes precedence.
+ * `$V` in a value refers to the previous assignment of V in the same file or in a preceding file (as in compose 2.40.3;
+ * 2.26.1 prefers the preceding file). Variables of `outer` take precedence over all env files. Values are resolved on
+ * demand.
  */
 export function createVariableLookup(
   envFiles: readonly TextFile[],
@@ -30,8 +31,8 @@ export function createVariableLookup(
 }
 
 /**
- * Returns all values in env files, even if a later assignment takes precedence. Each value is returned as written
- * between its quotes, with its escapes decoded and, if possible, with its variables resolved.
+ * Returns the values of all assignments in env files, including those that a later assignment overrides. Each value is
+ * returned as written between its quotes, with its escapes decoded and, if possible, with its variables resolved.
  * @throws UpdateError compose-invalid
  */
 export function writtenValues(envFiles: readonly TextFile[]): { key: string; value: string }[] {
@@ -56,7 +57,7 @@ function assignmentsOf(envFiles: readonly TextFile[], outer: ComposeVariableLook
   let depth = 0;
   return { files, before };
 
-  /** Returns the value that a variable has before assignment number `position` of env file number `index`. */
+  /** Returns the value of a variable before assignment number `position` of env file number `index`. */
   function before(name: string, index: number, position: number): SourceMappedText | null {
     const fixed = outer(name);
     if (fixed) return fixed;
@@ -94,7 +95,7 @@ function assignmentsOf(envFiles: readonly TextFile[], outer: ComposeVariableLook
 
 const read = new WeakMap<TextFile, EnvFile>();
 
-/** Parses an env file once, because a project needs the same file for each of its services. */
+/** Parses an env file once and caches the result, because each service of a project needs the same file. */
 export function readEnvFile(file: TextFile): EnvFile {
   const known = read.get(file);
   if (known) return known;
@@ -108,11 +109,11 @@ export function readEnvFile(file: TextFile): EnvFile {
 function resolve(file: TextFile, assignment: Assignment, lookup: ComposeVariableLookup): SourceMappedText {
   const template = templateOf(file, assignment);
   if (assignment.quote === "'") return template;
-  // The value may be a password, so an error must not quote any part of it.
+  // The value may be a password, so an error message must not quote any part of it.
   return interpolate(template, lookup, `${assignment.key} in ${locationAt(file, assignment.start)}`, false);
 }
 
-// Characters for the escapes in double quotes. `\$` becomes `$$`, a literal dollar sign.
+// Characters for the escapes in double quotes. `\$` becomes `$$`, which later becomes a literal dollar sign.
 const escapes: Record<string, string> = {
   a: '\u0007',
   b: '\b',
@@ -154,13 +155,13 @@ function templateOf(file: TextFile, { key, start, end, quote }: Assignment): Sou
 function unescaped(whole: string, octal: string | undefined, letter: string | undefined): string {
   if (octal !== undefined) {
     const code = /^[0-7]{3}$/.test(octal) ? Number.parseInt(octal, 8) : Number.NaN;
-    // Compose drops the first 0 of an escape even if no octal number follows.
+    // Compose removes the first 0 of an escape even if no octal number follows.
     return code <= 0xff ? String.fromCharCode(code) : `\\${octal}`;
   }
   return letter === undefined ? whole : (escapes[letter] ?? whole);
 }
 
-/** Variables in a compose file that are not set. */
+/** Variables that a compose file uses but that are not set. */
 interface UnsetVariables {
   /** Variables that compose requires: `${V:?}`. */
   required: string[];
@@ -169,7 +170,8 @@ interface UnsetVariables {
 }
 
 /**
- * Returns the unset variables in a file's values, each once, in the order of the file. Comments and keys are ignored.
+ * Returns the unset variables in the values of a file, each once, in the order of the file. Comments and keys are
+ * ignored.
  */
 export function unsetVariables(file: TextFile, variables: ComposeVariableLookup): UnsetVariables {
   const required = new Set<string>();
@@ -182,7 +184,7 @@ export function unsetVariables(file: TextFile, variables: ComposeVariableLookup)
       const { unset } = interpolate(createSourceMap(text, '', -1, { via: 'text' }), known, '');
       for (const name of unset) empty.add(name);
     } catch {
-      // Compose rejects this text for another reason, which no variable could fix.
+      // Compose rejects this text for a reason that setting a variable could not fix.
     }
   }
   return { required: [...required], empty: [...empty] };

@@ -18,22 +18,22 @@ import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { locationAt } from './project-files.ts';
 
-// No real file reaches these limits. They prevent a crafted file from exhausting the machine.
+// Limits that prevent a crafted file from exhausting the machine. No real file reaches them.
 const largest = 5 * 1024 * 1024;
 const deepest = 400;
 
-// YAML and compose also end a line at a lone carriage return. A line feed replaces each of them, so offsets do not
-// change.
+// In YAML and in compose, a lone carriage return also ends a line. It is replaced with a line feed, so that offsets do
+// not change.
 const loneReturn = /\r(?!\n)/g;
 
 type Fail = (offset: number, message: string) => never;
 
-/** Parsed YAML document whose aliases and merge keys are followed, never expanded. */
+/** A parsed YAML document, whose aliases and merge keys are followed but never expanded. */
 export interface YamlDocument {
   contents: Node | null;
   /** Returns the node itself, or the target of an alias. */
   follow(node: unknown): Node | null;
-  /** Returns the value of a key in a mapping, including merge keys. The mapping's own keys take precedence. */
+  /** Returns the value of a key in a mapping. The mapping's own keys take precedence over merged keys. */
   get(map: unknown, key: string): Node | null;
   /** Returns the keys of a mapping, including merged keys. */
   keys(map: unknown): string[];
@@ -49,7 +49,7 @@ export function parseYaml(file: TextFile): YamlDocument[] {
 }
 
 /**
- * Returns the string values of a file without keys. A value with several aliases is returned once.
+ * Returns the string values of a file, but not its keys. A value with several aliases is returned once.
  * @throws UpdateError compose-invalid with file and line
  */
 export function parseScalars(file: TextFile): string[] {
@@ -82,7 +82,7 @@ function composed(file: TextFile): { documents: Document.Parsed<ParsedNode>[]; f
   return { documents, fail };
 }
 
-/** Works like `Parser.parse`, but limits the nesting depth, because the composer is recursive. */
+/** Returns the same tokens as `Parser.parse`, but limits the nesting depth, because the composer is recursive. */
 function* tokens(text: string, fail: Fail) {
   const parser = new Parser();
   for (const lexeme of new Lexer().lex(text)) {
@@ -97,7 +97,7 @@ function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocume
   const entries = new WeakMap<YAMLMap, Map<string, unknown>>();
 
   function follow(node: unknown): Node | null {
-    // The target of an alias is a node and never another alias.
+    // The node is followed only once, because the target of an alias is never another alias.
     const target = isAlias(node) ? targets.get(node) : node;
     return isMap(target) || isSeq(target) || isScalar(target) ? target : null;
   }
@@ -107,7 +107,8 @@ function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocume
     const map = follow(start);
     if (!isMap(map)) return;
     if (above.has(map)) fail(map.range?.[0] ?? 0, 'an alias contains itself');
-    // A node that was already merged adds nothing. Alias bombs rely on visiting such a node again and again.
+    // Skip a node that was already merged, because it adds nothing. Alias bombs rely on repeated visits to the same
+    // node.
     if (seen.has(map)) return;
     seen.add(map);
     yield map;
@@ -120,7 +121,7 @@ function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocume
   }
 
   /**
-   * Returns the mapping's own entries. They are indexed once, because a large file is queried for each of its services.
+   * Returns the mapping's own entries, which are indexed once because a large file is queried for each of its services.
    */
   function entriesOf(map: YAMLMap): Map<string, unknown> {
     const known = entries.get(map);
@@ -152,10 +153,10 @@ function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocume
   };
 }
 
-/** Checks for the merge key `<<`, which some tools write as `!!merge <<`. */
+/** Checks whether a key is the merge key `<<`, which some tools write as `!!merge <<`. */
 const isMergeKey = (key: unknown): boolean => isScalar(key) && key.source === '<<' && key.type === 'PLAIN';
 
-/** Maps each alias to its target: the last node before the alias with that anchor. */
+/** Maps each alias to its target, which is the last node with the same anchor before the alias. */
 function aliasTargets(document: Document.Parsed<ParsedNode>, fail: Fail): Map<Alias, Node> {
   const anchors = new Map<string, Node>();
   const targets = new Map<Alias, Node>();

@@ -1,21 +1,21 @@
 export const blockSize = 512;
 
-/** Size limit of a tar header, whose size field has eleven octal digits. */
+/** Size limit of a file in a tar archive, because the size field of a header has eleven octal digits. */
 export const mostArchiveBytes = 8 * 1024 ** 3;
 
 interface EntryDetails {
   mode?: number;
   /** Modification time in seconds since 1970. */
   modified?: number;
-  /** `0` for a regular file, `x` for an extended header. */
+  /** Type of the entry: `0` for a regular file, `x` for an extended header. */
   kind?: '0' | 'x';
 }
 
 /**
- * Creates the header block of a tar entry in POSIX ustar format, owned by root. By default the entry is a file of 1970,
- * so that a release archive has only one valid header for a name and a size, and readers need not trust any other
+ * Creates the header block of a tar entry in POSIX ustar format, owned by root. By default, the entry is a file of
+ * 1970, so that a release archive has only one valid header for a name and a size, and readers need not trust any other
  * field.
- * @param name must be in an extended header if it is longer than 100 bytes
+ * @param name a name of at most 100 bytes; a longer name must be in an extended header
  */
 export function archiveHeader(
   name: string,
@@ -36,7 +36,7 @@ export function archiveHeader(
   return block;
 }
 
-/** Returns the number of zero bytes from the end of an entry to the next block. */
+/** Returns the number of zero bytes between the end of an entry and the next block. */
 export const paddingOf = (size: number): number => (blockSize - (size % blockSize)) % blockSize;
 
 /** Creates an entry of a tar archive: header, bytes and padding. */

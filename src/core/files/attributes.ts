@@ -5,50 +5,54 @@ import { promisify } from 'node:util';
 import { stateDirectoryName } from '../progress/state-name.ts';
 
 /**
- * Extended attributes of a file by name, with values as printed by `getfattr` (`0s` and base64). They include access
- * control lists: Linux stores a list as the attribute `system.posix_acl_access`, and other file systems use other names
- * that begin with `system.`.
+ * Extended attributes of a file by name, with values in the format of `getfattr` (`0s` and base64). They include access
+ * control lists: Linux stores such a list in the attribute `system.posix_acl_access`, and other file systems use other
+ * names that begin with `system.`.
  */
 export type Attributes = Readonly<Record<string, string>>;
 
-/** Placeholder for an existing access control list that no available program can read. */
+/** Placeholder for an access control list that exists but that no available program can read. */
 export const unreadableAttribute = 'unread';
 
 const posixAcl = 'system.posix_acl_access';
 
-/** Checks whether the attribute controls access to the file. */
+/** Checks whether an attribute is an access control list. */
 const isAccessList = (name: string): boolean => name.startsWith('system.');
 
 /**
  * File system types of SMB in the kernel. An SMB server has its own owners, modes and access control lists, which it
- * does not report. It sets them on new files.
+ * sets on new files but does not report.
  */
 const smb = [0x517b, 0xff534d42, 0xfe534d42];
 export const isOnSmb = async (path: string): Promise<boolean> => smb.includes((await statfs(path)).type);
 
 const [fat, fuse] = [[0x4d44, 0x2011bab0], 0x65735546];
 
-/** Checks whether a directory is on FAT, exFAT or a FUSE file system that also reports only the modes of its mount. */
+/**
+ * Checks whether a directory is on FAT, exFAT or a similar FUSE file system, all of which only report the modes of
+ * their mount.
+ */
 export async function hasNoFileModes(directory: string): Promise<boolean> {
   const { type } = await statfs(directory);
   if (type !== fuse) return fat.includes(type);
   const probe = await mkdtemp(join(directory, `${stateDirectoryName}-seen-`)).catch(() => null);
-  // A directory that is not writable is rejected later, with a more helpful message.
+  // This check is skipped for a directory that is not writable, because it is rejected later with a more helpful
+  // message.
   if (probe === null) return false;
   const { mode } = await stat(probe).finally(() => rmdir(probe));
   return (mode & 0o077) !== 0;
 }
 
 /**
- * Error if permissions of the old file cannot be set on the new file, or if the access control list inherited from the
- * directory cannot be removed.
+ * An error if permissions of the old file cannot be set on the new file, or if the new file's access control list,
+ * which it has inherited from the directory, cannot be removed.
  */
 export class RightsLost extends Error {}
 
 const call = promisify(execFile);
 const run = async (program: string, args: readonly string[]): Promise<string> => {
   const env = { PATH: process.env.PATH, LC_ALL: 'C' };
-  // A value has at most 64 KiB, and on most file systems all values of a file have little more.
+  // A value has at most 64 KiB, and on most file systems all values of a file together are not much larger.
   const { stdout } = await call(program, args, { env, timeout: 10_000, maxBuffer: 16 << 20 });
   return stdout;
 };
@@ -58,8 +62,8 @@ const stderrOf = (error: unknown): string =>
   error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
 
 /**
- * Reads the attributes with `getfattr` (package attr), because Node has no function for them. Without `getfattr`, GNU
- * `ls` shows whether there is an access control list. Null if neither program is available. Links are not followed.
+ * Reads the attributes of a file or link with `getfattr` (package attr), because Node has no function for this. Without
+ * `getfattr`, GNU `ls` shows whether there is an access control list. Null if neither program is available.
  * @throws RightsLost if the attributes cannot be read
  */
 export async function readAttributes(path: string): Promise<Attributes | null> {
@@ -69,7 +73,7 @@ export async function readAttributes(path: string): Promise<Attributes | null> {
     );
   } catch (error) {
     if (isMissing(error)) return seenByList(path);
-    // A file system that does not support attributes has none to lose.
+    // On a file system that does not support attributes, there are none to lose.
     if (stderrOf(error).endsWith(': Operation not supported')) return {};
     throw new RightsLost(`its attributes cannot be read: ${stderrOf(error) || (error as Error).message}`);
   }
@@ -93,8 +97,8 @@ const unquote = (name: string): string =>
   ).toString();
 
 /**
- * Checks with `ls` whether there is an access control list: the `+` in `-rw-r-----+`. Only GNU `ls` is known to print
- * it.
+ * Checks with `ls` whether there is an access control list, which is shown as the `+` in `-rw-r-----+`. Only GNU `ls`
+ * is known to show it.
  */
 async function seenByList(path: string): Promise<Attributes | null> {
   try {
@@ -106,9 +110,9 @@ async function seenByList(path: string): Promise<Attributes | null> {
 }
 
 /**
- * Sets the attributes of a file and removes the access control lists inherited from its directory. The file mode must
- * give access only to the owner, because setting a list also sets the mode bits. Returns the names of attributes that
- * could not be set and do not control access.
+ * Sets the attributes of a new file and removes the access control list that it has inherited from its directory. The
+ * file mode must give access only to the owner, because setting a list also sets the mode bits. Returns the names of
+ * attributes that could not be set and that do not control access.
  * @throws RightsLost
  */
 export async function applyAttributes(path: string, wanted: Attributes): Promise<string[]> {
@@ -123,7 +127,8 @@ export async function applyAttributes(path: string, wanted: Attributes): Promise
     if (isAccessList(name) && !Object.hasOwn(wanted, name)) await set(name, '-x', name);
   }
   for (const [name, value] of Object.entries(wanted)) {
-    // For a value of only `0s`, setfattr sets nothing but still succeeds.
+    // The empty value `0s` is passed as an empty text, because setfattr would accept `0s` without setting the
+    // attribute.
     if (has[name] !== value) await set(name, '-n', name, '-v', value === '0s' ? '' : value);
   }
   if (errors.size === 0 && sameAttributes(has, wanted)) return [];
@@ -150,7 +155,7 @@ function lost(wanted: Attributes, has: Attributes, errors: ReadonlyMap<string, s
 }
 
 /**
- * Returns the reason why the access control lists cannot be set on a new file, if it is known in advance; otherwise
+ * Returns the reason why a new file cannot have these access control lists, if this is known in advance; otherwise
  * null.
  */
 export function aclLossReason(attributes: Attributes): string | null {
@@ -164,8 +169,8 @@ export function aclLossReason(attributes: Attributes): string | null {
 }
 
 /**
- * Checks whether an access control list contains unmapped users or groups. The format is posix_acl_xattr.h of the
- * kernel: 4 bytes of version, then 8 bytes for each entry (tag, permissions, ID).
+ * Checks whether an access control list names unmapped users or groups. Its format is defined in posix_acl_xattr.h of
+ * the kernel: 4 bytes of version, then 8 bytes for each entry (tag, permissions, ID).
  */
 function namesStrangers(value: string): boolean {
   const bytes = Buffer.from(value.replace(/^0s/, ''), 'base64');

@@ -10,8 +10,8 @@ import { readMountAt } from './mount-table.ts';
 import { findUnmappedOwner } from './strangers.ts';
 
 /**
- * Checks whether files can be replaced by renaming: they must be regular files in mounted directories and not mount
- * points. The directory of a new file must exist. Returns warnings about permissions that cannot be read.
+ * Checks whether files can be replaced by renaming: they must be regular files in mounted directories, and must not be
+ * mount points. The directory of a new file must exist. Returns warnings about permissions that cannot be read.
  * @throws UpdateError not-a-file, read-only, outside-mounts, rights-lost
  */
 export async function checkReplaceableFiles(
@@ -23,8 +23,9 @@ export async function checkReplaceableFiles(
 }
 
 /**
- * Checks whether replacements can have the same permissions as the files; missing files are skipped. `here` returns the
- * path of a file in this container. Returns warnings, including those about other hard links.
+ * Checks whether replacements can have the same permissions as the existing files. Returns warnings, including those
+ * about other hard links to a file.
+ * @param here returns the path of a file in this container
  * @throws UpdateError rights-lost
  */
 export async function checkFileRights(
@@ -37,7 +38,7 @@ export async function checkFileRights(
     const real = await realpath(here(file)).catch(() => null);
     if (real === null) continue;
     const others = (await stat(real)).nlink - 1;
-    // The new file replaces only this name (docs/contract.md 5.1).
+    // Other hard links keep the old content, because the new file only replaces this name (docs/contract.md 5.1).
     if (others > 0) {
       told.push(
         `${file} has ${others === 1 ? 'another hard link, which keeps' : `${others} other hard links, which keep`} the old content`,
@@ -72,7 +73,7 @@ export async function checkFileRights(
 }
 
 /**
- * Checks whether files can be replaced, using only the access check of the file system.
+ * Checks whether files can be replaced, based only on the access check of the file system.
  * @throws UpdateError read-only
  */
 export async function checkWritable(files: readonly string[]): Promise<void> {

@@ -6,10 +6,10 @@ import { UpdateError } from '../progress/update-error.ts';
 import { RightsLost } from './attributes.ts';
 import { diskFileSystem, type FileSystem, type Owner, systemCode } from './file-system.ts';
 
-/** Plain data (JSON) about a file in a transaction, from which another process can restore the file. */
+/** Plain data (JSON) about a file in a transaction. Any process can use it to restore the file. */
 export interface FileRecord {
   path: string;
-  /** Path with symbolic links resolved: the target of a link is replaced, not the link. */
+  /** Path with symbolic links resolved, so that the target of a link is replaced, and not the link. */
   real: string;
   /** SHA-256 of the old content in hex; null if the file did not exist. */
   before: string | null;
@@ -17,13 +17,13 @@ export interface FileRecord {
   after: string;
   /** Absolute path of the backup with the old content; null if there is no backup. */
   backup: string | null;
-  /** Owner of the old file with its attributes; null if the file did not exist. */
+  /** Owner, mode and attributes of the old file; null if the file did not exist. */
   owner: Owner | null;
-  /** Path of the temporary file in the same directory, before it is renamed. */
+  /** Path of the temporary file in the same directory, which is later renamed to the file. */
   temporary: string;
 }
 
-/** Returns the path of the temporary file next to a file, for the run that will replace it. */
+/** Returns the path of the temporary file that a run creates in the same directory to replace a file. */
 export const temporaryOf = (real: string, run: string): string =>
   join(dirname(real), `.${basename(real)}${stateDirectoryName}-${run}`);
 
@@ -33,27 +33,30 @@ export const newFileMode = 0o600;
 
 export const hashOf = (bytes: string | Buffer): string => hash('sha256', bytes);
 
-/** Returns the hash of a file; null if nothing exists at the path, `directory` for a directory. */
+/** Returns the hash of a file; `directory` for a directory; null if nothing exists at the path. */
 export async function readHash(fs: FileSystem, path: string): Promise<string | null> {
   try {
     const bytes = await fs.read(path);
     return bytes && hashOf(bytes);
   } catch (error) {
-    // The engine creates a directory if a mounted file is missing.
+    // The path may be a directory, because the engine creates one if a mounted file is missing.
     if (systemCode(error) === 'EISDIR') return 'directory';
     throw error;
   }
 }
 
-/** System calls that set the owner and the mode of the old file on a new file. */
+/** System calls that give a new file the owner and the mode of the old file, with the words for messages. */
 const givers: Readonly<Record<string, string>> = { fchown: 'its owner', fchmod: 'its mode' };
 
-/** Error codes if the process is not root or lacks a capability, or if the owner is not mapped into this container. */
+/**
+ * Error codes of these calls if the process is not root, lacks a capability, or runs in a container into which the
+ * owner is not mapped.
+ */
 const notAllowed = ['EPERM', 'EINVAL'];
 
 /**
- * Returns a handler for errors from setting permissions: the new file must not give access to other users than the old
- * file. @throws UpdateError rights-lost
+ * Returns a handler for errors from setting permissions. Such errors are fatal, because the new file must not give
+ * access to users who had no access to the old file. @throws UpdateError rights-lost
  */
 export const requireSameAccess =
   (path: string) =>
@@ -92,14 +95,14 @@ export const recordDirectories = (records: readonly FileRecord[]): string[] => [
 ];
 
 /**
- * Removes temporary files, except those that cannot be removed. The removal is only permanent after the directories
- * have been synced.
+ * Removes temporary files, except those that cannot be removed. The removal is only permanent when the directories have
+ * been synced.
  */
 export async function unlinkTemporaryFiles(fs: FileSystem, records: readonly FileRecord[]): Promise<void> {
   for (const { temporary } of records) await fs.remove(temporary).catch(() => {});
 }
 
-/** Removes temporary files of a killed process, as far as possible. */
+/** Removes the temporary files of a killed process, if possible. */
 export async function removeTemporaryFiles(
   records: readonly FileRecord[],
   fs: FileSystem = diskFileSystem,

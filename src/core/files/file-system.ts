@@ -19,34 +19,34 @@ export interface Owner {
   uid: number;
   gid: number;
   /**
-   * Permission bits, including set-user-ID and similar bits. If there is an access control list, the group bits are its
-   * mask.
+   * Permission bits, including set-user-ID and similar bits. If there is an access control list, the group bits are the
+   * mask of the list.
    */
   mode: number;
   /**
-   * Attributes including the access control list; null if no available program can read them, undefined if they were
+   * Attributes, including the access control list. Null if no available program can read them, undefined if they were
    * not read.
    */
   attributes?: Attributes | null;
 }
 
 /**
- * Interface to the disk for changes that must never be left incomplete. Every method may fail like the system calls.
+ * Interface to the disk for changes that must never be left incomplete. Every method may fail like its system calls.
  */
 export interface FileSystem {
   /** Reads a file; null if it does not exist. */
   read(path: string): Promise<Buffer | null>;
   realpath(path: string): Promise<string>;
-  /** Returns the owner and the mode of the path itself. Links are not followed. */
+  /** Returns the owner and the mode of a path. For a link, they are those of the link itself. */
   owner(path: string): Promise<Owner>;
-  /** Returns the owner and the mode with the attributes. */
+  /** Returns the owner, the mode and the attributes of a path. */
   rights(path: string): Promise<Owner>;
   /** Creates a directory and its missing parents. Each new directory gets the owner of its parent. */
   makeDirectory(path: string, mode: number): Promise<void>;
   /**
-   * Creates a file, which must not exist. Only the owner can read the file before it has its final permissions. Without
-   * an owner, the file gets the owner of its directory. It is on the disk only after `sync`, and a failed call may
-   * leave an incomplete file. Returns the names of the owner's attributes that could not be set.
+   * Creates a file, which must not exist yet. Until the file has its final permissions, only the owner can read it. If
+   * no owner is given, the file gets the owner of its directory. The file is on the disk only after `sync`, and a
+   * failed call may leave an incomplete file. Returns the names of the given attributes that could not be set.
    */
   write(path: string, bytes: string | Buffer, owner: Owner | null, mode: number): Promise<readonly string[]>;
   /** Syncs the content of a file, or the names in a directory, to the disk. */
@@ -65,13 +65,13 @@ export const systemCode = (error: unknown): string | undefined =>
 /** Checks whether the disk is full or a quota is exceeded. */
 export const isFullDisk = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(systemCode(error) ?? '');
 
-/** Checks whether a path does not exist. A name that is too long cannot exist. */
+/** Checks whether an error means that a path does not exist. A path whose name is too long cannot exist. */
 export const isMissingFileError = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(systemCode(error) ?? '');
 
 /**
- * Error codes of file systems that cannot sync a directory. They preserve the order of name changes automatically or
- * not at all.
+ * Error codes of file systems that cannot sync a directory. Such a file system preserves the order of name changes
+ * either automatically or not at all.
  */
 const cannotSync = ['EINVAL', 'EBADF', 'ENOTSUP'];
 
@@ -104,24 +104,25 @@ export const diskFileSystem: FileSystem = {
   },
 
   async write(path, bytes, owner, mode) {
-    // Only the owner can read the new file before it has its final mode.
+    // The mode is private at first, so that only the owner can read the new file before it has its final mode.
     const file = await open(path, 'wx', 0o600);
     try {
       await file.writeFile(bytes);
       const { uid, gid } = await file.stat();
       if (owner && (owner.uid !== uid || owner.gid !== gid)) await file.chown(owner.uid, owner.gid);
       if (owner === null) await chownLikeDirectory(path);
-      // The access control list is set before the mode. With a list, the group bits of the mode are its mask. Without
-      // the list, they would give access to the whole group or to the users in the directory's default list.
+      // The access control list is set before the mode, because the group bits of the mode are the mask of an existing
+      // list. Without the list, these bits would give access to the whole group or to the users in the directory's
+      // default list.
       const lost = owner?.attributes ? await applyAttributes(path, owner.attributes) : [];
       // The mode is set after the owner, because changing the owner clears the set-user-ID bits. If the list has
-      // already set the mode, the mode is not set again, because some file systems would then drop the list.
+      // already set the mode, it is not set again, because some file systems would then remove the list.
       if (((await file.stat()).mode & 0o7777) !== mode) {
         await file.chmod(mode).catch(async (error) => {
           if (!(await isOnSmb(path))) throw error;
         });
       }
-      // The server of a network file system may accept a change and ignore it.
+      // The server of a network file system may accept a change but not apply it, so the result is checked.
       const is = await file.stat();
       if (owner && (is.uid !== owner.uid || is.gid !== owner.gid || (is.mode & 0o7777) !== mode))
         throw new RightsLost(`the file system shows ${told(is)} after ${told({ ...owner, mode })} was set`);
@@ -157,9 +158,9 @@ const told = ({ uid, gid, mode }: Owner): string =>
   `owner ${uid}, group ${gid}, mode ${(mode & 0o7777).toString(8)}`;
 
 /**
- * Changes the owner of a new file or directory to the owner of its parent directory, if possible. This is not possible
- * on SMB, which has no owners, for an unprivileged user who runs `bump`, or if the owner is not mapped into this
- * container. For a link, the owner of the link itself is changed, not of its target.
+ * Changes the owner of a new file or directory to the owner of its parent directory, if possible. It is not possible on
+ * SMB, which has no owners, for an unprivileged user who runs `bump`, or if the owner is not mapped into this
+ * container. For a link, the owner of the link itself is changed.
  */
 export async function chownLikeDirectory(path: string): Promise<void> {
   const [made, around] = await Promise.all([lstat(path), stat(dirname(path))]);
@@ -172,7 +173,7 @@ export async function chownLikeDirectory(path: string): Promise<void> {
 
 const cannotGive = ['EPERM', 'EACCES', 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 
-/** Lists the directories from `first` down to `path`, which is `first` itself or below it. */
+/** Lists the directories from `first` down to `path`, which must be `first` or below `first`. */
 function wayDown(first: string, path: string): string[] {
   const way = [path];
   while (way[0] !== undefined && way[0] !== first && way[0] !== dirname(way[0])) way.unshift(dirname(way[0]));
@@ -180,8 +181,7 @@ function wayDown(first: string, path: string): string[] {
 }
 
 /**
- * Writes a file that no other process uses yet, and syncs it to the disk. A file from an earlier attempt is removed
- * first.
+ * Writes a file that no other process uses yet, and syncs it to the disk. First removes the file of an earlier attempt.
  */
 export async function writeTemporaryFile(
   fs: FileSystem,
@@ -196,8 +196,8 @@ export async function writeTemporaryFile(
 }
 
 /**
- * Replaces or creates a file atomically, even if the process is killed: temporary file in the same directory
- * (`<path>.new` by default), fsync, rename, fsync of the directory.
+ * Replaces or creates a file atomically, even if the process is killed: it writes and syncs a temporary file in the
+ * same directory (`<path>.new` by default), renames the temporary file and syncs the directory.
  */
 export async function replaceFileSafely(
   fs: FileSystem,

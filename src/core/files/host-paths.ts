@@ -1,6 +1,6 @@
 import { join, relative } from 'node:path';
 
-/** Mount as reported by the engine. */
+/** A mount as reported by the engine. */
 export interface Mount {
   /** Type of the mount: `bind`, `volume`, `tmpfs`. Only `bind` is a directory of the host. */
   type: string;
@@ -10,21 +10,24 @@ export interface Mount {
   writable: boolean;
 }
 
-/** Directory of the host and its path in this container. */
+/** A directory of the host, and its path in this container. */
 interface Mapping {
   host: string;
   here: string;
   writable: boolean;
 }
 
-/** Checks whether `path` is `directory` or is below it. Both must be absolute and normalised. */
+/** Checks whether `path` is equal to or below `directory`. Both must be absolute and normalized. */
 export const isWithin = (path: string, directory: string): boolean =>
   path === directory || path.startsWith(directory.endsWith('/') ? directory : `${directory}/`);
 
-/** Converts paths between the host and this container, for all directories of the host that are mounted. */
+/** Converts paths between the host and this container for all mounted directories of the host. */
 export class HostPaths {
   readonly #mappings: Mapping[];
-  /** Named volumes that are mounted in this container. Their files are on the host, too, but under an internal path. */
+  /**
+   * Named volumes that are mounted in this container. Their files are also on the host, but at a path that only the
+   * engine uses.
+   */
   readonly volumes: readonly Mount[];
 
   constructor(mounts: readonly Mount[]) {
@@ -45,7 +48,7 @@ export class HostPaths {
   }
 
   /**
-   * Adds another host path for a mounted directory: a path with symbolic links that compose was started with, or the
+   * Adds another host path for a mounted directory: the path with symbolic links with which compose was started, or the
    * path of a volume in another program's container.
    */
   alias(host: string, here: string): void {
@@ -55,13 +58,13 @@ export class HostPaths {
     this.#mappings.push({ host, here, writable });
   }
 
-  /** Converts a path in this container to a path on the host; null if it is not mounted from the host. */
+  /** Converts a path in this container to a path on the host; null if the path is not mounted from the host. */
   toHost(here: string): string | null {
     const mapping = this.#mappingOf(here);
     return mapping ? join(mapping.host, relative(mapping.here, here)) : null;
   }
 
-  /** Converts a path on the host to a path in this container; null if it is not mounted. */
+  /** Converts a path on the host to a path in this container; null if the path is not mounted. */
   fromHost(host: string): string | null {
     const mapping = this.mappingOfHost(host);
     return mapping ? join(mapping.here, relative(mapping.host, host)) : null;

@@ -10,8 +10,8 @@ interface Linked {
 }
 
 /**
- * Creates links for all directories that are mounted at other paths, as far as possible, because project files may
- * refer to any of them.
+ * Creates links for all directories of the host that are mounted at other paths, if possible, because project files may
+ * refer to any of these directories.
  */
 export async function linkAllPaths(paths: HostPaths): Promise<Linked[]> {
   const made: Linked[] = [];
@@ -26,8 +26,9 @@ export async function linkAllPaths(paths: HostPaths): Promise<Linked[]> {
 
 /**
  * Makes a host path available at the same path in this container, with a symbolic link if the path is mounted
- * elsewhere. Compose resolves relative bind mounts in this container. Without the link, the engine would create them as
- * empty directories at a wrong path on the host. Returns the new link; null if none was needed.
+ * elsewhere. Without the link, the engine would create the relative bind mounts of a project as empty directories at a
+ * wrong path on the host, because compose resolves them in this container. Returns the new link; null if none was
+ * needed.
  */
 export async function linkPath(paths: HostPaths, host: string): Promise<Linked | null> {
   const mapping = paths.mappingOfHost(host);
@@ -49,7 +50,7 @@ export async function linkPath(paths: HostPaths, host: string): Promise<Linked |
     await mkdir(dirname(link), { recursive: true });
     await symlink(to, link);
   } catch (error) {
-    // Node reports EROFS as ENOENT if it has to create several directories.
+    // Node reports EROFS as ENOENT if several directories must be created.
     const isReadOnly = ['EROFS', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '');
     throw refusal(isReadOnly ? 'its root file system is read-only' : String(error));
   }

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 export type ListedMount = ReturnType<typeof parseMountTable>[number];
 
 /**
- * Parses the mounts listed by the kernel. Escapes in `root` are not decoded. `device` may differ from the device in
- * `stat`, for example on btrfs.
+ * Parses the kernel's list of mounts. Escapes in `root` are not decoded. `device` may differ from the device in `stat`,
+ * for example on btrfs.
  * @param text content of `/proc/<pid>/mountinfo`
  */
 export const parseMountTable = (text: string) =>
@@ -26,6 +26,6 @@ export function readMountAt(path: string): { root: string; device: string; below
   return { root, device, below };
 }
 
-/** Decodes a field. The kernel writes characters that would end the field as octal digits. */
+/** Decodes a field, in which the kernel writes characters that would end the field as octal digits. */
 export const unescapeOctal = (text: string): string =>
   text.replaceAll(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));

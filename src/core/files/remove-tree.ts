@@ -14,8 +14,8 @@ import { nameBytesOf, openDirectory } from './walk.ts';
 const pauseAfter = 1_000;
 
 /**
- * Removes a directory of any depth and size, with short paths, few open files and bounded memory. Each subdirectory is
- * moved to a temporary folder, emptied and removed.
+ * Removes a directory of any depth and size, with short paths, few open files and limited memory: each subdirectory is
+ * moved to a temporary directory, emptied and removed.
  */
 export async function removeTree(top: string, path: Buffer): Promise<void> {
   const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;

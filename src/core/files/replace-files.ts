@@ -31,38 +31,41 @@ export { restoreFiles } from './restore-files.ts';
 
 export interface FileReplacement {
   path: string;
-  /** Text that the file must have now; null if the file must not exist. */
+  /** Text that the file must have before the replacement; null if the file must not exist. */
   before: string | null;
   after: string;
 }
 
 interface TransactionOptions {
   /**
-   * Run ID in the names of temporary files, `.<basename>.svc-updater-<run>`. Temporary files of an earlier attempt are
-   * removed.
+   * ID of the run, for the names of temporary files, `.<basename>.svc-updater-<run>`. Temporary files of an earlier
+   * attempt are removed.
    */
   run: string;
   /** Absolute path of the directory for backups; null for no backups. */
   backup: string | null;
-  /** Files, replaced or not, that must still have the texts from which the replacements were planned. */
+  /**
+   * Files, including those that are not replaced, whose texts must be the same as when the replacements were planned.
+   */
   planned?: readonly TextFile[];
   /**
-   * Called when every backup is on the disk, before any temporary or new file is written. Used to write the journal.
+   * Callback for writing the journal, called when every backup is on the disk and no temporary or new file has been
+   * written.
    */
   prepared?: (records: readonly FileRecord[]) => Promise<void>;
   /**
-   * Called before any file is replaced, with a warning about attributes that cannot be preserved and do not control
-   * access.
+   * Callback for a warning about attributes that cannot be preserved and that do not control access. Called before any
+   * file is replaced.
    */
   warn?: (sentence: string) => void;
   fs?: FileSystem;
 }
 
 /**
- * Replaces files as one transaction. Every new text is on the disk as a temporary file with owner, mode and attributes
- * before the first file is replaced, so that a full disk or lost permissions are detected before anything changes. On
- * failure, the files are restored. If no file had changed, backups and temporary files are removed, too. When the
- * promise resolves, all changes are on the disk.
+ * Replaces files as one transaction. Before the first file is replaced, every new text is on the disk as a temporary
+ * file with owner, mode and attributes, so that a full disk or lost permissions are detected before anything changes.
+ * After a failure, the files are restored. If no file had been replaced, the backups and temporary files are also
+ * removed. When the promise resolves, all changes are on the disk.
  * @throws UpdateError file-changed, rights-lost, write-failed, files-not-restored; errors of `prepared`
  */
 export async function replaceFiles(
@@ -131,7 +134,7 @@ async function describe(
   );
 }
 
-/** Returns a path in the directory for each file. Files with the same name get different paths. */
+/** Returns a path in the backup directory for each file. Files with the same name get different paths. */
 function backupPaths(directory: string, paths: readonly string[]): string[] {
   const names = new Set<string>();
   for (const path of paths) {
@@ -143,8 +146,8 @@ function backupPaths(directory: string, paths: readonly string[]): string[] {
 }
 
 /**
- * Writes the old texts to the disk with the permissions of the files, so that other users cannot read them, and so that
- * the backups can be renamed to the files if the disk is full.
+ * Writes backups of the old texts to the disk. They have the permissions of the files, so that other users cannot read
+ * them, and so that a backup can be renamed to its file if the disk is full.
  * @param texts old texts by path
  */
 async function keepBackups(
@@ -161,22 +164,22 @@ async function keepBackups(
       requireSameAccess(path),
     );
   }
-  // A file name is on the disk only after its directory has been synced. Therefore each directory is synced, up to the
-  // first that contains project files and already existed.
+  // The name of a file is on the disk only after its directory has been synced. Therefore, each directory is synced, up
+  // to the first directory that contains project files and thus existed before.
   for (let at = directory; ; at = dirname(at)) {
     await fs.sync(at);
     if (at === dirname(at) || records.some(({ path }) => path.startsWith(`${at}/`))) break;
   }
 }
 
-/** Removes the backups of a transaction that changed nothing. Files that cannot be removed are ignored. */
+/** Removes the backups of a transaction that changed nothing. A backup that cannot be removed is ignored. */
 async function removeBackups(
   fs: FileSystem,
   directory: string,
   records: readonly FileRecord[],
 ): Promise<void> {
   for (const { backup } of records) if (backup !== null) await fs.remove(backup).catch(() => {});
-  // The directory is removed only if it is empty; otherwise this call fails.
+  // This call fails if the directory is not empty, so the directory is then kept.
   await fs.remove(directory).catch(() => {});
 }
 
@@ -196,7 +199,7 @@ async function expectHash(
   throw new UpdateError('file-changed', `${path} was changed by another user or process during the update`);
 }
 
-/** Converts a system error into an UpdateError with advice; other errors are rethrown. */
+/** Converts a system error into an UpdateError with advice. Other errors are rethrown. */
 const failAs =
   (done: string) =>
   (cause: unknown): never => {

@@ -18,17 +18,17 @@ import {
 type Texts = ReadonlyMap<string, string>;
 
 /**
- * Restores every file that is unchanged since the transaction. Returns the paths of files that were changed afterwards
- * and not restored. Can be interrupted and called again, even by another process. When the promise resolves, the old
- * files are on the disk. Each has the owner, mode and access control lists of the file that it replaces, whatever its
- * record and its backup contain. `texts` (old texts by path) are used if a backup is missing or damaged.
+ * Restores every file that is unchanged since the transaction. Returns the paths of the other files, which are not
+ * restored. Can be interrupted and called again, even by another process. When the promise resolves, the old files are
+ * on the disk. Each has the owner, mode and access control lists of the file that it replaces, whatever its record and
+ * its backup contain. `texts` (old texts by path) are used if a backup is missing or damaged.
  * @throws UpdateError files-not-restored after all other files have been restored
  */
 export async function restoreFiles(
   records: readonly FileRecord[],
   { fs = diskFileSystem, texts = new Map() }: { fs?: FileSystem; texts?: Texts } = {},
 ): Promise<string[]> {
-  // Temporary files are removed first, to free space on a full disk.
+  // Temporary files are removed first to free space on a full disk.
   await unlinkTemporaryFiles(fs, records);
   const changed: string[] = [];
   const errors: Error[] = [];
@@ -40,8 +40,8 @@ export async function restoreFiles(
     }
   }
   await unlinkTemporaryFiles(fs, records);
-  // Directories of unchanged files are synced, too, because an interrupted call may have restored these files only in
-  // memory.
+  // The directories of files that need no restoration are also synced, because an interrupted call may have restored
+  // these files without syncing them.
   for (const directory of recordDirectories(records)) {
     await fs.sync(directory).catch((error) => {
       if (!isMissingFileError(error)) errors.push(error);
@@ -52,7 +52,7 @@ export async function restoreFiles(
   throw new UpdateError('files-not-restored', `the files could not be restored: ${cause.message}`, { cause });
 }
 
-/** Restores a file. Returns false if the file was changed after the transaction. */
+/** Restores a file. Returns false if the file was changed after the transaction and is therefore not restored. */
 async function restore(fs: FileSystem, record: FileRecord, texts: Texts): Promise<boolean> {
   const state = await readFileState(record, fs);
   if (state !== 'after') return state === 'before';
@@ -66,7 +66,7 @@ async function restore(fs: FileSystem, record: FileRecord, texts: Texts): Promis
   return true;
 }
 
-/** Prepares the old file, so that `take` only has to rename it. */
+/** Prepares the restoration of the old file, so that `take` only has to rename a file. */
 async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promise<{ take(): Promise<void> }> {
   const { path, real, backup, temporary } = record;
   const kept = backup === null ? null : await fs.read(backup);
@@ -81,8 +81,8 @@ async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promis
     return { take: () => fs.rename(temporary, real) };
   } catch (error) {
     if (!intact || backup === null || !isAs(await fs.rights(backup), owner)) throw error;
-    // A full disk has no space for a copy, so a backup with the same permissions is renamed instead. A backup on
-    // another file system cannot be renamed; the first error is then more helpful.
+    // A full disk has no space for a copy, so a backup with the same permissions is renamed instead. If the rename
+    // fails, because the backup is on another file system, the first error is more helpful.
     const take = () =>
       fs.rename(backup, real).catch(() => {
         throw error;
@@ -91,7 +91,7 @@ async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promis
   }
 }
 
-/** Checks whether both owners and their permissions give access to the same users. */
+/** Checks whether two owners and their permissions give access to the same users. */
 const isAs = (one: Owner, other: Owner): boolean =>
   one.uid === other.uid &&
   one.gid === other.gid &&

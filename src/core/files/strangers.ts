@@ -1,14 +1,14 @@
 import { lchownSync, lstatSync, readFileSync, type Stats } from 'node:fs';
 
-/** ID map of a user namespace that maps all IDs. Each line is `first-inside first-outside count`. */
+/** Pattern of the ID map of a user namespace that maps all IDs. Each line is `first-inside first-outside count`. */
 const wholeMap = /^\s*0\s+0\s+4294967295\s*$/;
 
 const systems = { uid: 'owner', gid: 'group' } as const;
 type Kind = keyof typeof systems;
 
 /**
- * Returns `owner` or `group` if it is not mapped into this container, as with a rootless engine; null if both are
- * mapped. The kernel shows an unmapped ID as `nobody`, which may itself be mapped: a new file with that owner would
+ * Returns which of `owner` and `group` is not mapped into this container, as with a rootless engine; null if both are
+ * mapped. The kernel shows an unmapped ID as `nobody`, which may also be a mapped ID: a new file with that owner would
  * belong to another user on the host. Only the kernel can distinguish both cases: changing the owner to the shown ID
  * fails if the real owner is unmapped.
  */
@@ -18,8 +18,8 @@ export function findUnmappedOwner(
 ): (typeof systems)[Kind] | null {
   for (const kind of ['uid', 'gid'] as const) {
     if (status[kind] !== nobody(kind)) continue;
-    // Changing the owner would clear the set-user-ID bits, but a check must not change anything. In doubt, the owner
-    // counts as unmapped.
+    // A check must not change anything, but changing the owner would clear the set-user-ID bits. Therefore, the owner
+    // of such a file is treated as unmapped.
     if (status.isFile() && (status.mode & 0o6000) !== 0) return systems[kind];
     try {
       lchownSync(path, kind === 'uid' ? status.uid : -1, kind === 'gid' ? status.gid : -1);
@@ -33,7 +33,7 @@ export function findUnmappedOwner(
 const nobodies = new Map<Kind, number | null>();
 
 /**
- * Returns the ID that the kernel shows for unmapped IDs; null if all IDs are mapped or the system has no user
+ * Returns the ID that the kernel shows for unmapped IDs. Null if all IDs are mapped, or if the system has no user
  * namespaces.
  */
 function nobody(kind: Kind): number | null {

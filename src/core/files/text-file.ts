@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { runAsRootAdvice, samePathMountsAdviceFor } from '../progress/advice.ts';
 import { UpdateError } from '../progress/update-error.ts';
 
-/** Text of a file as on disk, with its byte order mark and its line breaks. Offsets count UTF-16 units. */
+/** Text of a file as on disk, with byte order mark and line breaks. Offsets in the text count UTF-16 units. */
 export interface TextFile {
   path: string;
   text: string;
@@ -12,7 +12,7 @@ export interface TextFile {
 const maxBytes = 5 * 1024 * 1024;
 
 /**
- * Reads a compose or env file as text, with its byte order mark and its line breaks.
+ * Reads a compose file or env file as text, with byte order mark and line breaks.
  * @throws UpdateError compose-invalid if the file is missing, unreadable, over 5 MiB or not UTF-8; outside-mounts if it
  * is a link to a file that is not mounted; not-a-file
  */
@@ -40,7 +40,7 @@ export async function readTextFile(path: string): Promise<TextFile> {
   }
 }
 
-/** Reads only regular files, because reading a pipe would block forever. */
+/** Reads a file if it is a regular file, because reading a pipe would block forever. */
 async function readRegularFile(path: string): Promise<Buffer> {
   const found = await stat(path);
   if (!found.isFile()) throw new UpdateError('not-a-file', `${path} is not a regular file`);

@@ -1,14 +1,14 @@
 import { type StructuredPatchHunk, structuredPatch } from 'diff';
 
 /**
- * Limit for the number of removed and added lines. Such a diff takes a third of a second; twice as many lines take four
- * times as long.
+ * Maximum number of removed and added lines of a diff. Such a diff takes a third of a second; twice as many lines take
+ * four times as long.
  */
 const maxEditLength = 2_000;
 
 /**
- * Returns the lines of a unified diff with this number of unchanged lines around each change; empty if the texts are
- * equal. Null stands for a missing file.
+ * Returns the lines of a unified diff with the given number of unchanged lines around each change; no lines if the
+ * texts are equal. A null text stands for a missing file.
  */
 export function unifiedDiff(
   path: string,
@@ -29,7 +29,7 @@ export function unifiedDiff(
   ];
 }
 
-/** Compares lines with the same line number, for files that have little in common. Equal lines are omitted. */
+/** Compares lines with the same line number, for texts that have little in common. Equal lines are omitted. */
 function lineByLine(old: string, now: string): StructuredPatchHunk[] {
   const [from = [], to = []] = [old, now].map((text) => text.match(/[^\n]*\n|[^\n]+$/g) ?? []);
   return Array.from({ length: Math.max(from.length, to.length) }).flatMap((_, at) =>
@@ -41,6 +41,6 @@ function lineByLine(old: string, now: string): StructuredPatchHunk[] {
   );
 }
 
-/** Formats a line range like `diff -u`: a count of 1 is omitted, and an empty range begins at the previous line. */
+/** Formats a line range as `diff -u` does: a count of 1 is omitted, and an empty range begins at the previous line. */
 const range = (start: number, count: number): string =>
   count === 1 ? `${start}` : `${count === 0 ? start - 1 : start},${count}`;

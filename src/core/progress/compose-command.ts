@@ -1,22 +1,23 @@
 import { basename, relative } from 'node:path';
 import { quoteForShell } from './advice.ts';
 
-/** Options with which the project was started. All paths are on the host. */
+/** Options with which the project was started. All paths are paths on the host. */
 export interface StartedProject {
   /** Project name; empty if compose chooses the name. */
   name: string;
   directory: string;
   files: readonly string[];
-  /** Values of `--env-file`; empty if compose finds `.env` automatically. */
+  /** Values of `--env-file`; empty if compose uses the default `.env`. */
   envFiles: readonly string[];
-  /** Values of `--profile`, which override `COMPOSE_PROFILES`. Undefined in journals of older updaters. */
+  /** Values of `--profile`, which override `COMPOSE_PROFILES`. Undefined in the journal of an older updater. */
   profiles?: readonly string[];
-  /** Services whose containers are called `project_service_1`. Undefined in journals of older updaters. */
+  /** Services whose containers have names such as `project_service_1`. Undefined in the journal of an older updater. */
   oldNames?: readonly string[];
 }
 
 /**
- * Returns the docker compose command that finds the project as it was started. It must run in the compose directory.
+ * Returns the docker compose command that finds the project with the options with which the project was started. It
+ * must run in the compose directory.
  */
 export const composeCommand = (project: StartedProject): string =>
   [
@@ -27,7 +28,7 @@ export const composeCommand = (project: StartedProject): string =>
   ].join(' ');
 
 /**
- * Returns `docker compose` if this command finds the project from its directory, otherwise the command with the
+ * Returns `docker compose` if this is sufficient to find the project from its directory, otherwise the command with the
  * required flags.
  */
 export const shortComposeCommand = (project: StartedProject): string =>
@@ -37,7 +38,7 @@ export const shortComposeCommand = (project: StartedProject): string =>
     ? 'docker compose'
     : composeCommand(project);
 
-/** Returns the name that compose gives a project without a name (compose-go, loader.NormalizeProjectName). */
+/** Returns the name that compose gives a project for which no name is set (compose-go, loader.NormalizeProjectName). */
 const defaultName = (directory: string): string =>
   basename(directory)
     .toLowerCase()
@@ -49,7 +50,8 @@ export const upCommand = (project: StartedProject, services: readonly string[] =
   [composeCommand(project), 'up -d', ...services].join(' ');
 
 /**
- * Returns the flags that compose needs. Without flags, compose finds only a file with a default name and its override.
+ * Returns the flags with which compose finds the project's files. Without flags, compose finds only a file with a
+ * default name and the override of this file.
  */
 export function fileFlags({ directory, files, envFiles, profiles = [] }: StartedProject): string[] {
   const names = files.map((file) => relative(directory, file));

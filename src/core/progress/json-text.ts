@@ -9,13 +9,13 @@ const parsedJson = z.transform((text: string, { issues }): unknown => {
   }
 });
 
-/** Creates a schema for JSON text that contains a value of the given schema. */
+/** Creates a schema that accepts JSON text whose value matches the given schema. */
 export const createJsonTextSchema = <T extends z.ZodMiniType>(schema: T) =>
   z.pipe(z.pipe(z.string(), parsedJson), schema);
 
 /**
- * Checks whether a JSON object, which may be incomplete, has an older or newer `format`. Null if the format is equal or
- * missing.
+ * Checks whether the `format` of a JSON object, which may be incomplete, is older or newer. Null if the format is equal
+ * or missing.
  */
 export function compareJsonFormat(text: string, format: number): 'older' | 'newer' | null {
   let found: unknown;

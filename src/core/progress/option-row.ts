@@ -2,39 +2,39 @@ import { parseArgs } from 'node:util';
 
 /** Definition of a command-line option, used for parsing, validation, completion and help. */
 export interface OptionRow {
-  /** Placeholder of the value in capitals: `SECONDS`. Undefined for a switch. */
+  /** Placeholder for the value in capitals: `SECONDS`. Undefined for a switch. */
   value?: string;
-  /** The option may be repeated. */
+  /** Whether the option may be repeated. */
   isList?: boolean;
-  /** The values of the option are never shown. */
+  /** Whether the values of the option must never be shown. */
   isSecret?: boolean;
-  /** Allowed values, if they are fixed. */
+  /** Allowed values, if only certain values are allowed. */
   choices?: readonly string[] | undefined;
   /** Pattern that every value must match, and its description for users. */
   form?: readonly [form: { test(text: string): boolean }, description: string];
-  /** Preceding option that this option cannot be combined with. */
+  /** Name of an option, earlier in the table, with which this option cannot be combined. */
   instead?: string;
-  /** Help text of one or more lines. Text in braces is replaced by a name of the product. */
+  /** Help text of one or more lines. Text in braces is replaced with a name of the product. */
   help: string;
 }
 
 export type OptionTable<Row extends OptionRow = OptionRow> = Readonly<Record<string, Row>>;
 
-/** Messages for mistakes: a fragment in a log, a sentence in the client. */
+/** Messages about mistakes in arguments: fragments for a log, or sentences for the client. */
 export interface ArgumentMessages {
   unknown(option: string, name: string): string;
   noValue(option: string, placeholder: string): string;
   extraValue(option: string): string;
-  /** Returns null if a switch may be repeated. */
+  /** Returns the message for an option that is given twice; null if a switch may be given twice. */
   twice(option: string, isSwitch: boolean): string | null;
 }
 
-/** Arguments of a command. Their values have not been validated. */
+/** The arguments of a command, whose values have not been validated. */
 interface Arguments {
   /** Values by option name without dashes; `1` for a switch. */
   values: Map<string, string[]>;
   words: string[];
-  /** Words that cannot be the value of an unknown option. */
+  /** Those of `words` that cannot be the value of an unknown option. */
   certainWords: string[];
   mistakes: string[];
 }
@@ -83,7 +83,7 @@ export function readArguments(
 
 const switchForm = [/^[01]$/, '1 (on) or 0 (off)'] as const;
 
-/** Describes the mistake in a value as the end of a sentence; null if the value is valid. */
+/** Describes the mistake in a value, as the end of a sentence; null if the value is valid. */
 export function describeWrongValue(row: Omit<OptionRow, 'help'>, value: string): string | null {
   const { choices, isSecret } = row;
   const form = row.form ?? (row.value === undefined ? switchForm : null);

@@ -13,7 +13,7 @@ export const outcomes = [
 
 export type Outcome = (typeof outcomes)[number];
 
-/** Exit codes by outcome; for `cancelled`, the exit code is 128 plus the signal number. */
+/** Exit codes by outcome. For `cancelled`, the exit code is 128 plus the signal number. */
 export const exitCodes: Record<Exclude<Outcome, 'cancelled'>, number> = {
   updated: 0,
   unchanged: 0,

@@ -1,11 +1,16 @@
-/** Characters that move the cursor, change, hide or reorder the text around them, or cannot be written in UTF-8. */
+/**
+ * Characters that move the cursor, that change, hide or reorder the text around them, or that UTF-8 cannot represent.
+ */
 const risky = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]/gu;
 
-/** Escapes unsafe characters as `\u202e`, so that the text is safe in a log, on a page and on a terminal. */
+/**
+ * Replaces unsafe characters with escapes such as `\u202e`, so that a text is safe in a log, on a page and on a
+ * terminal.
+ */
 export const escapeUnprintable = (text: string): string =>
   text.replace(risky, (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`);
 
-/** Changes all strings in a JSON value, but not the keys. */
+/** Returns a JSON value with all its strings, but not its keys, changed. */
 export function mapTexts<T>(value: T, change: (text: string) => string): T {
   if (typeof value === 'string') return change(value) as T;
   if (Array.isArray(value)) return value.map((one) => mapTexts(one, change)) as T;

@@ -3,15 +3,15 @@ import { createJsonTextSchema } from './json-text.ts';
 
 /** Names and paths that differ from product to product. */
 export interface Product {
-  /** Name of the product and of its client, as one word. The other names are derived from this name. */
+  /** Name of the product and of its client, as one word. By default, the other names are derived from this name. */
   readonly name: string;
   /** Services in the compose file: the app first, then the workers. */
   readonly services: readonly [app: string, ...workers: string[]];
   /** Variable in `.env` that sets the version in a generated compose file. */
   readonly versionVariable: string;
-  /** First line that marks a compose file as generated. Every update replaces such a file. */
+  /** First line of a compose file that the product has generated. Every update replaces a file with this line. */
   readonly marker: string;
-  /** Directory of an image that contains the compose files of its release. */
+  /** Directory, in an image, that contains the compose files of the image's release. */
   readonly releaseDirectory: string;
   /** Name of the updater container, for `docker logs`. */
   readonly containerName: string;
@@ -20,8 +20,8 @@ export interface Product {
   /** Web address of the product's releases; null if there is none. */
   readonly feed: string | null;
   /**
-   * Data of services to save in or exclude from restore points, unless the settings of the instance or a label override
-   * it.
+   * Services whose data is saved in or excluded from restore points, unless the settings of the instance or a label
+   * override this.
    */
   readonly data?: Readonly<Record<string, DataKeyword>>;
   /** Command that checks a new app container, unless a label of the image sets another command. */
@@ -30,13 +30,13 @@ export interface Product {
   readonly preflight?: readonly string[];
 }
 
-/** Values that include the data of a service in restore points or exclude it. */
+/** Keywords that save the data of a service in restore points or exclude it. */
 export const dataKeywords = ['save', 'none'] as const;
 export type DataKeyword = (typeof dataKeywords)[number];
 export const isDataKeyword = (value: unknown): value is DataKeyword =>
   dataKeywords.some((word) => word === value);
 
-/** Product as specified by its publisher. Missing values are derived from the name. */
+/** A product as specified by its publisher. Missing values are derived from the name. */
 export type ProductOptions = Pick<Product, 'name'> &
   Partial<Omit<Product, 'services'>> & {
     readonly services?: readonly string[];
@@ -90,7 +90,7 @@ const productSchema = z.strictObject(
 );
 
 /**
- * Creates a product with all its values.
+ * Creates a product, with derived values for missing values.
  * @throws TypeError that lists all mistakes
  */
 export function createProduct(given: ProductOptions): Product {
@@ -114,7 +114,7 @@ export function createProduct(given: ProductOptions): Product {
   };
 }
 
-/** Lists the mistakes in a product: the first mistake of each key. */
+/** Lists the mistakes in a product, but only the first mistake of each key. */
 export function productMistakes(given: unknown): string[] {
   const mistakes = new Map<PropertyKey, string>();
   for (const issue of productSchema.safeParse(given).error?.issues ?? []) {
@@ -132,8 +132,8 @@ export function productMistakes(given: unknown): string[] {
 }
 
 /**
- * Checks whether an address contains credentials. The address is part of every build, so its credentials would be
- * public. Messages do not repeat them.
+ * Checks whether an address contains credentials. They would be public, because the address is part of every build.
+ * Messages do not repeat such an address.
  */
 function hasLogin(value: unknown): boolean {
   const url = typeof value === 'string' ? URL.parse(value) : null;
@@ -146,27 +146,33 @@ const not = (value: unknown): string =>
 /** Returns the prefix of a product's environment variables: `LARDER` for `LARDER_URL`. */
 export const toCapitals = (name: string): string => name.toUpperCase().replaceAll('-', '_');
 
-/** Returns the compose label that sets the role of a service: `worker`. */
+/** Returns the compose label that contains the role of a service, such as `worker`. */
 export const roleLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.role`;
 
-/** Returns the compose label that saves or excludes the data of a service: `save`. */
+/** Returns the compose label that saves or excludes the data of a service with a keyword such as `save`. */
 export const dataLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.data`;
 
-/** Returns the image label with the directory of the release's compose files. */
+/** Returns the image label that contains the directory of the release's compose files. */
 export const filesLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-files`;
 
-/** Returns the label of the app image with the oldest release that can be updated to it, such as `v1.5.0`. */
+/**
+ * Returns the label of the app image that contains the oldest release from which an update to this image is possible,
+ * such as `v1.5.0`.
+ */
 export const requiresLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-requires`;
 
 /** Parses a program and its arguments from JSON; undefined for any other text. */
 export const parseJsonCommand = (text: string): readonly string[] | undefined =>
   createJsonTextSchema(commandSchema).safeParse(text).data;
 
-/** Returns the label of the app image for a command of the release, or for the settings that are new in it, as JSON. */
+/**
+ * Returns the label of the app image that contains, as JSON, a command of the release or the settings that are new in
+ * it.
+ */
 export const jsonLabelOf = ({ labelPrefix }: Product, kind: 'ready' | 'preflight' | 'settings'): string =>
   `${labelPrefix}.${kind}`;
 
-/** Default product. */
+/** The product svc, which is the default. */
 export const svcProduct: Product = createProduct({
   name: 'svc',
   feed: 'https://api.github.com/repos/acme/svc/releases',

@@ -1,16 +1,16 @@
 import * as z from 'zod/mini';
 import { outcomes } from './outcome.ts';
 
-/** Result of a run: the field `result` of the last event of `--log json`. */
+/** Result of a run, as in the field `result` of the last event of `--log json`. */
 export interface RunResult extends z.infer<typeof runResultSchema> {}
 export const runResultSchema = z.object({
   outcome: z.enum(outcomes),
   /**
-   * Error code of lower-case letters, digits and `-`. Null for the outcomes `usage`, `cancelled` and `crashed`, and
-   * after a success.
+   * Error code of lower-case letters, digits and `-`. Null after a success, and for the outcomes `usage`, `cancelled`
+   * and `crashed`.
    */
   code: z.nullable(z.string()),
-  /** State of the instance in one sentence without a full stop; after a success, the whole last line. */
+  /** State of the instance in one sentence without a period. After a success, the whole last line. */
   message: z.string(),
   /** Last error of the run; null after a success. */
   detail: z.nullable(z.string()),
@@ -31,11 +31,14 @@ export function formatLastLine({
   advice,
 }: Omit<RunResult, 'detail' | 'facts'>): string {
   const head = code === null ? outcome : `${outcome} (${code})`;
-  // The first `. Next: ` starts the advice, so the state must not contain this text.
+  // The first `. Next: ` of the line must be the start of the advice, so the state must not contain this text.
   const state = oneLine(message).replaceAll('. Next: ', '. next: ');
   return advice === null ? `${head}: ${state}` : `${head}: ${state}. Next: ${oneLine(advice)}`;
 }
 
-/** Replaces line breaks by spaces. The log splits a message at line breaks, but the outcome must stay on one line. */
+/**
+ * Replaces line breaks with spaces, because the log splits a message at line breaks but the outcome must stay on one
+ * line.
+ */
 const oneLine = (text: string): string =>
   text.replace(/\s+/g, (blank) => (/[\r\n]/.test(blank) ? ' ' : blank));

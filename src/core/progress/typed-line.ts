@@ -7,8 +7,7 @@ interface Terminal {
 }
 
 /**
- * Prompts for a line of text. Returns an empty text at the end of the input and after the signal. A secret is not
- * shown.
+ * Prompts for a line of text. Returns an empty text if the input ends or the signal is aborted. A secret is not shown.
  */
 export async function promptForLine(
   question: string,
@@ -19,7 +18,7 @@ export async function promptForLine(
   const output = new Writable({ write: (_, __, done) => done() });
   const hidden = { output, terminal: true, historySize: 0 };
   const lines = createInterface({ input, signal, ...(isSecret && hidden) });
-  // The terminal does not send the signal while the input is hidden.
+  // While the input is hidden, the terminal does not send SIGINT itself.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   stderr.write(question);
   const answer = await new Promise<string>((resolve) => {

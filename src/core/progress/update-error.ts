@@ -5,16 +5,16 @@ import { settingsFileName, stateDirectoryName } from './state-name.ts';
 
 type FailureOutcome = Extract<Outcome, 'usage' | 'refused' | 'failed' | 'broken'>;
 
-/** Explanation of an error code. `svc-updater explain` prints all fields. */
+/** Explanation of an error code, of which `svc-updater explain` prints all fields. */
 interface Explanation {
   outcome: FailureOutcome;
   /** Meaning of the code in one or two sentences. */
   meaning: string;
-  /** Reason why the updater stops, if the meaning does not make it obvious. */
+  /** Reason why the updater stops, unless the meaning makes it obvious. */
   why?: string;
   /**
-   * Advice for the operator, with the fields of `adviceText`. An error with more details, such as a path, has its own
-   * advice instead.
+   * Advice for the operator, with the fields of `adviceText`. An error with more details, such as a path, replaces this
+   * advice with its own.
    */
   advice: string;
 }
@@ -29,7 +29,7 @@ const usageErrors = {
   },
 } satisfies Rows;
 
-/** Codes of refused runs, in which nothing was changed. */
+/** Codes of runs with the outcome `refused`, in which nothing was changed. */
 const refusals = {
   'no-socket': {
     meaning: 'No engine responds on the socket. The socket is not mounted, or the engine is not running.',
@@ -304,7 +304,7 @@ const refusals = {
   },
 } satisfies Rows;
 
-/** Codes of failed runs, after which the old version is running. */
+/** Codes of failed runs after which the old version is running. */
 const failures = {
   'engine-unavailable': {
     meaning: 'The engine stopped responding or rejected a request.',
@@ -381,7 +381,7 @@ const failures = {
   },
 } satisfies Rows;
 
-/** Codes of failures after which a person must act. */
+/** Codes of failed runs after which a person must act. */
 const outages = {
   'files-not-restored': {
     meaning: 'The update failed, and the old files could not be restored.',
@@ -418,7 +418,7 @@ const outages = {
   },
 } satisfies Rows;
 
-/** Adds the outcome to each row. */
+/** Adds the same outcome to the explanation of each code. */
 const withOutcome = <K extends string>(
   outcome: FailureOutcome,
   rows: Record<K, Omit<Explanation, 'outcome'>>,
@@ -427,7 +427,7 @@ const withOutcome = <K extends string>(
     Object.entries(rows).map(([code, row]) => [code, { outcome, ...(row as Omit<Explanation, 'outcome'>) }]),
   ) as Record<K, Explanation>;
 
-/** All error codes with their outcome, meaning and advice. */
+/** Explanations of all error codes, with their outcomes. */
 const table = {
   ...withOutcome('usage', usageErrors),
   ...withOutcome('refused', refusals),
@@ -438,31 +438,31 @@ const table = {
 export type ErrorCode = keyof typeof table;
 export const errorCodes = Object.keys(table) as readonly ErrorCode[];
 
-/** Returns the advice of a code with the unfilled fields of `adviceText`. */
+/** Returns the general advice for a code, in which the fields of `adviceText` are not replaced yet. */
 export const generalAdvice = (code: ErrorCode): string => table[code].advice;
 
-/** Returns the explanation of a code for a product. */
+/** Returns the explanation of a code, with the names of a product. */
 export function explanationOf(code: ErrorCode, product: Product): Explanation {
   const row = table[code];
   return { ...row, advice: adviceText(row.advice, { product }) };
 }
 
-/** Error that stops a run for a reason that a person can act on. It is the only class for such errors. */
+/** An error that stops a run for a reason on which a person can act. No other class represents such an error. */
 export class UpdateError extends Error {
   override readonly name = 'UpdateError';
   readonly code: ErrorCode;
   readonly outcome: FailureOutcome;
   /** Advice in one or two sentences with the fields of `adviceText`. */
   readonly advice: string;
-  /** Output of compose, the engine or a container that explains the error. The log shows it before the outcome. */
+  /** Output of compose, the engine or a container that explains the error. It is logged before the outcome. */
   readonly detail: readonly string[];
-  /** Release that must be installed first, such as `v1.5.0`; otherwise null. */
+  /** Release that must be installed first, such as `v1.5.0`; null if there is none. */
   readonly requiredRelease: string | null;
-  /** State of the instance, if the code does not determine it; otherwise null. */
+  /** State of the instance; null if the code determines the state. */
   readonly state: string | null;
-  /** True if the log already contains the message, followed by the actions that the updater took. */
+  /** Whether the log already contains the message, followed by the actions that the updater took. */
   readonly isLogged: boolean;
-  /** Additional fields of the last line of the log, for programs. */
+  /** Additional fields of the last log line, for programs. */
   readonly fields: Readonly<Record<string, unknown>>;
 
   constructor(code: ErrorCode, message: string, options: UpdateErrorOptions = {}) {
@@ -485,7 +485,7 @@ export class UpdateError extends Error {
 
 /**
  * Returns the error if it is an UpdateError with one of the codes.
- * @param codes accepted codes; all codes if there are none
+ * @param codes accepted codes; if there are none, all codes are accepted
  * @throws every other error
  */
 export function requireUpdateError(error: unknown, ...codes: readonly ErrorCode[]): UpdateError {
@@ -493,5 +493,5 @@ export function requireUpdateError(error: unknown, ...codes: readonly ErrorCode[
   throw error;
 }
 
-/** Options of an error; `outcome` is only set if it differs from the outcome of the code. */
+/** Options of an error. `outcome` is only set if it differs from the outcome of the code. */
 type UpdateErrorOptions = Partial<Omit<UpdateError, 'code' | keyof Error>> & Pick<Error, 'cause'>;

@@ -1,4 +1,6 @@
-/** Resolves after this time, or when the signal is aborted. @param ref whether the timer keeps the process running */
+/**
+ * Resolves after the given time, or when the signal is aborted. @param ref whether the timer keeps the process running
+ */
 export function sleepFor(ms: number, signal?: AbortSignal, ref = true): Promise<void> {
   if (signal?.aborted) return Promise.resolve();
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -13,19 +15,16 @@ export function sleepFor(ms: number, signal?: AbortSignal, ref = true): Promise<
 }
 
 interface Wait<T> {
-  /** Milliseconds between two observations, or a function that pauses. */
+  /** Time in ms between two observations, or a function that waits. */
   pause: number | ((observed: T) => Promise<void>);
   deadlineMs?: number;
-  /**
-   * Signal that ends the wait. A run passes the signal of the engine that it uses in its state (docs/contract.md 5.13,
-   * 5.14).
-   */
+  /** Signal that ends the wait. A run passes the signal for its current state (docs/contract.md 5.13, 5.14). */
   signal?: AbortSignal;
 }
 
 /**
- * Observes repeatedly until the evaluation has a result.
- * @param evaluate returns undefined to continue; it decides what happens after the deadline
+ * Observes repeatedly until `evaluate` returns a result.
+ * @param evaluate returns undefined to continue, and decides on the result after the deadline
  * @throws the signal's reason
  */
 export async function waitUntil<T, R>(

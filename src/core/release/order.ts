@@ -2,9 +2,9 @@ import compare from 'semver/functions/compare.js';
 import valid from 'semver/functions/valid.js';
 
 /**
- * Compares versions by semantic version precedence: `1.6.0-canary.2` < `1.6.0-canary.10` < `1.6.0`. Negative if a is
- * lower, positive if b is lower, 0 if they are equal. Versions such as `2025.08.4` and versions without exactly three
- * numbers are compared by their numbers; a missing number counts as 0.
+ * Compares versions by semantic version precedence: `1.6.0-canary.2` < `1.6.0-canary.10` < `1.6.0`. Versions such as
+ * `2025.08.4` and versions without exactly three numbers are compared by their numbers; a missing number counts as 0.
+ * Returns a negative number if a is lower, a positive number if b is lower, and 0 if they are equal.
  */
 export function compareVersions(a: string, b: string): number {
   if (valid(a) !== null && valid(b) !== null) return compare(a, b);
@@ -17,8 +17,8 @@ export function compareVersions(a: string, b: string): number {
 }
 
 /**
- * Compares two versions by the numbers that both have: 0 for `2025.10` and `2025.10.3`. Negative if a is lower,
- * positive if b is lower.
+ * Compares two versions by the numbers that both have, so `2025.10` and `2025.10.3` are equal. Returns a negative
+ * number if a is lower, a positive number if b is lower, and 0 if they are equal.
  */
 export function compareSharedNumbers(a: string, b: string): number {
   const count = Math.min(countOf(a), countOf(b));
@@ -35,12 +35,15 @@ export const cutVersion = (version: string, count: number): string =>
 export const countOf = (version: string): number => plain(version).split('.').length;
 
 /**
- * Lowest first number that counts as a year. A year is the date of a release and does not indicate the extent of its
- * changes.
+ * Lowest first number of a version that is considered to be a year. A year is the date of a release and does not
+ * indicate the extent of its changes.
  */
 const firstYear = 1900;
 
-/** Checks whether the first numbers differ and are not years. If so, users are advised to dump the database first. */
+/**
+ * Checks whether the first numbers of two versions differ and are not years. If so, users are advised to dump the
+ * database first.
+ */
 export function isMajorChange(from: string, to: string): boolean {
   const [a = 0, b = 0] = [from, to].map((version) => numbersOf(version)[0]);
   return a !== b && !(a >= firstYear && b >= firstYear);

@@ -2,7 +2,7 @@ import { type NumberedTag, parseTag, preRelease, type Tag } from './tag.ts';
 
 /** Version information in an image tag of any product. */
 export type PinTag =
-  /** `other` is a custom word: `edge`, `main`. */
+  /** Tag from `parseTag`. Its kind `other` is a custom word: `edge`, `main`. */
   | Tag
   | NumberedTag
   /** Floating tag for the latest release: `stable`, `release-cuda`. */
@@ -15,14 +15,14 @@ const numbered = new RegExp(`^(v?)(${number}(?:\\.${number}){0,4})((?:-[A-Za-z][
 const led = /^((?:[A-Za-z][A-Za-z0-9]*-)+)(v?\d.*)$/;
 const ownWord = /^(?:release|version|stable|lts)-$/;
 const word = /^(?:latest|release|stable|lts|current|mainline|production)((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$/;
-// Build number of a version; the tag of the next version has a different build number.
+// Build number after a version. It is ignored, because the tag of the next version has a different build number.
 const build = /-ls\d+$/;
 const date = /(?<!\d)(?:19|20)\d\d[-_.]?(?:0[1-9]|1[0-2])[-_.]?(?:0[1-9]|[12]\d|3[01])(?!\d)/;
 const commit = /^(?:(?:sha|git)-)?(?=[a-f]*\d)[0-9a-f]{7,40}$/;
-// A commit ID after a version is neither a pre-release nor a variant, because the next tag has a different commit ID.
+// Commit ID after a version. It is neither a pre-release nor a variant, because the next tag has a different commit ID.
 const committed = /-(?=[a-f]*\d)[a-f0-9]{7,40}(?=-|$)/;
 /**
- * Matches a single number that is a version. A longer number is a date or a build, and a number with a leading zero is
+ * A single number that is a version. A longer number is a date or a build number, and a number with a leading zero is
  * the end of an ID.
  */
 const alone = /^(?:0|[1-9]\d{0,3})$/;
@@ -37,13 +37,13 @@ export function parsePinTag(text: string): PinTag {
   );
 }
 
-/** Returns the variant of a tag, such as `-alpine`; empty if there is none. */
+/** Returns the variant of a tag, such as `-alpine`; empty if the tag has no variant. */
 export const suffixOf = (tag: PinTag): string => ('suffix' in tag ? tag.suffix : '');
 
 export const isNumbered = (tag: PinTag): tag is NumberedTag => tag.kind === 'release' || tag.kind === 'part';
 
 /**
- * Returns the version in an image's version label; null if there is none. A label with one or two numbers is ignored,
+ * Returns the version in an image's version label; null if there is none. A version with one or two numbers is ignored,
  * because it is usually the version of the base system.
  */
 export function parseVersionLabel(label: string | undefined): string | null {
@@ -61,8 +61,9 @@ function parseNumbered(text: string): NumberedTag | null {
 }
 
 /**
- * Parses a complete version after a word (`postgresql-v2.15.1`, `version-6.1.21`). Two numbers may be the version of
- * the base system (`alpine-3.20`), so they are only accepted after a word such as `release` (`release-10.11`).
+ * Parses a tag with a word before a complete version (`postgresql-v2.15.1`, `version-6.1.21`). Two numbers may be the
+ * version of the base system (`alpine-3.20`), so they are only accepted after a word such as `release`
+ * (`release-10.11`).
  */
 function parseLed(text: string): NumberedTag | null {
   const [, lead = '', rest = ''] = led.exec(text) ?? [];
@@ -86,8 +87,8 @@ const stated =
   /^(?:(?:[A-Za-z][A-Za-z0-9]*-)+(?=v?\d+\.\d+\.\d))?v?(\d+(?:\.\d+)*(?:-(?:canary|alpha|beta|rc)[.\d]*)?)/;
 
 /**
- * Returns the version or word in a tag without its variant, to check whether two images are equal even if their order
- * is unknown: `1.144.1` for `v1.144.1-cuda`, `2.1.0` for `2.1.0-ls47`, `release` for `release-cuda`.
+ * Returns the version or word in a tag without its variant: `1.144.1` for `v1.144.1-cuda`, `2.1.0` for `2.1.0-ls47`,
+ * `release` for `release-cuda`. Used to check whether two images have equal versions, even if their order is unknown.
  */
 export const statedVersion = (text: string): string => stated.exec(text)?.[1] ?? text.replace(/-.*$/, '');
 

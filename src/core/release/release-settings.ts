@@ -1,12 +1,15 @@
 import * as z from 'zod/mini';
 
-/** Path of the file in the updater container that contains settings from the server. The updater removes the file. */
+/**
+ * Path, in the updater's container, of the file with the values of new settings that the server passes. The updater
+ * removes the file.
+ */
 export const givenSettingsPath = '/run/svc-updater-settings.env';
 
 /** Formats in which the updater can generate the value of a setting. */
 export const generators = ['hex32', 'base64-32', 'uuid'] as const;
 
-/** Variables that change how programs run cannot be settings of a product. */
+/** Variables that cannot be settings of a product, because they change how programs run. */
 const reserved =
   /^(?:COMPOSE|DOCKER|LD|NODE|SVC_UPDATER)_|_proxy$|^(?:PATH|HOME|PWD|SHELL|IFS|ENV|BASH_ENV|__proto__)$/i;
 
@@ -19,7 +22,7 @@ const oneLine = (most: number) =>
     );
 
 const settingSchema = z.strictObject({
-  /** Variable of the compose project. */
+  /** Name of the variable in the compose project. */
   name: z.string().check(
     z.regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'must be the name of a variable'),
     z.refine((name) => !reserved.test(name), 'is reserved'),
@@ -28,7 +31,7 @@ const settingSchema = z.strictObject({
   required: z._default(z.boolean(), false),
   default: z.optional(oneLine(4096)),
   generate: z.optional(z.enum(generators)),
-  /** True if the value must never be shown. */
+  /** Whether the value must never be shown. */
   secret: z._default(z.boolean(), false),
 });
 

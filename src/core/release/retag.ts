@@ -3,21 +3,21 @@ import { beforeVersion, isNumbered, type PinTag, suffixOf } from './pin-tag.ts';
 import type { NumberedTag } from './tag.ts';
 import type { PlannedTarget, ReleaseTarget } from './target.ts';
 
-/** Result of updating a tag to a target. */
+/** Result of changing a tag to a target. */
 export type NextTag =
   | { kind: 'moved'; tag: string }
-  /** The tag is floating or already covers the target. */
+  /** The tag is not changed, because it is floating or already covers the target. */
   | { kind: 'stays' }
   /** The pin has a partial version, such as `2025.10`, that is newer than the target. */
   | { kind: 'older' }
-  /** The target has a different variant from the pin. */
+  /** The variant of the target differs from the variant of the pin. */
   | { kind: 'variant' }
   /** The target version has fewer numbers than the pin. */
   | { kind: 'short' }
-  /** The pin has no version that could be updated. */
+  /** The pin has no version that could be changed. */
   | { kind: 'unversioned' };
 
-/** Returns the new tag in the format of the old tag (docs/contract.md 3.2). Tags in other formats are not changed. */
+/** Changes a tag to a target (docs/contract.md 3.2). A new tag has the format of the old tag. */
 export function nextTagFor(tag: PinTag, target: PlannedTarget): NextTag {
   if (target.kind === 'canary') {
     const moves = tag.kind === 'release' || tag.kind === 'latest' || tag.kind === 'canary';
@@ -40,13 +40,13 @@ export function nextTagFor(tag: PinTag, target: PlannedTarget): NextTag {
     : { kind: 'moved', tag: formatTagLike(tag, part) };
 }
 
-/** Formats a version like the tag of a pin, with its prefix and variant. */
+/** Formats a version as a tag with the prefix and the variant of a pin's tag. */
 export const formatTagLike = (tag: NumberedTag, version: string): string =>
   `${beforeVersion(tag)}${version}${tag.suffix}`;
 
 /**
  * Returns the tags under which the target may be published, in the variant of a pin, with and without `v`. A pin such
- * as `apache` may be a variant itself, or a custom word without variants. A tag such as `release-10.11` may float over
+ * as `apache` may itself be a variant, or a custom word without variants. A tag such as `release-10.11` may float over
  * releases that are published without that word.
  */
 export function wholeForms(tag: PinTag, { version, suffix = '' }: ReleaseTarget): string[] {
@@ -62,7 +62,8 @@ export function wholeForms(tag: PinTag, { version, suffix = '' }: ReleaseTarget)
 
 /**
  * Returns variants that a newer release may have instead of a variant with a number: `-alpine3.21` and `-alpine` for
- * `-alpine3.20`, `-p1` and none for `-p2`. They are guessed, because the engine cannot list the tags of a registry.
+ * `-alpine3.20`, `-p1` and no variant for `-p2`. They are guesses, because the engine cannot list the tags of a
+ * registry.
  */
 function otherVariants(suffix: string): string[] {
   const [, before = '', number = '', after = ''] = /^(.*?)(\d{1,4})(\D*)$/.exec(suffix) ?? [];
@@ -73,7 +74,7 @@ function otherVariants(suffix: string): string[] {
 }
 
 /**
- * Returns all tags under which a target may be published: complete versions, then partial versions, then other
+ * Returns all tags under which a target may be published: first complete versions, then partial versions, then other
  * variants.
  */
 export function formsOf(tag: PinTag, target: ReleaseTarget): string[] {

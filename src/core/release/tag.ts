@@ -1,16 +1,19 @@
 import valid from 'semver/functions/valid.js';
 
-/** Tag that contains a version. */
+/** A tag that contains a version. */
 export interface NumberedTag {
-  /** `part` is a partial version with one or two numbers. It usually points to the newest matching release. */
+  /**
+   * Kind of the version. `part` is a partial version with one or two numbers, which usually points to the newest
+   * matching release.
+   */
   kind: 'release' | 'part';
   text: string;
-  /** Version, such as `1.2.3`, `2025.08.4` or `1.6.0-canary.4`; in a partial version `2` or `2025.10`. */
+  /** Version: `1.2.3`, `2025.08.4` or `1.6.0-canary.4`; `2` or `2025.10` if it is partial. */
   version: string;
-  /** Word before the version with its separator, such as `postgresql-`; undefined in most tags. */
+  /** Word before the version with its separator, such as `postgresql-`. Most tags have no such word. */
   lead?: string;
   prefix: 'v' | '';
-  /** Variant such as `-alpine`, or empty. */
+  /** Variant, such as `-alpine`; empty if there is none. */
   suffix: string;
 }
 
@@ -24,8 +27,7 @@ const number = '(?:0|[1-9]\\d*)';
 const stable = `${number}\\.${number}\\.${number}`;
 const release = new RegExp(`^(v?)(${stable}(?:-canary\\.${number})?)((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$`);
 
-// A custom pre-release is not a variant of a release: combined with a new version, it would form a tag that no one
-// publishes.
+// A custom pre-release is not a variant of a release, because no one publishes it in combination with a new version.
 export const preRelease =
   /-(?:canary|alpha|beta|rc|pre|preview|dev|nightly|snapshot|next|edge|a|b)(?:[.\d_-]|$)/i;
 
@@ -36,5 +38,5 @@ export function parseTag(text: string): Tag {
   return { kind: 'release', text, version, prefix: prefix === 'v' ? 'v' : '', suffix };
 }
 
-/** Checks a version that matches the pattern above. semver rejects numbers that cannot be compared exactly. */
+/** Checks whether semver accepts a version, because semver rejects numbers that cannot be compared exactly. */
 const isVersion = (text: string): boolean => text !== '' && valid(text) === text;

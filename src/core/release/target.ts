@@ -15,12 +15,15 @@ export type Target =
       lead?: string;
     }
   | { kind: 'canary'; tag: 'canary' }
-  /** Floating tag. Images that are pinned to the tag are pulled again. */
+  /** Floating tag. Images that are pinned to this tag are pulled again. */
   | { kind: 'word'; tag: string }
   /** Tag without a comparable version: `RELEASE.2025-10-15T17-29-55Z`, `2025-10-15`. */
   | { kind: 'unversioned'; tag: string };
 
-/** Target that tags can be updated to. Planning replaces a floating tag and rejects a tag without a version. */
+/**
+ * Target to which tags can be changed. Planning replaces a floating tag with such a target, and rejects a tag without a
+ * version.
+ */
 export type PlannedTarget = Extract<Target, { kind: 'release' | 'canary' }>;
 
 export type ReleaseTarget = Extract<Target, { kind: 'release' }>;

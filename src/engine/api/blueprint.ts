@@ -6,42 +6,49 @@ import { type Json, toList, toObject, toStrings } from '../json.ts';
 import { type CopiedFile, readCopied } from './copied-files.ts';
 
 /**
- * Snapshot of a container in plain JSON, from the engine's inspection, with all settings to recreate the container.
- * Contains the values of its environment: never log it.
+ * All settings that are needed to recreate a container, as plain JSON from the engine's inspection. They include the
+ * values of environment variables: never log them.
  */
 export interface ContainerSnapshot {
-  /** 64 hex digits. */
+  /** Id of the container, 64 hexadecimal digits. */
   id: string;
   name: string;
   /** Id of the local image, `sha256:…`. */
   imageId: string;
   /**
-   * Digest of the manifest that the container ran; null if the engine did not report it. Missing in journals of earlier
-   * versions.
+   * Digest of the image manifest that the container used; null if the engine did not report it. Journals of earlier
+   * versions of the updater do not contain this field.
    */
   imageManifest?: string | null;
   /** Image reference from which the container was created. */
   imageReference: string;
-  /** `linux/arm64/v8` if one image id stands for several platforms; null otherwise. */
+  /**
+   * Platform of the image manifest that the container used, such as `linux/arm64/v8`, because one image id may stand
+   * for several platforms. Null if the engine did not report the manifest.
+   */
   platform: string | null;
   config: Json;
   hostConfig: Json;
-  /** Endpoint settings by network name; empty if the container has no network of its own. */
+  /**
+   * Requested endpoint settings by network name. Empty if the container uses no network, or the network of the host or
+   * of another container.
+   */
   networks: Record<string, Json>;
   /**
-   * Ports that were published on the host when the snapshot was taken, `8080/tcp`. Missing in journals of earlier
-   * versions.
+   * Container ports that were published on the host when the snapshot was taken, such as `8080/tcp`. Journals of
+   * earlier versions of the updater do not contain this field.
    */
   published?: readonly string[];
   /** Files that compose has copied into the container's own file system. */
   copied: CopiedFile[];
-  /** Paths of copied files that could not be saved. */
+  /** Paths of files that compose has copied, but that this snapshot lacks because they are too big or not regular. */
   lost: string[];
 }
 
 /**
- * Takes snapshots of containers from the engine's inspections; unknown ids are left out. Take them while the containers
- * run: for a stopped container, the engine no longer reports the MAC addresses of additional networks.
+ * Takes snapshots of containers from the engine's inspections. Ids of missing containers are skipped. Call this while
+ * the containers are running: for a stopped container, the engine no longer reports the MAC addresses of additional
+ * networks.
  * @param copied paths to which compose may have copied files, by container id; see `copiedPaths`
  * @throws UpdateError engine-unavailable
  */
@@ -64,7 +71,7 @@ export async function takeSnapshots(
 
 /**
  * Builds a snapshot from the response to `GET /containers/<id>/json`, or from an element of `docker inspect`.
- * @param negotiateApiVersion API version of the response, `1.45`
+ * @param apiVersion API version of the response, such as `1.45`; empty if unknown
  */
 export function snapshotOf(raw: unknown, apiVersion = ''): ContainerSnapshot {
   const { Id, Name, Image, Config, HostConfig, NetworkSettings, Mounts, ImageManifestDescriptor } =
@@ -83,7 +90,8 @@ export function snapshotOf(raw: unknown, apiVersion = ''): ContainerSnapshot {
     networks: networksOf(toObject(toObject(NetworkSettings).Networks), {
       id,
       mode,
-      // Since API 1.52, the engine no longer reports the MAC address that was chosen for a container's first network.
+      // Before API 1.52, this field contains the MAC address that was requested for the container's first network.
+      // Since 1.52, the engine no longer reports the requested address.
       mac: isAtLeast(apiVersion, '1.52') ? null : String(config.MacAddress ?? ''),
     }),
     published: publishedPorts(toObject(toObject(NetworkSettings).Ports)),
@@ -93,16 +101,16 @@ export function snapshotOf(raw: unknown, apiVersion = ''): ContainerSnapshot {
 }
 
 /**
- * Returns the configuration for a new container. Values from the image may stay, because the engine merges them to the
- * same result.
+ * Returns the configuration for the recreated container. Values that come from the image need not be removed, because
+ * the engine merges them with the image's values to the same result.
  */
 function configOf(config: Json, { id, mode, uts }: { id: string; mode: string; uts: string }): Json {
-  // The MAC address belongs to the network endpoint, see `networksOf`.
+  // The MAC address is part of the endpoint settings, see `networksOf`.
   const { MacAddress: _, ...kept } = config;
-  // The default host name is derived from the id and would be wrong for a new container. A container that shares the
-  // host's UTS namespace must not have a host name.
+  // The default host name is derived from the container's id, so it would be wrong for a new container. A container
+  // that shares the host's UTS namespace must not have a host name.
   if (kept.Hostname === id.slice(0, 12) || uts === 'host') delete kept.Hostname;
-  // Podman also reports the host name among the variables.
+  // Podman also reports the default host name as the variable HOSTNAME.
   if (Array.isArray(kept.Env)) kept.Env = kept.Env.filter((entry) => entry !== `HOSTNAME=${id.slice(0, 12)}`);
   if (mode.startsWith('container:')) {
     delete kept.Hostname;
@@ -113,8 +121,8 @@ function configOf(config: Json, { id, mode, uts }: { id: string; mode: string; u
 }
 
 /**
- * Returns `Binds` and `Mounts` with explicit names for volumes that the engine has created and named (for `VOLUME` of
- * the image, or for a mount without a source): the new container needs the same data.
+ * Returns `Binds` and `Mounts` with the names of anonymous volumes, so that the new container mounts the same data. The
+ * engine creates and names such a volume for `VOLUME` of the image, or for a mount without a source.
  */
 function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | null; Mounts: Json[] | null } {
   const volumes = new Map(
@@ -122,7 +130,7 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
       .filter(({ Type, Name }) => Type === 'volume' && Name)
       .map((mount) => [cleanPath(String(mount.Destination)), mount]),
   );
-  // A bind without a colon requests an anonymous volume; anonymous volumes are added below.
+  // A bind without a colon requests an anonymous volume, which is added by its name below.
   const binds = toStrings(host.Binds).filter((bind) => bind.includes(':'));
   const mounts = toList<Json>(host.Mounts).map((mount) => {
     const volume = volumes.get(cleanPath(String(mount.Target)));
@@ -135,7 +143,8 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
       ...Object.keys(toObject(host.Tmpfs)),
     ].map(cleanPath),
   );
-  // A named volume in neither Binds nor Mounts comes from `VolumesFrom`, which mounts it again.
+  // Only anonymous volumes are added. Any other volume in neither Binds nor Mounts comes from `VolumesFrom`, which also
+  // mounts it in the new container.
   const anonymous = [...volumes]
     .filter(([destination, { Name }]) => !named.has(destination) && /^[0-9a-f]{64}$/.test(String(Name)))
     .map(([destination, { Name, RW }]) => ({
@@ -151,7 +160,8 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
 }
 
 /**
- * Returns the requested network settings, without the engine's choices: addresses, and the short id among the aliases.
+ * Returns the network settings that were requested, without those that the engine chose: the addresses, and the alias
+ * that is the short container id.
  */
 function networksOf(
   networks: Json,
@@ -173,9 +183,9 @@ function networksOf(
 }
 
 /**
- * Returns the MAC address for an additional network; the engine does not report whether it was chosen. An address
- * derived from the IP address, as by engines before 28, was not chosen, and could be a duplicate if reused with another
- * IP address.
+ * Returns the MAC address of an endpoint if it was probably requested, otherwise an empty text; the engine does not
+ * report whether it was requested. An address that is derived from the IP address, as by engines before 28, was not
+ * requested, and could be a duplicate if it were reused with another IP address.
  */
 function probablyChosenMac({ MacAddress, IPAddress }: Json): string {
   const made = String(IPAddress ?? '')

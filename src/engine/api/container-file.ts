@@ -3,10 +3,13 @@ import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { findEngineError } from '../http/engine-error.ts';
 
-/** Advice for engines whose archive calls fail, such as 29.5.1 and 29.7.0. */
+/** Advice for engines whose archive calls fail, such as versions 29.5.1 and 29.7.0. */
 const mendArchives = 'Update the engine, because its docker cp fails. Then run {command} again.';
 
-/** Rethrows an error. @throws UpdateError with advice if the engine's archive calls fail */
+/**
+ * Rethrows the error of an archive call. If the engine itself rejected the call, the new error advises an update of the
+ * engine.
+ */
 export function rethrowWithArchiveAdvice(error: unknown): never {
   const cause = findEngineError(error);
   if (!(error instanceof UpdateError) || cause?.status == null || cause.code === 'refused-by-proxy')
@@ -14,7 +17,10 @@ export function rethrowWithArchiveAdvice(error: unknown): never {
   throw new UpdateError(error.code, error.message, { advice: mendArchives, cause });
 }
 
-/** Bytes for headers and padding. The limit also stops the reading of a directory, or of a file that is too big. */
+/**
+ * Bytes that are read in addition to the content, for headers and padding. This limit also ends the reading of a
+ * directory, or of a file that is too big.
+ */
 const besides = 16 * blockSize;
 
 /** A regular file in a container's file system. */
@@ -22,7 +28,7 @@ export interface ContainerFile {
   mode: number;
   uid: number;
   gid: number;
-  /** Seconds since 1970. */
+  /** Time of the last change, in seconds since 1970. */
   modified: number;
   content: Buffer;
 }
@@ -30,7 +36,10 @@ export interface ContainerFile {
 /** Reason why a path has no readable regular file. */
 export type NoFileReason = 'missing' | 'too-big' | 'not-a-file';
 
-/** Reads a file of a container, running or not, without following links. @throws UpdateError engine-unavailable */
+/**
+ * Reads a file of a running or stopped container, without following symbolic links.
+ * @throws UpdateError engine-unavailable
+ */
 export async function readContainerFile(
   engine: Engine,
   id: string,
@@ -42,16 +51,18 @@ export async function readContainerFile(
 }
 
 /**
- * Checks whether a directory of a container, running or not, has any entries. @throws UpdateError engine-unavailable
+ * Checks whether a directory of a running or stopped container has any entries.
+ * @throws UpdateError engine-unavailable
  */
 export async function hasEntries(engine: Engine, id: string, path: string): Promise<boolean> {
   const archive = (await readArchive(engine, id, path, 0))?.toString('latin1') ?? '';
-  // The first header is that of the directory itself. Headers of type x and L precede the header of their entry.
+  // The first header is that of the directory itself. Headers of the types x and L are not counted, because they only
+  // precede the header of their entry.
   const headers = archive.match(/.{156}[^xL].{100}ustar.{250}/gs) ?? [];
   return headers.length > 1 || archive.length >= besides;
 }
 
-/** Reads the beginning of the archive of a path; null if the path does not exist. */
+/** Reads the beginning of the tar archive that the engine creates from a path; null if the path does not exist. */
 async function readArchive(engine: Engine, id: string, path: string, bytes: number): Promise<Buffer | null> {
   const limit = bytes + besides;
   const options = { params: { id, file: path }, query: { path }, limit, cut: true };
@@ -59,7 +70,7 @@ async function readArchive(engine: Engine, id: string, path: string, bytes: numb
   return status === 404 ? null : body;
 }
 
-/** Reads the regular file at the beginning of a tar archive. */
+/** Returns the first entry of a tar archive if the entry is a regular file, otherwise the reason why not. */
 function firstFile(archive: Buffer, maxBytes: number): ContainerFile | NoFileReason {
   let extended: Record<string, string> = {};
   for (let at = 0; at + blockSize <= archive.length; ) {
@@ -84,7 +95,7 @@ function firstFile(archive: Buffer, maxBytes: number): ContainerFile | NoFileRea
             content,
           };
     }
-    // Only the numbers of an extended header are required here, not the names.
+    // Only the size and the owner are needed from an extended header, not the name.
     if (kind === 'x') extended = records(content.toString());
     at += blockSize + Math.ceil(size / blockSize) * blockSize;
   }

@@ -4,8 +4,8 @@ import type { Engine } from '../cli/engine.ts';
 import { type ContainerFile, readContainerFile } from './container-file.ts';
 
 /**
- * A file that compose has copied into a container after creating it. The engine's inspection does not include such
- * files.
+ * A file that compose has copied into a container after creating the container. The engine's inspection does not
+ * include such files.
  */
 export interface CopiedFile extends Omit<ContainerFile, 'content'> {
   /** Absolute path in the container. */
@@ -14,13 +14,13 @@ export interface CopiedFile extends Omit<ContainerFile, 'content'> {
   content: string;
 }
 
-/** Limit in bytes, above the engine's limit for configs. */
+/** Maximum size in bytes of a file in a snapshot; larger than the engine's limit for configs. */
 const maxBytes = 1024 * 1024;
 
 /**
- * Returns the paths of a service's configs and secrets, from its definition in `docker compose config --format json`.
- * Configs and secrets with a file are usually mounts; those with `content` or `environment` are copied into the
- * container.
+ * Returns the container paths of a service's configs and secrets. Compose usually mounts those with a `file`, and
+ * copies those with `content` or `environment` into the container.
+ * @param service definition of the service in `docker compose config --format json`
  */
 export function copiedPaths(service: unknown): string[] {
   const { configs, secrets } = (service ?? {}) as Record<'configs' | 'secrets', unknown>;
@@ -35,7 +35,10 @@ function targets(references: unknown, directory: string): string[] {
   });
 }
 
-/** Reads the existing files among the paths. Files that are too big or not regular are reported as lost. */
+/**
+ * Reads these files of a container. Missing files are skipped, and files that are too big or not regular are listed in
+ * `lost`.
+ */
 export async function readCopied(
   engine: Engine,
   id: string,
@@ -52,12 +55,12 @@ export async function readCopied(
   return { copied, lost };
 }
 
-/** Creates a tar archive of the files, to be unpacked at `/`. */
+/** Creates a tar archive of the files, to be unpacked at the root of a container. */
 export function copiedArchive(files: readonly CopiedFile[]): Buffer {
   const parts = files.flatMap(({ path, mode, uid, gid, modified, content }) => {
     const name = path.replace(/^\//, '');
     const bytes = Buffer.from(content, 'base64');
-    // An extended header has room for long names and big numbers.
+    // Only an extended header has room for long paths and large user ids.
     const extended = Buffer.from(record('path', name) + record('uid', uid) + record('gid', gid));
     return [
       ...archiveEntry('extended', extended, { modified, kind: 'x' }),
@@ -67,7 +70,10 @@ export function copiedArchive(files: readonly CopiedFile[]): Buffer {
   return Buffer.concat([...parts, archiveTrailer]);
 }
 
-/** Formats a record such as `17 uid=100000000` with a line feed. The length includes its own digits. */
+/**
+ * Formats a record of an extended tar header, such as `17 uid=100000000` with a line feed. The number at the beginning
+ * is the length of the record, including the number itself.
+ */
 function record(key: string, value: string | number): string {
   const rest = ` ${key}=${value}\n`;
   const length = Buffer.byteLength(rest);

@@ -4,20 +4,24 @@ import { EngineError } from '../http/engine-error.ts';
 import { linesOfStream } from '../http/lines.ts';
 import { parseObject } from '../json.ts';
 
-/** Events that change a container's state. Single health checks also cause events, but too many to subscribe to. */
+/**
+ * Events that report a change of a container's state. The events of single health checks are left out, because there
+ * are too many of them.
+ */
 const changes = [
   ...['create', 'start', 'die', 'oom', 'restart', 'pause', 'unpause', 'rename', 'destroy'],
   'health_status',
 ];
 
-/** Milliseconds between two polls while the event stream is open, and while it is not. */
+/** Maximum milliseconds between two polls: `calmMs` while the event stream is open, `deafMs` while it is not. */
 const calmMs = 2_000;
 const deafMs = 250;
 
 /**
- * Subscribes to the engine's events about containers, so that a caller can poll as soon as something changes. Events
- * may be lost or interrupted, or blocked by a proxy; such failures are not reported.
- * @param about ids of containers, `{ container: […] }`, or one of their labels
+ * Subscribes to the engine's events about containers, so that a caller can poll as soon as a container changes.
+ * Failures are not reported, because the caller also polls without events: events may be lost, the stream may be
+ * interrupted, and a proxy may block it.
+ * @param about filter for the containers: their ids, `{ container: […] }`, or a label
  */
 export function listenForEvents(engine: Engine, about: EngineFilters) {
   let hasNews = false;
@@ -36,7 +40,7 @@ export function listenForEvents(engine: Engine, about: EngineFilters) {
       { ...about, event: changes },
       {
         onEvent: tell,
-        // Only a poll can find changes before the first event or after the last event.
+        // A change before the stream was opened or after it ended causes no event, so the caller must poll.
         onOpen: () => {
           state = 'open';
           tell();
@@ -51,11 +55,13 @@ export function listenForEvents(engine: Engine, about: EngineFilters) {
   open();
   return {
     /**
-     * Resolves when it is time to poll: if an event arrived since the last call, or the stream was opened or has ended.
-     * Otherwise after two seconds, or 250 ms without an open stream, and after `withinMs` milliseconds at the latest.
+     * Resolves when the caller should poll: as soon as an event arrives, or the stream opens or ends; immediately if
+     * that has happened since the last call. Without such news, resolves after two seconds, or after 250 ms if no
+     * stream is open, but at the latest after `withinMs` milliseconds.
      */
     async next(withinMs: number): Promise<void> {
-      // Limits how often a stream is reopened, because a server may close each stream at once.
+      // A stream that has ended is reopened at most once in two seconds, because a server may close each stream
+      // immediately.
       if (state === 'over' && performance.now() - openedAt >= calmMs) open();
       if (!hasNews) {
         const { promise, resolve } = Promise.withResolvers<void>();
@@ -71,8 +77,8 @@ export function listenForEvents(engine: Engine, about: EngineFilters) {
 }
 
 /**
- * Watches for stops of these containers. The engine continues a stop after its client has disconnected, and reports the
- * stop only in events, while it is in progress.
+ * Watches these containers for stops in progress. The engine continues a stop after its client has disconnected, and
+ * reports a stop in progress only by events.
  */
 export function watchStops(engine: Engine, ids: readonly string[]) {
   const stopping = new Set<string>();
@@ -87,12 +93,15 @@ export function watchStops(engine: Engine, ids: readonly string[]) {
       },
     },
   );
-  /** Returns the ids of containers that have received a signal since the watch began and have not exited. */
+  /** Returns the ids of the containers that have received a signal since the watch began and have not exited since. */
   const underWay = () => [...stopping];
   return { underWay, close };
 }
 
-/** Watches for starts of containers, whichever client requested them. Returns a function that ends the watch. */
+/**
+ * Calls `onStart` for each container that starts, whichever client requested the start. Returns a function that ends
+ * the watch.
+ */
 export const watchStarts = (
   engine: Engine,
   onStart: (id: string, attributes: Readonly<Record<string, string>>) => void,
@@ -115,11 +124,13 @@ interface EngineEvent {
 interface Listener {
   onEvent: (event: EngineEvent) => void;
   onOpen?: () => void;
-  /** Called when the stream has ended or could not be opened. */
+  /**
+   * Called when the stream has ended or could not be opened. `isRefused` is true if the response had an error status.
+   */
   onEnd?: (isRefused: boolean) => void;
 }
 
-/** Follows events until the engine closes the stream. Returns a function that ends the stream. */
+/** Reads events until the engine closes the stream. Returns a function that closes the stream earlier. */
 function follow(
   engine: Engine,
   filters: EngineFilters,

@@ -3,8 +3,8 @@ import { type Container, compareContainerNumbers, isUp, numberOf, serviceOf } fr
 import { composeLabels } from '../labels.ts';
 
 /**
- * Temporary name that compose gives to a replacement container: the first 12 digits of the replaced container's id, and
- * its name.
+ * Matches the temporary name that compose gives to a replacement container: the first 12 digits of the replaced
+ * container's id, an underscore, and the final name.
  */
 const temporaryName = /^([0-9a-f]{12})_(.+)$/;
 
@@ -14,7 +14,8 @@ export const hasTemporaryName = ({ name }: Pick<Container, 'name'>): boolean => 
 export const finalName = ({ name }: Pick<Container, 'name'>): string => temporaryName.exec(name)?.[2] ?? name;
 
 /**
- * Checks whether compose has joined the parts of the container's name with `_` (`--compatibility`) or `-` (default).
+ * Checks whether the container has compose's default name (project, service and number) with this separator. Compose
+ * uses `_` with `--compatibility`, otherwise `-`.
  */
 export function isJoinedBy(separator: '_' | '-', container: Pick<Container, 'name' | 'labels'>): boolean {
   const project = container.labels[composeLabels.project] ?? '';
@@ -22,9 +23,9 @@ export function isJoinedBy(separator: '_' | '-', container: Pick<Container, 'nam
 }
 
 /**
- * Returns the services whose containers have names like `project_service_1`. Existing containers decide, because
- * compose renames the containers that it replaces. A service with custom names (`container_name`) follows the other
- * services, because the names in its links use the same separator.
+ * Returns the services whose containers must have names like `project_service_1`. The names of existing containers
+ * decide, because compose would otherwise rename the containers that it replaces. A service with custom names
+ * (`container_name`) follows the other services, because the names in its links use their separator.
  */
 export function oldNamesOf(containers: readonly Container[]): string[] {
   const named = containers.map((container) => ({ ...container, name: finalName(container) }));
@@ -38,7 +39,7 @@ export function oldNamesOf(containers: readonly Container[]): string[] {
     .sort();
 }
 
-/** Checks whether compose created the first container to replace the second. */
+/** Checks whether compose created the container in the first argument to replace the one in the second argument. */
 export const isReplacementFor = ({ name }: Container, { id }: Container): boolean => {
   const prefix = temporaryName.exec(name)?.[1];
   return prefix !== undefined && id.startsWith(prefix);
@@ -48,7 +49,7 @@ export const isReplacementFor = ({ name }: Container, { id }: Container): boolea
 export const isUnstartedWithTemporaryName = (container: Container): boolean =>
   hasTemporaryName(container) && container.status === 'created';
 
-/** Checks whether compose has created and renamed a replacement container but not started it. */
+/** Checks whether compose has created a replacement container, under any name, but not started it. */
 export const isUnstartedReplacement = ({ status, labels }: Container): boolean =>
   status === 'created' && labels[composeLabels.replaces] !== undefined;
 
@@ -62,36 +63,38 @@ export const isHook = ({ labels }: Pick<Container, 'labels'>): boolean =>
 
 /** Containers of a compose project, without those of `docker compose run` and of hooks. */
 export interface ProjectContainers {
-  /** Containers by number. Includes containers that never got their final name and whose predecessor is gone. */
+  /**
+   * Containers in the order of their numbers, including containers with a temporary name that are not in `leftovers`.
+   */
   containers: readonly Container[];
   /**
-   * Containers with a temporary name that were not started, if the container to be replaced still exists or another
-   * container already has the final name. Created by a compose command that is in progress or was killed.
+   * Containers of a compose command that is in progress or was killed. Each has a temporary name and was never started,
+   * and either the container to be replaced still exists, or another container already has the final name.
    */
   leftovers: readonly Container[];
 }
 
 /**
- * Checks whether compose has stopped a container to replace it but not removed it. The container was running, so its
- * successor must run too.
+ * Checks whether compose has stopped a container to replace it, but not yet removed the container. It was running, so
+ * its replacement must run too.
  */
 export const isStoppedForReplacement = (container: Container, leftovers: readonly Container[]): boolean =>
   !isUp(container) && leftovers.some((leftover) => isReplacementFor(leftover, container));
 
-/** Returns the filter for a project's containers and events. */
+/** Returns the engine's filter for the containers of a project, which also selects events about them. */
 export const projectFilterFor = (project: string) => ({ label: [`${composeLabels.project}=${project}`] });
 
-/** Previous result for a project. */
+/** Previous result of `listProject`, from which unchanged containers are reused. */
 interface EarlierLook {
   containers: readonly Container[];
-  /** Services whose containers are always inspected again. */
+  /** Services whose containers are inspected again even if they seem unchanged. */
   services: ReadonlySet<string>;
 }
 
 /**
  * Lists the containers of a project.
- * @param earlier previous result. Containers of other services than `services` are reused if the list has the same id,
- * name and status: a project may have a hundred containers that the run does not touch.
+ * @param earlier previous result. Containers of services other than `services` are reused if their id, name and status
+ * are unchanged: a project may have a hundred containers that the run does not touch.
  */
 export async function listProject(
   engine: Engine,
@@ -110,7 +113,7 @@ export async function listProject(
   return separateLeftovers([...same, ...(await engine.inspectContainers(asked))]);
 }
 
-/** Separates compose's leftovers from the other containers. */
+/** Separates the leftovers of a compose command from the other containers of a project. */
 export function separateLeftovers(all: readonly Container[]): ProjectContainers {
   const isLeftover = (container: Container) =>
     isUnstartedWithTemporaryName(container) &&

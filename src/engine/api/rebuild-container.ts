@@ -10,14 +10,17 @@ import { hasSameImage, isContainerOfImage } from '../same-image.ts';
 import type { ContainerSnapshot } from './blueprint.ts';
 import { putCopiedFiles } from './scratch.ts';
 
-/** Milliseconds; the engine may have to copy content of the image into a volume. */
+/**
+ * Deadline in milliseconds for the creation of a container, because the engine may have to copy content of the image
+ * into a volume.
+ */
 const createDeadlineMs = 300_000;
 
 /**
- * Recreates a container under its old name without starting it; returns the new id. If repeated, returns the old
- * container if it still exists, or the recreated container if it has been started since. A container that was created
- * but never started is recreated, because it is unknown how far its start came.
- * @param successors ids of recreated containers, by their old ids
+ * Recreates a container under its old name without starting it, and returns the new id. On a repeated call, returns the
+ * id of the old container if it still exists, or of the recreated container if that has been started since. A container
+ * that was created but never started is created again, because it may be incomplete.
+ * @param successors ids of recreated containers, by the ids of the containers that they replace
  * @throws UpdateError containers-not-restored with the engine's message if the engine rejects a request;
  * engine-unavailable
  */
@@ -35,7 +38,7 @@ export async function rebuildContainer(
     // If the name belongs to an unrelated container, the engine rejects the second attempt too.
     const id = made ?? (await create(engine, spec));
     await complete(engine, blueprint, id).catch(async (error) => {
-      // A later run must not take a container without its networks and files for the old container.
+      // A later run must not mistake a container without its networks and files for a complete container.
       await remove(engine, id).catch(() => {});
       throw error;
     });
@@ -57,8 +60,8 @@ async function specOf(
   successors: ReadonlyMap<string, string>,
 ): Promise<ContainerSpec> {
   const { name, platform, config, hostConfig, networks, imageReference, imageId } = blueprint;
-  // Uses the old reference, so that the container looks as before, or the image's id if the reference now points to
-  // another image.
+  // The new container gets the old image reference, so that it looks as before. If the reference now points to another
+  // image, the new container gets the image's id instead.
   const isSame = isContainerOfImage(blueprint, await engine.inspectImage(imageReference));
   const endpoints = Object.entries(networks);
   const first = firstNetwork(networks, hostConfig);
@@ -77,8 +80,8 @@ async function specOf(
 }
 
 /**
- * Connects the remaining networks and copies the files. Before API 1.44, the engine accepts only one network at
- * creation.
+ * Connects a new container to its remaining networks and copies files into it. Before API 1.44, the engine accepts only
+ * one network when it creates a container.
  */
 async function complete(engine: Engine, blueprint: ContainerSnapshot, id: string): Promise<void> {
   const { networks, hostConfig, copied } = blueprint;
@@ -89,7 +92,10 @@ async function complete(engine: Engine, blueprint: ContainerSnapshot, id: string
   if (copied.length > 0) await putCopiedFiles(engine, id, blueprint);
 }
 
-/** Finds the container that now has the name, if it is the old container or was created from its snapshot. */
+/**
+ * Finds the container that now has the old container's name. Null if that container is neither the old container nor
+ * created from its snapshot.
+ */
 async function findTwin(
   engine: Engine,
   { id, name, config, ...image }: ContainerSnapshot,
@@ -101,7 +107,7 @@ async function findTwin(
   return same ? { id: its.id, started: hasStarted(its) } : null;
 }
 
-/** Removes a container but keeps its volumes, because they belong to the old container. */
+/** Removes a recreated container but keeps its volumes, because they belong to the old container. */
 const remove = (engine: Engine, id: string): Promise<void> =>
   engine.removeContainer(id, { force: true, keepsVolumes: true });
 
@@ -110,7 +116,10 @@ function firstNetwork(networks: ContainerSnapshot['networks'], { NetworkMode }: 
   return names.find((name) => name === NetworkMode) ?? names[0];
 }
 
-/** Replaces the ids of old containers with the ids of their successors. */
+/**
+ * Replaces the ids of old containers with the ids of the recreated containers, in the shared namespaces and in
+ * `VolumesFrom`.
+ */
 export function replaceContainerIds(host: Json, successors: ReadonlyMap<string, string>): Json {
   const successor = (id: string): string => {
     const found = [...successors].find(([old]) => id.length >= 12 && old.startsWith(id));
@@ -131,8 +140,8 @@ export function replaceContainerIds(host: Json, successors: ReadonlyMap<string, 
 }
 
 /**
- * Limits numbers to the engine's range: a limit of 2⁶³−1 ("none") becomes 2⁶³ as a JavaScript number, which the engine
- * rejects.
+ * Limits numbers to the range that the engine accepts. The limit 2⁶³−1, which means "none", becomes 2⁶³ as a JavaScript
+ * number, and the engine rejects that number.
  */
 function withinRange<T>(body: T): T {
   const most = 2 ** 63;

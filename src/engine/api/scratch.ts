@@ -7,32 +7,33 @@ import { rethrowWithArchiveAdvice } from './container-file.ts';
 import { copiedArchive } from './copied-files.ts';
 
 /**
- * Label of a helper container, which only exists to copy, read or write files. Its value is the project for which the
- * container was created, or the path that it accesses.
+ * Label of helper containers, which only exist to copy, read or write files. Its value is the project for which the
+ * container was created, or the path that the container accesses.
  */
 const scratchLabel = 'svc-updater.scratch';
 /**
- * Label of helper containers from this process: if the engine fails, the response with the new container's id may be
- * lost.
+ * Label by which a process finds its own helper containers, even if the engine failed and the response with a
+ * container's id was lost.
  */
 const makerLabel = 'svc-updater.maker';
 const maker = randomUUID();
 let hasMade = false;
 
 interface ScratchOptions {
-  /** Platform of the image content. */
+  /** Platform of the image to be used; chosen by the engine if null. */
   platform?: string | null;
-  /** Label for containers that are retained when helper containers are removed. */
+  /** Label that replaces `scratchLabel`, for containers that must survive the removal of helper containers. */
   label?: string;
-  /** Container configuration in the form of the engine's API. */
+  /** Container configuration in the format of the engine's API. */
   config?: Readonly<Record<string, unknown>>;
-  /** Host configuration; without a network by default. */
+  /** Host configuration. By default, the container has no network. */
   hostConfig?: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Creates a container without starting it. Returns its id, or null if the image is missing. @throws UpdateError
- * engine-unavailable
+ * Creates a helper container without starting it. Returns its id; null if the image is missing.
+ * @param madeFor value of the label: the project or path for which the container is created
+ * @throws UpdateError engine-unavailable
  */
 export async function createHelper(
   engine: Engine,
@@ -45,13 +46,14 @@ export async function createHelper(
   const spec = {
     platform,
     Image: image,
-    // The engine requires a command for every container, and an image may not have one.
+    // The engine requires a command for every container, and the image may not define one.
     Cmd: ['-'],
     ...config,
     Labels: { ...toObject(config.Labels), ...labels },
     HostConfig: { NetworkMode: 'none', ...hostConfig },
   };
-  // The engine also returns 404 for a missing log plugin, or a missing container whose volumes are shared.
+  // The message is checked, because the engine also returns 404 for a missing log plugin, or for a missing container
+  // whose volumes are shared.
   return engine.createContainer(spec).catch((error) => {
     const cause = findEngineError(error);
     if (cause?.code === 'not-found' && !/plugin|such container/i.test(cause.message)) return null;
@@ -60,8 +62,8 @@ export async function createHelper(
 }
 
 /**
- * Starts a container to check that the engine accepts the settings, then removes it.
- * @throws UpdateError engine-unavailable, whose cause is the response of the engine
+ * Starts a helper container to check that the engine accepts the settings, then removes the container.
+ * @throws UpdateError engine-unavailable, with the engine's error as its cause
  */
 export async function tryHelper(
   engine: Engine,
@@ -70,18 +72,19 @@ export async function tryHelper(
   options: ScratchOptions,
 ): Promise<void> {
   const id = await createHelper(engine, image, madeFor, options);
-  // Without the updater's own image, the settings cannot be checked.
+  // If the updater's own image is missing, the settings cannot be checked.
   if (id === null) return;
   try {
     await engine.startContainer(id, { deadlineMs: Number.POSITIVE_INFINITY });
   } finally {
-    // Not awaited, because a start that hangs would delay the removal.
+    // Not awaited, because the removal takes long if the start hangs.
     removeHelper(engine.uncancellable(), id).catch(() => {});
   }
 }
 
 /**
- * Removes a container with its anonymous volumes. A container that is missing, or is being removed, counts as removed.
+ * Removes a helper container with its anonymous volumes. A container that is missing, or is being removed, counts as
+ * removed.
  * @throws UpdateError engine-unavailable
  */
 export async function removeHelper(engine: Engine, id: string): Promise<void> {
@@ -102,8 +105,8 @@ async function removeLabelled(engine: Engine, label: string): Promise<void> {
 }
 
 /**
- * Copies the files of a container into a new container, running or not, as compose did. @throws UpdateError
- * engine-unavailable
+ * Copies the files that compose had copied into the old container to a new container, running or not.
+ * @throws UpdateError engine-unavailable
  */
 export async function putCopiedFiles(
   engine: Engine,
@@ -115,8 +118,9 @@ export async function putCopiedFiles(
 }
 
 /**
- * Checks, before anything is stopped, that the engine can copy a container's files into a new container from its image.
- * Compose copies the files only after it has removed the old container, and a rollback would fail in the same way.
+ * Checks that the engine can copy a container's files into a new container of the same image. Call this before any
+ * container is stopped: compose copies the files only after it has removed the old container, and a rollback would fail
+ * in the same way.
  * @param project project whose next run removes the helper container if this run is killed
  * @throws UpdateError engine-unavailable
  */
@@ -128,7 +132,7 @@ export async function checkCopiedFiles(
   const { imageId, platform, copied } = blueprint;
   if (copied.length === 0) return;
   const scratch = await createHelper(engine, imageId, project, { platform });
-  // A missing image, which makes a rollback impossible, is reported elsewhere.
+  // If the image is missing, no rollback is possible, which is reported elsewhere.
   if (scratch === null) return;
   try {
     await putCopiedFiles(engine, scratch, blueprint);

@@ -26,17 +26,18 @@ export interface SwarmMembership {
   history: number;
 }
 
-/** Milliseconds to wait for a Swarm without a leader. */
+/** Milliseconds for which requests are repeated while the Swarm has no leader. */
 const leaderlessMs = 60_000;
 const pauseMs = 500;
 
-/** Matches messages of a manager without a leader, or of a former leader. */
+/** Matches the error messages of a manager that has no leader, or that is no longer the leader itself. */
 const leaderless =
   /does not have a leader|context deadline exceeded|lost leadership|no longer the leader|raft: (?:stopped|failed)|code = (?:Unavailable|DeadlineExceeded|Canceled)|context canceled|connection (?:refused|error|reset)|transport is closing|election|proposal dropped/i;
 
 /**
- * Sends a request to a manager and repeats it after an election; nothing else repeats it. A repeated write may already
- * have succeeded: it then fails with `out of sequence` or `already exists`, and the caller reads the object again.
+ * Sends a request to a manager, and repeats it while the Swarm has no leader; no other function does that. A write may
+ * already have succeeded when it is repeated. It then fails with `out of sequence` or `already exists`, and the caller
+ * must read the object again.
  * @throws UpdateError engine-unavailable, Cancelled
  */
 async function requestSwarm(
@@ -85,11 +86,17 @@ export async function readSwarmMembership(engine: Engine): Promise<SwarmMembersh
   return { node: String(toObject(info.Swarm).NodeID ?? ''), history: Number(TaskHistoryRetentionLimit ?? 5) };
 }
 
-/** Lists services. @param filters such as `{ label: ['com.docker.stack.namespace=svc'] }` */
+/**
+ * Lists the Swarm services that match the filters. @param filters such as `{ label: ['com.docker.stack.namespace=svc']
+ * }`
+ */
 export const listServices = async (engine: Engine, filters: EngineFilters): Promise<SwarmService[]> =>
   mapJsonList(await get(engine, 'listServices', filters), toSwarmService);
 
-/** Lists tasks, including completed tasks that Swarm retains. @param services by id or name */
+/**
+ * Lists the tasks of services, including completed tasks that Swarm retains. @param services ids or names of the
+ * services
+ */
 export const listTasks = async (engine: Engine, services: readonly string[]): Promise<SwarmTask[]> =>
   services.length === 0
     ? []
@@ -98,7 +105,7 @@ export const listTasks = async (engine: Engine, services: readonly string[]): Pr
 export const listNodes = async (engine: Engine): Promise<SwarmNode[]> =>
   mapJsonList(await get(engine, 'listNodes'), toSwarmNode);
 
-/** Finds a config by its exact name; null if there is none. */
+/** Finds a Swarm config by its exact name; null if no config has this name. */
 export async function findConfig(engine: Engine, name: string): Promise<SwarmConfig | null> {
   const found = mapJsonList(await get(engine, 'listConfigs', { name: [name] }), toSwarmConfig);
   return found.find((each) => each.name === name) ?? null;
@@ -112,7 +119,7 @@ const configBody = ({ name, labels, data }: ConfigSpec) => ({
   Data: Buffer.from(data).toString('base64'),
 });
 
-/** Creates a config. Returns `taken` if a config of that name exists. @throws UpdateError engine-unavailable */
+/** Creates a Swarm config. Returns `taken` if a config of that name exists. @throws UpdateError engine-unavailable */
 export async function createConfig(engine: Engine, config: ConfigSpec): Promise<'made' | 'taken'> {
   const body = configBody(config);
   const options = { params: { name: config.name }, body };
@@ -121,8 +128,8 @@ export async function createConfig(engine: Engine, config: ConfigSpec): Promise<
 }
 
 /**
- * Changes the labels of a config unless the config has changed since it was read. @throws UpdateError
- * engine-unavailable
+ * Changes the labels of a Swarm config. Returns `moved`, without a change, if the config has changed since it was read.
+ * @throws UpdateError engine-unavailable
  */
 export async function relabelConfig(
   engine: Engine,
@@ -133,14 +140,15 @@ export async function relabelConfig(
   return write(engine, 'updateConfig', { params: { id, name }, query: { version: `${version}` }, body });
 }
 
-/** Removes a config. Succeeds if the config does not exist. */
+/** Removes a Swarm config. Succeeds if the config does not exist. */
 export async function removeConfig(engine: Engine, { id, name }: SwarmConfig): Promise<void> {
   await requestSwarm(engine, 'removeConfig', { params: { id, name } });
 }
 
 /**
- * Creates a service. @param headers credentials for the registry, which Swarm stores in the service. @throws
- * UpdateError engine-unavailable
+ * Creates a Swarm service.
+ * @param headers credentials for the registry, which Swarm stores in the service
+ * @throws UpdateError engine-unavailable
  */
 export async function createService(
   engine: Engine,
@@ -148,13 +156,13 @@ export async function createService(
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
   const options = { params: { name: String(spec.Name) }, body: spec, headers };
-  // On a conflict, the request was repeated, and the service already exists.
+  // A conflict means that the request was repeated although its first attempt had created the service.
   await requestSwarm(engine, 'createService', options).catch(tolerateErrors('conflict'));
 }
 
 /**
- * Changes the spec of a service unless the service has changed since it was read. @throws UpdateError
- * engine-unavailable
+ * Changes the spec of a Swarm service. Returns `moved`, without a change, if the service has changed since it was read.
+ * @throws UpdateError engine-unavailable
  */
 export async function updateService(
   engine: Engine,
@@ -180,7 +188,7 @@ async function write(
   }
 }
 
-/** Removes a service. Succeeds if the service does not exist. */
+/** Removes a Swarm service. Succeeds if the service does not exist. */
 export async function removeService(engine: Engine, id: string): Promise<void> {
   await requestSwarm(engine, 'removeService', { params: { id } });
 }

@@ -4,7 +4,7 @@ import { execa } from 'execa';
 import { lineSplitter } from '../http/lines.ts';
 
 export interface CommandResult {
-  /** Null if the command was killed by a signal or could not be started. */
+  /** Exit code of the command; null if the command was killed by a signal or could not be started. */
   exitCode: number | null;
   stdout: string;
   /** Last lines of standard error. */
@@ -18,31 +18,34 @@ export interface CommandResult {
 export interface CommandOptions {
   /** Whole environment of the command; no variables are inherited. */
   env: Readonly<Record<string, string>>;
-  /** Milliseconds; Infinity for no deadline. */
+  /** Deadline in milliseconds; Infinity for no deadline. */
   deadlineMs: number;
   signal?: AbortSignal | undefined;
   cwd?: string | undefined;
   onStderrLine?: ((line: string) => void) | undefined;
   /** Standard input of the command; closed if not set. */
   input?: Readable | undefined;
-  /** Destination of standard output, instead of `stdout` in the result. */
+  /** Stream that receives standard output; `stdout` of the result is then empty. */
   output?: Writable | undefined;
 }
 
 /** Milliseconds between SIGTERM and SIGKILL. */
 const graceMs = 5_000;
-/** Number of lines of standard error to retain, each truncated to `longestLine` characters. */
+/** Number of last lines of standard error to retain. Each line is truncated to `longestLine` characters. */
 const tailLines = 200;
 const longestLine = 16 * 1024;
-/** Limit for standard output in bytes. A command that exceeds it is killed, because half a compose model is useless. */
+/**
+ * Maximum size of standard output in bytes. A command that prints more is killed, because half a compose model is
+ * useless.
+ */
 const longestOutput = 64 * 1024 ** 2;
-/** Limit of Node's timers in milliseconds: a longer timer fires immediately. */
+/** Longest delay of Node's timers in milliseconds; a timer with a longer delay fires immediately. */
 const longestTimerMs = 2 ** 31 - 1;
 
 /**
  * Runs a command to completion, without a shell and with stdin closed unless `input` is set. The command has its own
- * process group: Ctrl-C on the updater's terminal must not reach a compose command that has to finish, and a deadline
- * must also stop the plugin behind `docker compose`.
+ * process group. Ctrl-C on the updater's terminal therefore does not reach a compose command that has to finish, and a
+ * deadline also stops the plugin that `docker compose` starts.
  */
 export async function runCommand(
   file: string,
@@ -96,8 +99,8 @@ export async function runCommand(
   if (options.signal?.aborted) onAbort();
   options.signal?.addEventListener('abort', onAbort, { once: true });
 
-  // If the command exits early or the disk is full, the other end of the pipe fails too. The exit code and the stream's
-  // error give the cause.
+  // An error of `input` is ignored: a command that exits early breaks the pipe, and its exit code gives the cause. An
+  // error of `output`, such as a full disk, is reported.
   const { input, output } = options;
   const fed = input && child.stdin && pipeline(input, child.stdin).catch(() => {});
   const drained =

@@ -1,14 +1,14 @@
 import { parseObject } from '../json.ts';
 
 /**
- * Matches the error of a call that was cancelled because another call failed; in compose 5, also of a call that lacks
- * the result of the failed call.
+ * Matches the error of a call that compose cancelled because another call failed. In compose 5, also matches the error
+ * of a call that needed the result of the failed call.
  */
 const cancelled =
   /(?:^|[\s:])context canceled$|internal: rename node #\d+: create node #\d+ returned empty ID/;
 /**
- * Matches the prefix of a cancelled call's message that contains the cause of the failed call. The engine is still
- * available then.
+ * Matches the text before the actual cause in the message of a cancelled call. Despite `error during connect`, the
+ * engine is available in this case.
  */
 const causeOfCancelled = /error during connect: .*?: (?=error (?:response from daemon|from registry): )/gi;
 
@@ -23,22 +23,24 @@ export function composeMessages(stderr: string): string[] {
     const { text, about, isWarning } = readLine(line.trim());
     if (text && isWarning) warned.add(text);
     if (!text) continue;
-    // Services that fail with the same error share a message; compose's final message belongs to no service.
+    // Services that fail with the same error share one message. Compose's final message belongs to no service.
     const key = `${about === '' ? '' : 'of'} ${text}`;
     const known = byText.get(key) ?? { text, abouts: [] };
     byText.set(key, known);
     if (!known.abouts.includes(about)) known.abouts.push(about);
   }
   const said = [...byText.values()].map(({ text, abouts }) => `${abouts.join(', ')} ${text}`.trim());
-  // If a call fails, compose cancels the other calls in progress.
+  // If a call fails, compose cancels the other calls in progress. Their errors are left out if the cause is known.
   const isCause = (text: string) => !cancelled.test(text);
   const messages = said.some((text) => isCause(text) && !warned.has(text)) ? said.filter(isCause) : said;
-  // The last error of a command repeats an earlier error with a prefix.
+  // The last message may repeat an earlier message, which is then left out.
   const last = messages.at(-1)?.replace(/^Error response from daemon: /, '');
   return messages.filter((text, index) => index === messages.length - 1 || !last || !text.endsWith(last));
 }
 
-/** Removes the prefix before the cause in messages of calls that were cancelled because another call failed. */
+/**
+ * Removes the text before the actual cause from the messages of calls that were cancelled because another call failed.
+ */
 export const removeCancelledCalls = (text: string): string => text.replaceAll(causeOfCancelled, '');
 
 function readLine(line: string): { text: string | null; about: string; isWarning: boolean } {

@@ -6,11 +6,11 @@ import type { CommandResult } from './command.ts';
 import type { Engine } from './engine.ts';
 import { lacksModelPlugin, rejectionErrorOf } from './rejection.ts';
 
-/** Project options that make compose resolve the project as on the host. All paths are absolute host paths. */
+/** Project options with which compose resolves the project as on the host. All paths are absolute host paths. */
 export interface ComposeProject extends StartedProject {
   /**
-   * Whether an env file sets COMPOSE_COMPATIBILITY. The updater overrides it, because the names of the existing
-   * containers decide.
+   * Whether an env file sets COMPOSE_COMPATIBILITY. The updater overrides this variable, because the names of the
+   * existing containers decide.
    */
   asksForNames?: boolean;
 }
@@ -39,7 +39,7 @@ export interface ModelService {
   labels?: Record<string, string> | null;
   environment?: Record<string, string | null> | null;
   env_file?: { path: string; required?: boolean }[] | null;
-  /** Provider of a service that a program on the host runs; the program sets variables of dependent services. */
+  /** Definition of the host program that provides the service. The program sets variables of dependent services. */
   provider?: unknown;
   depends_on?: Record<string, { condition?: string; restart?: boolean; required?: boolean }> | null;
   container_name?: string;
@@ -55,7 +55,7 @@ export interface ModelService {
   networks?: Record<string, unknown> | null;
   ports?: { target?: number; published?: string; host_ip?: string; protocol?: string }[] | null;
   volumes?: ModelMount[] | null;
-  /** `other`, `other:ro`, `container:name`. */
+  /** Services and containers whose volumes are mounted: `other`, `other:ro`, `container:name`. */
   volumes_from?: string[] | null;
   tmpfs?: string | string[] | null;
   configs?: { source: string; target?: string }[] | null;
@@ -76,7 +76,7 @@ export interface ComposeModel {
 }
 
 interface ConfigOptions {
-  /** Files that replace the project's own files while an edit is verified. */
+  /** Compose files that are used instead of the project's own files while an edit is verified. */
   files?: readonly string[];
   envFiles?: readonly string[];
   /** Whether to reject files that use a service, network or volume that no file defines, as `up` does. */
@@ -98,14 +98,17 @@ interface UpOptions {
   forceRecreate?: boolean;
   /** Override files that are added to the project's files. */
   override?: readonly string[];
-  /** Whether the command may be repeated after an outage; true only if it changes nothing. False by default. */
+  /**
+   * Whether the command may be repeated after an outage of the engine; false by default. True only if the command
+   * changes nothing.
+   */
   repeatable?: boolean;
   deadlineMs: number;
 }
 
 /**
- * Engines whose compose is older than 2.35 and lacks `--no-env-resolution`, as a host's compose may be. Compose 5.0 and
- * later can do without env files.
+ * Engines whose compose is older than 2.35 and therefore lacks `--no-env-resolution`; the compose of a host may be that
+ * old. Compose 5.0 and later can resolve a project without its env files.
  */
 const olderCompose = new WeakSet<Engine>();
 
@@ -118,7 +121,7 @@ export class Compose {
     this.project = project;
   }
 
-  /** Returns a copy that uses another view of the engine. */
+  /** Returns a copy that runs its commands through another view of the engine, such as `uncancellable()`. */
   by(engine: Engine): Compose {
     return new Compose(engine, this.project);
   }
@@ -136,14 +139,15 @@ export class Compose {
   }
 
   /**
-   * Resolves the model with all services, whatever their profiles. @throws UpdateError compose-invalid with compose's
-   * message
+   * Returns the resolved model of the project with the services of all profiles.
+   * @throws UpdateError compose-invalid with compose's message
    */
   async config(options: ConfigOptions = {}): Promise<ComposeModel> {
     // The model contains the values of env files: never print it.
     let result = await this.#config(options);
     if (result.exitCode !== 0 && !olderCompose.has(this.#engine)) {
-      // The env file that compose cannot read may belong to a service that the run does not update.
+      // The failure may come from an unreadable env file of a service that the run does not update, so the model is
+      // resolved again without the variables in env files.
       const without = await this.#config(options, '--no-env-resolution');
       if (without.exitCode === 0) result = without;
       else if (/unknown flag: --no-env-resolution/.test(without.stderr)) olderCompose.add(this.#engine);
@@ -152,7 +156,7 @@ export class Compose {
     return JSON.parse(result.stdout);
   }
 
-  /** Runs `docker compose pull`, with the images of `override` instead of those in the files. */
+  /** Runs `docker compose pull` with the images in the override file instead of those in the project's files. */
   pull(
     services: readonly string[],
     override: string,
@@ -168,14 +172,15 @@ export class Compose {
   }
 
   /**
-   * Runs `docker compose up` for these services only: without `-y`, and with an explicit `--remove-orphans=false`,
-   * because the project's `.env` may set COMPOSE_REMOVE_ORPHANS. Pass several services only if the command changes
-   * nothing, because containers must be replaced in order.
+   * Runs `docker compose up` for the services in `scale` only. The command has no `-y`, and an explicit
+   * `--remove-orphans=false`, because the project's `.env` may set COMPOSE_REMOVE_ORPHANS. Pass several services only
+   * if the command changes nothing, because containers must be replaced in order.
    */
   async up(scale: Scale, options: UpOptions): Promise<CommandResult> {
     const result = await this.#up(scale, options);
     if (!lacksModelPlugin(result)) return result;
-    // Compose also requires the plugin if only a dependency uses models; the dependency is not updated.
+    // Compose requires its model plugin even if only a dependency uses models. The dependency is not updated, so its
+    // `models` are removed.
     const { services } = await this.config();
     const users = Object.keys(services).filter((name) => services[name]?.models);
     if (users.some((name) => scale.has(name))) return result;
@@ -211,7 +216,7 @@ export class Compose {
     });
   }
 
-  /** Reads the files without resolving variables; null if compose fails. */
+  /** Returns the model of the project without replacing variables; null if compose fails. */
   async written(): Promise<unknown> {
     const result = await this.#config({}, '--no-interpolate');
     return result.exitCode === 0 ? JSON.parse(result.stdout) : null;

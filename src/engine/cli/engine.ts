@@ -17,12 +17,15 @@ import { type RegistryCredentials, readRegistryCredentials } from '../registry-l
 import { type CommandOptions, type CommandResult, runCommand } from './command.ts';
 import { removeCancelledCalls } from './compose-output.ts';
 
-/** Digest of a tag in its registry; `none` if the registry has no such tag; null if unknown. */
+/** Digest of a tag in its registry; `none` if the registry has no such tag; null if the digest is unknown. */
 export type RemoteDigest = { digest: string } | 'none' | null;
 
-/** Address of the engine. It is always passed in flags, because compose could pass variables on to a service. */
+/**
+ * Address of the engine. Commands receive the address in flags and not in variables, because compose could pass
+ * variables on to a service.
+ */
 interface EngineAddress {
-  /** `unix:///var/run/docker.sock` */
+  /** Socket or TCP address, such as `unix:///var/run/docker.sock`. */
   host: string;
   /** TLS flags for a TCP connection, such as `--tlsverify`. */
   tls: readonly string[];
@@ -46,7 +49,9 @@ interface CallOptions extends Partial<Omit<CommandOptions, 'signal'>> {
 const composePlugin = '/usr/local/libexec/docker/cli-plugins/docker-compose';
 const asPlugin = { DOCKER_CLI_PLUGIN_ORIGINAL_CLI_COMMAND: 'docker' };
 
-/** Finds docker in the updater's own PATH, because a command's variables come from the files of a stack. */
+/**
+ * Returns the path of docker in the updater's own PATH, because a command's PATH may come from the files of a stack.
+ */
 function dockerProgram(): string {
   const paths = (process.env.PATH ?? '').split(':').map((folder) => join(folder, 'docker'));
   return paths.find((path) => isAbsolute(path) && existsSync(path)) ?? 'docker';
@@ -57,47 +62,54 @@ const timeouts: EngineTimeouts = {
   query: queryDeadlineMs,
   registry: 15_000,
   work: queryDeadlineMs,
-  // A busy engine takes long to start a container.
+  // A busy engine may take a long time to start a container.
   start: 900_000,
   pullSilence: 300_000,
   logSilence: 60_000,
 };
 const awayMs = 60_000;
 /**
- * Milliseconds of an outage before a deleted socket counts as lost. In this time, a starting engine ends or stops the
- * processes that it does not take over.
+ * Milliseconds of an outage after which a deleted socket counts as lost. Within this time, a starting engine ends or
+ * stops the processes that it does not take over.
  */
 const lostSocketMs = 10_000;
 const maxAttempts = 3;
 /**
- * Limit of repeated reads: the engine returns 500 for a container that is being removed, until the removal is complete.
+ * Maximum number of attempts for a read that fails with a status of 500 or more. The engine returns 500 for a container
+ * that is being removed, until the removal is complete.
  */
 const maxReadings = 20;
 const readingPauseMs = 250;
 /**
- * Deadline of a probe in milliseconds: an engine that is starting or shutting down accepts connections but does not
- * respond.
+ * Deadline in milliseconds for a check whether the engine responds. An engine that is starting or shutting down accepts
+ * connections but does not respond.
  */
 const probeMs = 4_000;
 const probePauseMs = 1_000;
 
-/** Matches messages about an engine that cannot be reached, or a proxy whose engine does not respond. */
+/** Matches messages about an engine that cannot be reached, or about a proxy whose engine does not respond. */
 const unreached =
   /Cannot connect to the Docker daemon|error during connect|failed to connect to the docker API|request returned 50[234] .* for API route|response from daemon: (?:<|\\u003c).*(?<!\d)50[234]\b/im;
 /** Matches messages about a connection that was interrupted during a response. */
 const broken = /connection reset by peer|socket: no such file|unexpected EOF$|: EOF$/im;
-/** Matches errors that the engine reports about its own connections to registries, log servers and plugins. */
+/**
+ * Matches errors that the engine returned, which may be about its own connections to registries, log servers and
+ * plugins.
+ */
 const engineError = /error (?:response from daemon|from registry): .*/gi;
 
-/** Matches a call that was cancelled because another call failed: the error of the other call decides. */
+/**
+ * Matches the message about a call that was cancelled because another call failed. Only the error of the other call
+ * shows whether the connection was lost.
+ */
 const cancelledCall = /error during connect: [^\n]*?context canceled/g;
 
 /** Whether durations are logged; enabled by `SVC_UPDATER_TRACE=1`. */
 const isTraced = process.env.SVC_UPDATER_TRACE === '1';
 
 /**
- * Logs the start and end of a child process or of a request to the engine, in milliseconds since this process started.
- * Prints to standard error, beside the log.
+ * Prints the start and end of a child process or of a request to the engine, in milliseconds since this process
+ * started, to standard error and not to the log.
  * @param beganAt time from `performance.now()`
  */
 function logTiming(what: string, beganAt: number, how: string): void {
@@ -112,11 +124,11 @@ export function isConnectionLost(stderr: string): boolean {
 }
 
 interface EngineOptions {
-  /** Home directory that compose sees. */
+  /** Value of HOME for docker and compose. */
   home: string;
   /** Signal that cancels calls in progress. */
   signal?: AbortSignal | undefined;
-  /** Called when the engine stops responding and when it responds again. */
+  /** Called with a message for the log when the engine stops responding, and when it responds again. */
   onAway?: (sentence: string) => void;
 }
 
@@ -152,8 +164,8 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Returns a view without the signal, for work that must not be left unfinished. Only a shutdown of the engine ends
-   * its calls.
+   * Returns a view that ignores the abort signal, for work that must not be left unfinished. Only a shutdown of the
+   * engine ends the calls of this view.
    */
   uncancellable(): Engine {
     return new Engine(this.address, { ...this.#options, signal: undefined }, this.#shared);
@@ -165,7 +177,7 @@ export class Engine extends EngineApi {
     return new Engine(this.address, { ...this.#options, signal: both }, this.#shared);
   }
 
-  /** Returns a view that does not log outages, for work after the last line of the log. */
+  /** Returns a view that does not log outages, for work after the last line of a run's log. */
   quiet(): Engine {
     return new Engine(this.address, { ...this.#options, onAway: () => {} }, this.#shared);
   }
@@ -180,7 +192,7 @@ export class Engine extends EngineApi {
     return targetOf(this.address);
   }
 
-  /** Sends a request. If the engine stops responding, waits for it and repeats the request. */
+  /** Sends a request. If the engine stops responding, waits for the engine and repeats the request. */
   protected override async exchange(call: EngineCall, question: EngineRequest): Promise<EngineResponse> {
     const name = requestName(question);
     const { repeat = question.method === 'GET' ? 'failed' : 'lost' } = call;
@@ -218,8 +230,8 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Reads the last lines of a log, again if an outage interrupted the first attempt: the log may explain why an update
-   * failed.
+   * Reads the last lines of a log. An attempt that an outage interrupts is repeated, because the log may explain why an
+   * update failed.
    */
   override async readLastLines(...asked: Parameters<EngineApi['readLastLines']>): Promise<string[]> {
     for (let attempt = 1; ; attempt += 1) {
@@ -243,8 +255,8 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Runs `docker …` and returns the result, whatever its exit code. @throws UpdateError engine-unavailable if the
-   * engine stays unavailable
+   * Runs `docker …` and returns the result, whatever its exit code.
+   * @throws UpdateError engine-unavailable if the engine stays unavailable
    */
   async call(args: readonly string[], options: CallOptions = {}): Promise<CommandResult> {
     const deadlineMs = options.deadlineMs ?? queryDeadlineMs;
@@ -262,14 +274,14 @@ export class Engine extends EngineApi {
     }
   }
 
-  /** Returns the credentials for the registry of an image from the updater's own configuration. */
+  /** Returns the credentials in the updater's own configuration for the registry of an image. */
   ownLogin(repository: string): Promise<RegistryCredentials | null> {
     return readRegistryCredentials(repository, join(this.address.configDirectory, 'config.json'));
   }
 
   /**
-   * Returns the digest that a tag or digest has in its registry; null if the request fails, because that must not end a
-   * run.
+   * Returns the digest to which a tag or digest refers in its registry. Null if the request fails, because that failure
+   * must not end a run.
    * @throws Cancelled, Interrupted
    */
   async findRemoteDigest({ repository, tag }: { repository: string; tag: string }): Promise<RemoteDigest> {
@@ -279,13 +291,13 @@ export class Engine extends EngineApi {
       return { digest };
     } catch (error) {
       if (!(error instanceof UpdateError)) throw error;
-      // A server that is not a registry may also respond with 404.
+      // The message is checked too, because a server that is not a registry may also respond with 404.
       const { code, message } = findEngineError(error) ?? error;
       return code === 'not-found' && /manifest unknown|not found/i.test(message) ? 'none' : null;
     }
   }
 
-  /** Checks whether the engine responds now, even after the abort signal. */
+  /** Checks whether the engine responds. The check also works after the abort signal of this view. */
   answers(signal?: AbortSignal): Promise<boolean> {
     const probe = {
       method: 'GET',
@@ -300,8 +312,8 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Waits until the engine stops responding; to be called after a request to stop this process. An engine that stops
-   * responding then is shutting down and waits for this process, so calls in progress fail with Interrupted instead of
+   * Waits until the engine stops responding. Call this after a request to stop this process: an engine that then stops
+   * responding is shutting down and waits for this process. Calls in progress then fail with Interrupted instead of
    * waiting for the engine.
    */
   async watchShutdown(): Promise<void> {
@@ -309,12 +321,12 @@ export class Engine extends EngineApi {
     this.#shared.shutdown.abort(new Interrupted());
   }
 
-  /** Signal that ends running calls. */
+  /** Signal that ends calls in progress: the abort signal of this view, or a shutdown of the engine. */
   get aborted(): AbortSignal {
     return AbortSignal.any([this.#shared.shutdown.signal, ...(this.signal ? [this.signal] : [])]);
   }
 
-  /** Error for calls that `aborted` ended. */
+  /** Error of a call that the signal `aborted` has ended. */
   get abortion(): Cancelled | Interrupted {
     return this.#shared.shutdown.signal.aborted ? new Interrupted() : new Cancelled();
   }
@@ -347,7 +359,7 @@ export class Engine extends EngineApi {
     for (const end = performance.now() + awayMs; performance.now() < end; await sleep(500)) {
       const isBack = await this.answers(this.aborted);
       if (this.aborted.aborted) throw this.abortion;
-      // If the engine responds to the first probe, the lost connection was to a registry, and nothing is logged.
+      // If the engine responds to the first check, the lost connection was to a registry, and nothing is logged.
       if (isBack) return this.#noteAnswer();
       if (known.awaySince === null)
         this.#options.onAway?.(`the engine stopped answering; waiting up to ${awayMs / 1000} s for it`);
@@ -363,8 +375,8 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Ends an outage after any response, even if the call that waited was cancelled, so that the next outage is logged
-   * again.
+   * Records a response, which ends an outage even if the call that waited for the engine was cancelled. The next outage
+   * is then logged again.
    */
   #noteAnswer(): void {
     const { awaySince } = this.#shared;
@@ -393,8 +405,8 @@ function targetOf({ host, tls }: EngineAddress): EngineTarget {
 }
 
 /**
- * Checks whether the socket has been deleted on the host. A socket that is mounted as a file is unusable after an
- * engine with live-restore has created a new one.
+ * Checks whether the engine's socket has been deleted on the host. A socket that is mounted as a file becomes unusable
+ * when an engine with live-restore creates a new socket.
  */
 async function isSocketGone(host: string): Promise<boolean> {
   const found = await stat(host.replace(/^unix:\/\//, '')).catch(() => null);

@@ -3,7 +3,7 @@ import { explainProxyError, proxyAdvice } from '../proxy-refusal.ts';
 import type { CommandResult } from './command.ts';
 import { composeMessages } from './compose-output.ts';
 
-/** Converts the result of a compose command that failed to an error. */
+/** Converts the result of a failed compose command to an error. */
 export function rejectionErrorOf(result: CommandResult): UpdateError {
   const messages = composeMessages(result.stderr);
   if (hasNoPlugin(result))
@@ -33,30 +33,31 @@ export function rejectionErrorOf(result: CommandResult): UpdateError {
   );
 }
 
-/** Checks for the messages of docker without its compose plugin, and of a system without docker. */
+/** Checks whether the messages show that docker or its compose plugin is not installed. */
 const hasNoPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
   /^spawn \S+ ENOENT|is not a docker command|^docker: unknown command/m.test(stderr) ||
   (exitCode === 125 && stderr.startsWith('unknown flag: --ansi'));
 
-/** Beginning of the recorder's response to a request that would change something. */
+/** Beginning of the response with which the recorder of a dry run rejects a request that would change something. */
 export const notExecutedText = 'svc-updater records, but does not execute';
 
-/** Advice for a missing plugin. The host path is the directory that Docker's packages use. */
+/** Advice if the plugin docker-model is missing. The host path is the directory that Docker's packages use. */
 const mountPlugin =
   'Add -v /usr/libexec/docker/cli-plugins/docker-model:/usr/local/libexec/docker/cli-plugins/docker-model:ro to the docker run command. If docker info on the host prints another path of the plugin, use that path before the colon.';
 
 /**
- * Checks for the message of compose 2.38 and later for a project with `models:` if the CLI plugin for models is
- * missing.
+ * Checks whether compose requires the CLI plugin for models. Compose 2.38 and later prints this message for a project
+ * with `models:` if the plugin is missing.
  */
 export const lacksModelPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
   exitCode !== 0 && /'models' support requires Docker Model plugin/.test(stderr);
 
-/** Returns advice for a rejection whose message contains none. */
+/** Returns advice on a message with which compose rejects a project; empty if there is none. */
 function adviceOn(message: string): { advice?: string } {
   const missing = /required variable (\w+) is missing/.exec(message)?.[1];
   if (missing) return { advice: `Make sure that .env exists and sets ${missing}, then run {command} again.` };
-  // `docker compose config` checks neither external networks nor external volumes, and accepts the file.
+  // `docker compose config` accepts a file whose external networks or volumes are missing, so only a later command
+  // fails.
   const network = /network (\S+) declared as external, but could not be found/.exec(message)?.[1];
   const volume = /external volume "([^"]+)" not found/.exec(message)?.[1];
   const missed = network ? `network create ${network}` : volume && `volume create ${volume}`;
@@ -65,7 +66,7 @@ function adviceOn(message: string): { advice?: string } {
       advice: `Create it again (docker ${missed}) or change its name in the file, then run {command} again.`,
     };
   }
-  // Compose 5.2 and later merges the service with the included service.
+  // Only compose before 5.2 returns this error. Later versions merge the service with the included service.
   if (/conflicts with imported resource/.test(message)) {
     return {
       advice:

@@ -4,7 +4,7 @@ import type { Engine } from './engine.ts';
 
 /** Result of a command in a container. */
 export interface AttachedResult {
-  /** Null if the command did not finish in time. */
+  /** Exit code of the command; null if the command did not finish in time. */
   exitCode: number | null;
   /** Lines of standard output, followed by those of standard error. */
   lines: readonly string[];
@@ -12,7 +12,9 @@ export interface AttachedResult {
 
 const maxOutput = 1024 ** 2;
 
-/** Runs a `docker` command that prints the output of a command in a container. Ignores output after the first 1 MB. */
+/**
+ * Runs a `docker` command that prints the output of a command in a container. Output after the first 1 MiB is ignored.
+ */
 export async function runAttached(
   engine: Engine,
   asked: readonly string[],

@@ -1,16 +1,16 @@
 import { EngineError, errorMessageOf } from './engine-error.ts';
 
 /**
- * Oldest and newest API version whose responses this program can read. An engine of 2017 supports the oldest. Since
- * 1.48, images and containers include manifests; from 1.52 on, fields are missing.
+ * Oldest and newest API version whose responses this program can read. Engines of 2017 support the oldest. Images and
+ * containers include manifests since API 1.48, and lack some fields from API 1.52 on.
  */
 const oldest = '1.30';
 const newest = '1.51';
 
 /**
- * Returns the API version for requests: the newest that the engine and this program support, so that a newer engine
- * responds as it did when this program was written. Null if the engine does not report its version and therefore uses
- * its newest.
+ * Returns the API version for requests: the newest that both the engine and this program support. A newer engine then
+ * responds as engines did when this program was written. Null if the engine does not report its version and therefore
+ * uses its newest version.
  * @throws EngineError if the engine is too old
  */
 export function negotiateApiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown>): string | null {
@@ -19,14 +19,14 @@ export function negotiateApiVersion({ ApiVersion, MinAPIVersion }: Record<string
     const message = `the engine is too old: it supports API ${ApiVersion}, but at least ${oldest} is required`;
     throw new EngineError('unsupported', message);
   }
-  // If the engine no longer supports `newest`, its oldest version is the closest.
+  // If the engine no longer supports `newest`, the oldest version that it supports is the closest.
   const wanted = isVersion(MinAPIVersion) && !isAtLeast(newest, MinAPIVersion) ? MinAPIVersion : newest;
   return isAtLeast(wanted, ApiVersion) ? ApiVersion : wanted;
 }
 
 /**
- * Checks whether the engine rejects the API version, which may happen after it has replaced another engine. The
- * rejected request had no effect.
+ * Checks whether the engine rejected the API version of a request. This may happen after another engine has replaced
+ * the engine that reported its version. The rejected request had no effect.
  */
 export const isUnsupportedVersion = (answer: { status: number; body: Buffer }): boolean =>
   answer.status === 400 && /client version \S+ is too (?:new|old)/i.test(errorMessageOf(answer));
@@ -35,15 +35,18 @@ export const isUnsupportedVersion = (answer: { status: number; body: Buffer }): 
 export const toVersionedPath = (version: string | null, path: string): string =>
   version === null ? path : `/v${version}${path}`;
 
-/** Compares the first two numbers of versions, such as `1.45` of the API or `v5.3.0-4` of compose. */
+/**
+ * Checks whether a version is at least `needed`, by the first two numbers of versions such as `1.45` of the API or
+ * `v5.3.0-4` of compose.
+ */
 export function isAtLeast(version: string, needed: string): boolean {
   const [[major, minor], [neededMajor, neededMinor]] = [numbersOf(version), numbersOf(needed)];
   return major > neededMajor || (major === neededMajor && minor >= neededMinor);
 }
 
 /**
- * Checks whether a container can be created with all its networks. Before API 1.44, a container is created with its
- * first network and connected to the others afterwards.
+ * Checks whether the API version accepts all networks when a container is created. Before API 1.44, a container is
+ * created with its first network and connected to the others afterwards.
  */
 export const takesAllNetworks = (apiVersion: string): boolean => isAtLeast(apiVersion, '1.44');
 

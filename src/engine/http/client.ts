@@ -16,13 +16,13 @@ import type { EngineTarget } from './target.ts';
 
 const whoAreYou = '/version';
 
-/** Limit for the body of an error response: the first 64 KiB of a proxy's error page are enough to identify it. */
+/** Options for the body of an error response: its first 64 KiB are enough to identify the error page of a proxy. */
 const ofRefusal = { limit: 64 * 1024, cut: true };
 
 /**
- * Client for the engine's API, for the updater and the server library. Uses the newest API version that the engine and
- * this program support; the first request determines the version. All methods throw EngineError and the reason of the
- * signal.
+ * Client for the engine's API, for the updater and the server library. It uses the newest API version that both the
+ * engine and this program support, which the first request determines. All methods throw EngineError, or the reason of
+ * the signal.
  */
 export class EngineClient {
   /** Latest response to `GET /version`; null before the first response. */
@@ -34,7 +34,7 @@ export class EngineClient {
   /** API version for requests. Reset after a failed request, because another engine may respond next. */
   #version: Promise<string | null> | null = null;
 
-  /** @param deadlineMs deadline for the request of the version, in milliseconds */
+  /** Creates a client. @param deadlineMs deadline in milliseconds for the request of the engine's version */
   constructor(targetOf: () => EngineTarget, deadlineMs: number) {
     this.#targetOf = targetOf;
     this.#deadlineMs = deadlineMs;
@@ -50,7 +50,7 @@ export class EngineClient {
     });
   }
 
-  /** Opens a streamed response. Fails for an error status, or if nothing arrives for `silenceMs`. */
+  /** Opens a streamed response. Fails if the response has an error status, or if nothing arrives for `silenceMs`. */
   async open(question: EngineRequest, silenceMs: number): Promise<EngineStream> {
     const opened = await this.#versioned(question, async (asked) => {
       const stream = await openStream(this.#targetOf(), asked, silenceMs);
@@ -83,7 +83,7 @@ export class EngineClient {
           if (!isPlain) this.apiVersion = version ?? apiVersion;
           return { ...answer, apiVersion: version ?? apiVersion };
         }
-        // Another engine has replaced the engine that reported its version.
+        // Another engine has replaced the engine that reported its version, so the version is requested again.
         this.#version = null;
       } catch (error) {
         if (!(error instanceof EngineError)) throw error;
@@ -96,8 +96,8 @@ export class EngineClient {
   }
 
   /**
-   * Returns the API version for requests. Null if the engine does not report its version, or a proxy blocks the
-   * request: the engine then uses its newest.
+   * Returns the API version for requests. Null if the engine does not report its version, or if a proxy blocks that
+   * request. The engine then uses its newest version.
    */
   #agree(): Promise<string | null> {
     const asked = { method: 'GET', path: whoAreYou, deadlineMs: this.#deadlineMs } as const;

@@ -19,7 +19,7 @@ export type EngineErrorCode =
 export class EngineError extends Error {
   override readonly name = 'EngineError';
   readonly code: EngineErrorCode;
-  /** HTTP status; null if there was no response, or an incomplete one. */
+  /** HTTP status; null if there was no response or an incomplete response. */
   readonly status: number | null;
 
   constructor(
@@ -33,10 +33,10 @@ export class EngineError extends Error {
   }
 }
 
-/** Error codes of responses with an error status. */
+/** Error codes for a response with an error status, as opposed to a missing or invalid response. */
 export const rejectionCodes = ['refused', 'not-found', 'conflict', 'refused-by-proxy'] as const;
 
-/** Returns the EngineError that is the error or its cause; null if there is none. */
+/** Returns the error itself or its cause, whichever is an EngineError; null if neither is. */
 export function findEngineError(error: unknown): EngineError | null {
   const { cause } = Object(error) as { cause?: unknown };
   return [error, cause].find((each) => each instanceof EngineError) ?? null;
@@ -51,11 +51,11 @@ export const tolerateErrors =
     throw error;
   };
 
-/** Statuses that a proxy may send without a body. */
+/** Error statuses of a response without a body that show that a proxy has responded. */
 const statusesOfDenial = [401, 403, 405, 407];
 const codesOfStatus: Readonly<Record<number, EngineErrorCode>> = { 404: 'not-found', 409: 'conflict' };
 
-/** Converts an error response to an EngineError. @param call `GET /version` */
+/** Converts an error response to an EngineError. @param call method and path of the request, such as `GET /version` */
 export function responseError(call: string, answer: { status: number; body: Buffer }): EngineError {
   const { status } = answer;
   const said = errorMessageOf(answer);
@@ -73,11 +73,14 @@ export function responseError(call: string, answer: { status: number; body: Buff
   return new EngineError('refused-by-proxy', message, { status });
 }
 
-/** Checks for the response of a proxy whose backend does not respond. */
+/** Checks whether a response is from a proxy whose backend does not respond. */
 export const isBackendMissing = ({ status, body }: { status: number; body: Buffer }): boolean =>
   [502, 503, 504].includes(status) && wordsOf(body) === null;
 
-/** Returns the engine's message in an error response; if the body is not the engine's, its first line. */
+/**
+ * Returns the engine's message in an error response. If the body is not from the engine, returns the first line of the
+ * body.
+ */
 export const errorMessageOf = ({ status, body }: { status: number; body: Buffer }): string =>
   wordsOf(body) ?? (body.toString().trim().split('\n')[0]?.slice(0, 300) || `status ${status}`);
 

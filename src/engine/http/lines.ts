@@ -1,12 +1,12 @@
 import { StringDecoder } from 'node:string_decoder';
 import { EngineError } from './engine-error.ts';
 
-/** UTF-16 code units; longer than any line in the engine's logs and streams. */
+/** Maximum length of a line in UTF-16 code units; lines in the engine's logs and streams are shorter. */
 const longestLine = 1024 * 1024;
 
 /**
- * Splits bytes into lines. Long lines are truncated, so memory use is bounded. `end` reports a last line without a line
- * break.
+ * Splits bytes into lines. Long lines are truncated, so that memory use is bounded. `end` reports the last line if it
+ * has no line break.
  */
 export function lineSplitter(onLine: (line: string) => void, longest = longestLine) {
   const decoder = new StringDecoder('utf8');
@@ -43,7 +43,10 @@ export async function* linesOfStream(chunks: AsyncIterable<Buffer>): AsyncGenera
   yield* lines;
 }
 
-/** Parses a stream with a JSON object in each line, such as pulls and events. @throws EngineError for other content */
+/**
+ * Yields the JSON objects of a stream that has one in each line, such as pulls and events.
+ * @throws EngineError for other content
+ */
 export async function* parseObjectLines(
   chunks: AsyncIterable<Buffer>,
 ): AsyncGenerator<Record<string, unknown>> {
@@ -60,7 +63,7 @@ export function requireJsonObject(text: string): Record<string, unknown> {
       return value as Record<string, unknown>;
     }
   } catch {
-    // The error below contains the beginning of the text.
+    // The error below describes the problem.
   }
   const message = `this is not an answer of an engine: ${text.slice(0, 100).trim()}`;
   throw new EngineError('not-an-engine', message);
@@ -73,13 +76,14 @@ const maxErrorBytes = 1_000;
 
 /**
  * Decodes a container's log, with both outputs in order of arrival. Without a terminal, the engine sends frames with a
- * head: a byte for the output, three zeros, and the length of the content. With a terminal, it sends plain text. Before
- * API 1.42 the engine describes both in the same way, but no text from a terminal begins with such a head.
+ * head: a byte for the output, three zeros, and the length of the content. With a terminal, the engine sends plain
+ * text. Before API 1.42, the response does not show which of the two it is, but no text from a terminal begins with
+ * such a head.
  */
 export async function* logText(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let isFramed: boolean | null = null;
   let rest: Buffer = Buffer.alloc(0);
-  /** Remaining bytes of the frame. */
+  /** Number of bytes of the current frame that are still to be read. */
   let left = 0;
   let isError = false;
   let error: Buffer = Buffer.alloc(0);

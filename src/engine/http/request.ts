@@ -1,5 +1,5 @@
 // Requests to the engine's API, for the updater and the server library. An engine or a proxy may interrupt a response
-// or stall at any byte: every request here still settles in time.
+// or stall at any byte, but every request here settles in time.
 
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
@@ -9,12 +9,12 @@ import type { EngineTarget } from './target.ts';
 
 export interface EngineRequest {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
-  /** Path with the query. */
+  /** Path of the request, including the query. */
   path: string;
   headers?: OutgoingHttpHeaders;
-  /** Sent as JSON; buffers and streams are sent as a tar archive. */
+  /** Body of the request. Buffers and streams are sent as a tar archive, other values as JSON. */
   body?: unknown;
-  /** Milliseconds for the whole response; for a stream, for its headers. Infinity for no deadline. */
+  /** Deadline in milliseconds for the whole response, or for only the headers of a stream; Infinity for no deadline. */
   deadlineMs: number;
   signal?: AbortSignal;
   /**
@@ -29,13 +29,16 @@ const usualLimit = 16 * 1024 * 1024;
 
 export interface EngineResponse {
   status: number;
-  /** `1.45`; empty if the engine does not report it. */
+  /** API version of the response, such as `1.45`; empty if the engine does not report it. */
   apiVersion: string;
   body: Buffer;
 }
 
 export interface EngineStream extends Omit<EngineResponse, 'body'> {
-  /** Ends with the response. @throws EngineError if the response is interrupted or stalls; the reason of the signal */
+  /**
+   * Content of the response in chunks.
+   * @throws EngineError if the response is interrupted or stalls; the reason of the signal
+   */
   chunks: AsyncIterable<Buffer>;
   close(): void;
 }
@@ -46,22 +49,22 @@ export function openRequest(
   path: string,
   { headers, ...how }: { method?: string; headers?: OutgoingHttpHeaders } = {},
 ): ClientRequest {
-  // A static import would load the whole module at every start, even for a unix socket.
+  // A static import would load the whole `node:https` module at every start, even for an engine with a unix socket.
   const { request } = process.getBuiltinModule(tls ? 'node:https' : 'node:http');
   return request({
     ...options,
     ...how,
     path: prefix + path,
-    // Connections are not reused, because the engine may have exited since.
+    // Connections are not reused, because the engine may have exited since the last request.
     agent: false,
-    // A unix socket has no host name, but HTTP/1.1 requires the header; the engine ignores its value.
+    // A unix socket has no host name, but HTTP/1.1 requires the header `Host`; the engine ignores its value.
     headers: { ...(options.socketPath === undefined ? {} : { Host: 'engine' }), ...headers },
   });
 }
 
 /**
- * Sends a request and reads the response. @throws EngineError if the response is incomplete at the deadline; the reason
- * of the signal
+ * Sends a request and reads the response.
+ * @throws EngineError if the response is incomplete at the deadline; the reason of the signal
  */
 export async function sendEngineRequest(target: EngineTarget, asked: EngineRequest): Promise<EngineResponse> {
   const endsAt = performance.now() + asked.deadlineMs;
@@ -75,7 +78,7 @@ export async function sendEngineRequest(target: EngineTarget, asked: EngineReque
 }
 
 /**
- * Opens a response of unlimited duration; a silence of more than `idleMs` is an error.
+ * Sends a request and opens its response, whose duration is unlimited. A silence of more than `idleMs` is an error.
  * @throws EngineError if no response starts in time; the reason of the signal
  */
 export async function openStream(
@@ -94,7 +97,7 @@ export async function openStream(
   }
 }
 
-/** Sends a request. The caller must await the response at once, because the promise may reject soon. */
+/** Sends a request. The caller must await the response without delay, because the promise may be rejected soon. */
 function send(
   target: EngineTarget,
   { method, path, headers, body }: EngineRequest,
@@ -109,19 +112,21 @@ function send(
     };
     const request = openRequest(target, path, { method, headers: { ...headers, ...described } });
     request.on('error', reject);
-    // For some responses, such as a protocol upgrade, Node emits only this event.
+    // For some responses, such as a protocol upgrade, Node emits only `close`.
     request.on('close', () => reject(new Error('the connection was closed before the engine answered')));
     request.on('response', (answer) => {
-      // The reader of the response also gets the error, except after the last byte that counts.
+      // Without a listener, an error after the response has been read would end the process. An earlier error also
+      // reaches the reader of the response.
       answer.on('error', () => {});
       resolve(answer);
     });
-    // If the engine responds before the stream has ended, its response counts.
+    // An error of the body's stream is ignored: if the engine responds before it has received the whole body, its
+    // response counts.
     if (content instanceof Readable) pipeline(content, request).catch(() => {});
     else request.end(content);
     return { answer: promise, close: () => void request.destroy() };
   } catch (error) {
-    // A path or a header is invalid.
+    // Node throws if the path or a header is invalid.
     reject(error);
     return { answer: promise, close: () => {} };
   }
@@ -159,7 +164,7 @@ async function* chunksOf(
   const iterator: AsyncIterator<Buffer> = answer[Symbol.asyncIterator]();
   try {
     for (;;) {
-      // Time that the consumer takes between chunks does not count.
+      // The deadline starts anew for each chunk, so the time that the consumer takes between chunks does not count.
       const { done, value } = await awaitWithDeadline(iterator.next(), idleMs, asked);
       if (done) return;
       yield value;
@@ -169,7 +174,7 @@ async function* chunksOf(
   }
 }
 
-/** Settles with the work, at the deadline, or when the signal is aborted, whichever is first. */
+/** Settles when the work settles, at the deadline, or when the signal is aborted, whichever is first. */
 export async function awaitWithDeadline<T>(
   work: Promise<T>,
   deadlineMs: number,

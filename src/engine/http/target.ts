@@ -4,7 +4,7 @@ import type { RequestOptions } from 'node:http';
 /** Connection options for an engine's API. */
 export interface EngineTarget {
   tls: boolean;
-  /** Prefix of all paths, for an engine behind a proxy. */
+  /** Prefix of all request paths, for an engine behind a proxy. */
   prefix: string;
   options: RequestOptions & {
     ca?: Buffer | undefined;
@@ -17,7 +17,7 @@ export interface EngineTarget {
 /**
  * Parses the address of an engine.
  * @param host `unix:///…` or `tcp://…`
- * @param tls flags of the docker command: `--tlsverify`, `--tlscacert`, `/certs/ca.pem` …
+ * @param tls flags of the docker command with their values: `--tlsverify`, `--tlscacert`, `/certs/ca.pem` …
  * @throws TypeError for any other address
  */
 export function engineTarget(host: string, tls: readonly string[] = []): EngineTarget {

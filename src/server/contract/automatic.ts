@@ -23,7 +23,7 @@ export const applyAutomaticDefaults = (said: AutomaticChoice): AutomaticSettings
 export const omitUndefinedSettings = (choice: AutomaticChoice): Partial<AutomaticSettings> =>
   Object.fromEntries(Object.entries(choice).filter(([, value]) => value !== undefined));
 
-/** Returns the time zone of the server. If `TZ` is unknown, Node uses UTC but does not return a usable name. */
+/** Returns the time zone of the server. If `TZ` is not a known time zone, Node uses UTC but returns no usable name. */
 export function serverTimeZone(): string {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   return isTimeZone(`${timeZone}`) ? timeZone : 'UTC';

@@ -15,21 +15,26 @@ export type Caller = Role | { role: Role; name: string } | null;
 /** A job of the host application. */
 export interface Job {
   kind: JobKind;
-  /** Running jobs and queued deployments block an update. Other queued jobs run after the update. */
+  /**
+   * State of the job. A running job blocks an update. A queued job does not, because it runs after the update; only a
+   * queued deployment does, because a user is waiting for it.
+   */
   state: 'queued' | 'running';
   /** Display name. */
   title?: string;
-  /** When the job was queued or started. */
+  /** Time at which the job was queued or started. */
   since?: Date;
   /** Whether the job will not finish on its own, so that an update does not wait for it. Default: false. */
   stuck?: boolean;
 }
 
-/** Job queue of the host application. The pause for updates must be independent of any other pause of the queue. */
+/** Job queue of the host application. Its pause for updates must be independent of any other pause of the queue. */
 export interface JobQueue {
   /** Pauses the queue: new jobs do not start, running jobs continue. Must be idempotent. */
   hold(): Awaitable<void>;
-  /** Resumes the queue. Must be idempotent: also called at each start of the server without an update in progress. */
+  /**
+   * Resumes the queue. Must be idempotent: it is also called at each start of the server without an update in progress.
+   */
   resume(): Awaitable<void>;
   /** Returns all jobs that are queued or running. */
   jobs(): Awaitable<readonly Job[]>;
@@ -39,13 +44,16 @@ export interface JobQueue {
 export interface Store {
   /** Returns the current text; null if the key is not set. */
   get(key: string): Awaitable<string | null>;
-  /** Compare and set: if the current text is `was`, sets the new text (null removes the key) and returns true. */
+  /**
+   * Compares and sets: if the current text equals `was`, sets the new text and returns true; otherwise returns false.
+   * If the new text is null, the key is removed.
+   */
   set(key: string, text: string | null, condition: { was: string | null }): Awaitable<boolean>;
-  /** Directory of the store, if any, which must be on a mount of the server's container. */
+  /** Directory that contains the store, if any. It must be on a mount of the server's container. */
   readonly directory?: string;
 }
 
-/** A build server that must be updated separately. */
+/** Build server, which must be updated separately from the instance. */
 export interface KnownBuildServer {
   /** Display name. */
   name: string;
@@ -78,17 +86,13 @@ export interface InstanceOptions {
    * (docs/your-product.md).
    */
   product?: ProductOptions;
-  /**
-   * Running version: `v1.4.2` or `v1.6.0-canary.3`, with or without `v`. With any other value, no update is offered.
-   */
+  /** Running version: `v1.4.2` or `v1.6.0-canary.3`, with or without `v`. For any other value, no update is offered. */
   version: string;
   /** Image of the updater, preferably with a digest. */
   updaterImage: string;
-  /**
-   * When to pull the updater image: `missing` pulls only an image that is not local. Default: `always`.
-   */
+  /** When to pull the updater image. `missing` pulls the image only if it does not exist locally. Default: `always`. */
   updaterPull?: 'always' | 'missing';
-  /** Environment variables of the updater: `{ SVC_UPDATER_WAIT_TIMEOUT: '600' }`. Default: none. */
+  /** Environment variables of the updater, for example `{ SVC_UPDATER_WAIT_TIMEOUT: '600' }`. Default: none. */
   updaterEnvironment?: Readonly<Record<string, string>>;
   /**
    * Name of the updater's container. Instances on the same engine can update at the same time if their names differ.
@@ -101,7 +105,7 @@ export interface InstanceOptions {
    * product has no feed.
    */
   feed?: (FeedOptions & { trust?: Trust; channelUrl?: string }) | null;
-  /** Authenticates a request. Must respond within 10 seconds. */
+  /** Authenticates the sender of a request. Must respond within 10 seconds. */
   authorize(request: Request): Awaitable<Caller>;
   /** Job queue, which is paused during an update. */
   queue: JobQueue;
@@ -119,17 +123,17 @@ export interface InstanceOptions {
   /** Maximum time that an update with `when: "idle"` waits for running jobs, in seconds. Default: 3600. */
   idleTimeoutSeconds?: number;
   /**
-   * Saves the data before each update. If the new version fails, the updater rolls back and restores the data. Admins
-   * can also roll back later. Default: false (docs/server-library.md).
+   * Whether the data is saved before each update. If the new version fails, the updater then rolls back and restores
+   * the data. Admins can also roll back later. Default: false (docs/server-library.md).
    */
   restorePoint?: boolean;
   /** Maximum downtime while the data is saved, in seconds. Default: no limit (docs/server-library.md). */
   maxDowntimeSeconds?: number;
-  /** Removes old images after each successful update. Default: false (docs/server-library.md). */
+  /** Whether old images are removed after each successful update. Default: false (docs/server-library.md). */
   removeOldImages?: boolean;
   /**
-   * Downloads the images of an available release before the update: at any time, or in a time window in the server's
-   * time zone. Default: false (docs/server-library.md).
+   * Whether the images of an available release are downloaded before the update: at any time, or only in a time window
+   * in the server's time zone. Default: false (docs/server-library.md).
    */
   prefetch?: boolean | TimeWindow;
   /**
@@ -145,8 +149,8 @@ export interface InstanceOptions {
   /** Lists the build servers, which must be updated separately. Default: none. */
   buildServers?(): Awaitable<readonly KnownBuildServer[]>;
   /**
-   * Services that are updated with the app. Default: services labelled `svc.role: worker`, otherwise the existing
-   * services of the product, such as `worker`.
+   * Services that are updated with the app. Default: the services labelled `svc.role: worker`; if there are none, those
+   * worker services of the product that exist, for example `worker`.
    */
   workers?: readonly string[];
   /** Service of the app, if the library runs in another service. Default: the server's own service. */
@@ -156,18 +160,18 @@ export interface InstanceOptions {
    * Default: `unix:///var/run/docker.sock`.
    */
   engine?: string;
-  /** Path of the engine's socket on the host, for the updater. Required with `tcp://`. Default: the mounted socket. */
+  /**
+   * Host path of the engine's socket, which the updater mounts. Required if `engine` is a `tcp://` address. Default:
+   * the host path of the mounted socket.
+   */
   updaterSocket?: string;
-  /** Path of a Docker config.json with registry credentials inside the server's container. Default: none. */
+  /** Path, in the server's container, of a Docker `config.json` with registry credentials. Default: none. */
   registryCredentials?: string;
-  /** Additional host directories that compose reads files from. Default: only the directories in the compose labels. */
+  /** Additional host directories from which compose reads files. Default: only directories in the compose labels. */
   directories?: readonly string[];
   /** Base path of the endpoints. Default: `/api/v1/instance/update`. */
   path?: string;
-  /**
-   * Called with each finished run, at least once and at most three times. Use the run's id to detect repeats. Default:
-   * none.
-   */
+  /** Called with each finished run, one to three times. Use the run's id to detect repeats. Default: none. */
   onEnd?(run: Run): Awaitable<void>;
   /**
    * Up to 8 addresses that are notified of releases and runs: a web hook, `ntfy+https://…` or `slack+https://…`.

@@ -3,28 +3,26 @@ import type { Channel } from '../../core/release/channel.ts';
 import type { CancelReason, NextRelease, Reason, RollbackOffer, Run, Status } from '../../wire/status.ts';
 import type { AutomaticChoice } from './automatic.ts';
 
-/** An update that the host application starts. */
+/** Start request of the host application for an update. */
 export interface UpdateOrder {
   /** Target version: `vX.Y.Z`, `vX.Y.Z-canary.N` or `canary`. Default: `next` from the status. */
   target?: string;
-  /**
-   * When to start: with `idle`, the update waits until running jobs have finished. Default: `now`.
-   */
+  /** When the run starts: with `idle`, it waits until running jobs have finished. Default: `now`. */
   when?: 'now' | 'idle';
-  /** Starts even if jobs are running, and interrupts these jobs. Default: false. */
+  /** Whether the run starts even if jobs are running, which are then interrupted. Default: false. */
   force?: boolean;
   /**
-   * Installs all required intermediate releases, then the target. Without a target, `latest` is the target. Default:
-   * false.
+   * Whether all required intermediate releases are installed before the target. Without a target, `latest` from the
+   * status is the target. Default: false.
    */
   allSteps?: boolean;
-  /** Values for new settings of the release, by name, which are passed to the updater and not stored. */
+  /** Values for new settings of the release, by name. They are passed to the updater and are not stored. */
   settings?: Readonly<Record<string, string>>;
   /** Name of the person or program that starts the run. Default: name of the product. */
   by?: string;
 }
 
-/** A rollback that the host application starts. */
+/** Start request of the host application for a rollback. */
 export interface RollbackOrder extends Omit<UpdateOrder, 'target' | 'allSteps' | 'settings'> {
   /** Version to roll back to. Must equal `to` of the rollback offer, to confirm that the caller has read the offer. */
   confirm: string;
@@ -38,23 +36,23 @@ export type CompleteRollbackOrder = Required<RollbackOrder>;
 
 /** Events, with the argument of their listeners. */
 export interface UpdateEvents {
-  /** A new release is available. */
+  /** Emitted when a new release is available. */
   offer: NextRelease;
-  /** A run has started, on this server or another server of the instance. */
+  /** Emitted when a run has started, on this server or another server of the instance. */
   start: Run;
-  /** A new line of the updater's log. */
+  /** Emitted for each new line of the updater's log. */
   line: { run: Run; line: ProgressEvent };
-  /** A run has finished. */
+  /** Emitted when a run has finished. */
   end: Run;
 }
 
-/** Updates of the instance that this server belongs to. */
+/** Library object, which controls the updates of the instance that this server belongs to. */
 export interface InstanceUpdates {
-  /** Responds to a request below `path`. Never rejects. */
+  /** Responds to a request below the option `path`. Never rejects. */
   handle(request: Request): Promise<Response>;
-  /** Whether the path of a request is `path` or below. */
+  /** Whether the path of a request equals the option `path` or is below it. */
   matches(request: Request): boolean;
-  /** Starts the library. Await the result before the queue starts jobs: during an update, the queue is paused. */
+  /** Starts the library. Await the result before the queue starts jobs, because an update pauses the queue. */
   start(): Promise<void>;
   /** Stops event streams and timers. During an update, the queue stays paused. Await the result at shutdown. */
   close(): Promise<void>;
@@ -68,7 +66,8 @@ export interface InstanceUpdates {
   /** Cancels the current run. `by` is the name of the person or program that requests the cancellation. */
   cancel(options?: { by?: string }): Promise<{ run: Run } | { reason: CancelReason }>;
   /**
-   * Returns the effects of a rollback to the last restore point, which an updater checks first. This may take minutes.
+   * Returns the effects of a rollback to the last restore point. An updater checks the restore point first, which may
+   * take minutes.
    */
   rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }>;
   /** Starts a rollback, or returns the reason why no rollback can start. */
@@ -76,7 +75,8 @@ export interface InstanceUpdates {
   /** Sets the release channel and returns the new status. */
   setChannel(channel: Channel): Promise<Status>;
   /**
-   * Skips the newest release until a newer release is published; null undoes the skip. Returns null for other versions.
+   * Skips the newest release until a newer release is published; null undoes the skip. Returns null, without any
+   * effect, if the version is not the newest release.
    */
   skip(version: string | null): Promise<Status | null>;
   /** Changes the settings of automatic updates. Omitted settings remain unchanged. */

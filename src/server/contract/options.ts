@@ -18,7 +18,7 @@ export type ValidatedInstanceOptions = Omit<
   feed: NonNullable<InstanceOptions['feed']> | null;
   queue: JobQueue;
   store: Store;
-  /** Time limits in milliseconds. */
+  /** Time limits in milliseconds: for `beforeUpdate`, and for the wait for running jobs. */
   preparationMs: number;
   idleMs: number;
 };
@@ -42,7 +42,7 @@ const orNull = <T extends z.ZodMiniType>(schema: T) =>
     z.transform((value) => (value ?? null) as z.output<T> | null),
   );
 
-/** Creates the schema on demand, because creating it would slow down every import of this module. */
+/** Creates the schema of the options on each call, because a constant would slow down every import of this module. */
 function settingsSchema({ name, containerName }: Product) {
   const absolute = text(/^\/(?:.*[^/])?$/, 'must be an absolute path');
   const seconds = z.number().check(z.gt(0), z.lte(7 * 24 * 3600));
@@ -119,7 +119,7 @@ export function validateInstanceOptions(
     throw new TypeError(
       `${name}-updater requires Node.js ${leastNode.join('.')} or later; this is Node.js ${nodeVersion}`,
     );
-  // The product may have a default feed.
+  // If the option `feed` is not set, the default feed of the product is used, if any.
   const isSaid = given?.feed !== undefined || !given?.product?.feed;
   const options = isSaid ? given : { ...given, feed: { url: given.product?.feed ?? '' } };
   // The locale is passed here and not set globally, because the host application may use zod as well.
@@ -140,7 +140,7 @@ const toConsole =
       console[level](`${name}-updater: ${message}`, ...(cause === undefined ? [] : [cause]));
   };
 
-/** Returns the given product, otherwise svc. If the given product is not valid, returns svc and the errors. */
+/** Returns the product in the options, or svc if there is none. If it is not valid, returns svc and the error. */
 function readProduct(given: InstanceOptions): { product: Product; mistakes: string[] } {
   try {
     return {

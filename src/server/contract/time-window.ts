@@ -13,7 +13,7 @@ export interface WeeklyTimeWindow extends TimeWindow {
   days: readonly DayName[];
 }
 
-/** Time window in milliseconds since 1970. The end is exclusive. */
+/** One occurrence of a time window, in milliseconds since 1970. The end is exclusive. */
 export interface TimeWindowOccurrence {
   begin: number;
   end: number;
@@ -21,34 +21,34 @@ export interface TimeWindowOccurrence {
 
 const dayMs = 24 * 3_600_000;
 
-/** Whether a moment is in a window of the server's time zone. */
+/** Whether a moment is within a daily time window, whose times are in the server's time zone. */
 export function isInWindow(window: TimeWindow, moment: number): boolean {
   const [next] = generateTimeWindows({ ...window, timeZone: serverTimeZone(), days: [] }, moment);
   return next !== undefined && next.begin <= moment;
 }
 
-/** Returns the infinite sequence of windows that end after a moment, earliest first. */
+/** Generates an infinite sequence of the windows that end after a moment, earliest first. */
 export function* generateTimeWindows(
   { from, to, timeZone, days }: WeeklyTimeWindow,
   moment: number,
 ): Generator<TimeWindowOccurrence> {
   const length = (minutes(to) - minutes(from) + 1440) % 1440 || 1440;
-  // The window of the previous day may not have ended yet.
+  // The previous day is included, because its window may not have ended yet.
   const firstDay = Math.floor(wallAt(moment, timeZone) / dayMs) - 1;
   for (let day = firstDay; ; day++) {
-    // 1970 began on a Thursday.
+    // The first day of 1970 (day 0) was a Thursday.
     const weekday = dayNames[(((day + 3) % 7) + 7) % 7] as DayName;
     if (days.length > 0 && !days.includes(weekday)) continue;
     const wall = day * dayMs + minutes(from) * 60_000;
     const begin = momentOf(wall, timeZone);
     const end = momentOf(wall + length * 60_000, timeZone);
-    // When clocks are set forward, begin and end may both be in the skipped hour.
+    // If clocks are set forward, both times may be in the skipped hour and thus become the same moment.
     const window = { begin, end: end > begin ? end : begin + length * 60_000 };
     if (window.end > moment) yield window;
   }
 }
 
-/** Returns the minutes since midnight. */
+/** Converts a time of day to minutes since midnight. */
 const minutes = (clock: string): number => {
   const [hours = 0, rest = 0] = clock.split(':').map(Number);
   return hours * 60 + rest;

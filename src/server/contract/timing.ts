@@ -4,11 +4,14 @@ export const defaultServerTiming = {
   host: 10_000,
   /** Timeout for `onEnd`, which may send an email. */
   onEnd: 60_000,
-  /** Timeout for each file of a release's signature. */
+  /** Timeout for downloading each file that is needed to verify a release. */
   proof: 10_000,
   /** Interval for checking the store and the engine. */
   watch: 10_000,
-  /** Interval for checking store and engine while another server prepares a run, or while the state is unknown. */
+  /**
+   * Interval for checking the store and the engine while another server prepares a run, or while it is unknown whether
+   * a run is in progress.
+   */
   watchClosely: 1_000,
   /** Interval for checking the prefetch. */
   prefetch: 30_000,
@@ -20,16 +23,19 @@ export const defaultServerTiming = {
   jobs: 2_000,
   /** Maximum time that a request waits until the server has determined whether a run is in progress. */
   known: 10_000,
-  /** Time without a response from store or engine after which the queue is resumed. An updater gives up after 60 s. */
+  /**
+   * Time without a response from the store or the engine after which the queue is resumed. An updater gives up after 60
+   * s.
+   */
   silence: 180_000,
   /** Pause before the second attempt. Each further pause is twice as long, up to `longestRetry`. */
   retry: 1_000,
   longestRetry: 60_000,
-  /** Timeout for checking a restore point, whose hashes the updater verifies. */
+  /** Time limit for an updater that checks a restore point, whose hashes it verifies, or that creates a report. */
   check: 300_000,
   /** Interval for checking the updater's container. */
   follow: 250,
-  /** Maximum time until the engine restarts a container. */
+  /** Maximum time from the failure of a container until the engine restarts it. */
   restart: 10_000,
   /** Maximum time that the updater runs after its last log line. */
   lastMoments: 15_000,

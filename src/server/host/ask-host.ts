@@ -29,7 +29,7 @@ export async function callApplication<T>(
   };
   // The async function also turns synchronous errors into rejections.
   const answer = (async () => call())();
-  // After the deadline nothing awaits the result, so a rejection is handled here.
+  // After the deadline, nothing awaits the result, so a rejection is handled here.
   answer.then(settled, settled);
   try {
     const late = () => new HostFailure(name, `${name}() did not respond within ${deadlineMs / 1000} s`);

@@ -6,7 +6,11 @@ import { callApplication, HostFailure } from './ask-host.ts';
 
 const longestTitle = 200;
 
-/** Returns all queued and running jobs. Unknown kinds and states count as a running job. @throws HostFailure */
+/**
+ * Returns all queued and running jobs. A job of an unknown kind counts as `job`, and a job in an unknown state as
+ * running.
+ * @throws HostFailure
+ */
 export async function fetchJobs(
   { queue }: Pick<ValidatedInstanceOptions, 'queue'>,
   { host }: Timing,

@@ -13,7 +13,7 @@ export class Listeners {
 
   /** Adds a listener and returns a function that removes the listener. */
   on<E extends keyof UpdateEvents>(event: E, listener: (payload: UpdateEvents[E]) => unknown): () => void {
-    // A new function for each call, so that a listener can be added twice and removed once.
+    // Each call adds a new function, so that a listener that was added twice can be removed once.
     const own = async (payload: UpdateEvents[E]) => {
       try {
         await listener(payload);

@@ -4,8 +4,8 @@ import { callApplication, HostFailure } from './ask-host.ts';
 import { retryWithBackoff } from './retry.ts';
 
 /**
- * Pauses or resumes the queue: one call at a time, retried until it succeeds. A call that settles after its deadline
- * may have reverted a later call, so the wanted state is requested again.
+ * Pauses or resumes the queue. Only one call runs at a time, and each is retried until it succeeds. A call that settles
+ * after its deadline may have reverted a later call, so the wanted state is then requested again.
  */
 export class QueueHold {
   readonly #settings: Pick<ValidatedInstanceOptions, 'queue' | 'log'>;
@@ -16,7 +16,7 @@ export class QueueHold {
   #turn = 0;
   #last: Promise<void> = Promise.resolve();
 
-  /** @param closing ends all retries */
+  /** @param closing aborted when the server closes, which ends all retries */
   constructor(
     settings: Pick<ValidatedInstanceOptions, 'queue' | 'log'>,
     timing: Timing,

@@ -2,8 +2,8 @@ import { sleepFor } from '../../core/progress/wait.ts';
 import type { Timing } from '../contract/timing.ts';
 
 /**
- * Retries `attempt` until it succeeds, with growing pauses. `onFailure` returns whether to continue. Returns null after
- * giving up or if the signal is aborted between two attempts.
+ * Retries `attempt` until it succeeds, with growing pauses. `onFailure` returns whether to continue. Returns null if
+ * `onFailure` returns false, or if the signal is aborted between two attempts.
  */
 export async function retryWithBackoff<T>(
   attempt: () => Promise<T>,

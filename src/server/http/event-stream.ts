@@ -1,17 +1,17 @@
 import type { Run, ToldRun } from '../../wire/status.ts';
 import type { RunRecord } from '../run/run-record.ts';
 
-/** Adds the current time to a run, as in responses. */
+/** Returns a run as in responses, with the current time of the server. */
 export const toToldRun = (run: Run): ToldRun => ({ ...run, now: new Date().toISOString() });
 
-/** Milliseconds without an event after which a comment keeps proxies from closing the connection. */
+/** Milliseconds without an event after which the server sends a comment, so that proxies keep the connection open. */
 export const keepAliveIntervalMs = 15_000;
-/** Milliseconds after which a client reconnects. */
+/** Milliseconds after which a disconnected client reconnects. */
 const retry = 1_000;
-/** Characters after which a chunk is sent. A longer line is not split. */
+/** Number of characters after which a chunk of events is sent. A longer line is not split. */
 const chunkSize = 16 * 1024;
 
-/** Whether an Accept header contains text/event-stream. Any type (*) selects JSON. */
+/** Whether an Accept header contains text/event-stream. For a wildcard, the response is JSON. */
 export const isEventStreamRequested = (accept: string | null): boolean =>
   /(?:^|,)\s*text\/event-stream\s*(?:[,;]|$)/i.test(accept ?? '');
 
@@ -21,12 +21,12 @@ export function hasReceivedLastEvent(record: RunRecord, lastEventId: string | nu
 }
 
 /**
- * Returns the run as an event stream (docs/contract.md 8.3). A client that reconnects with an id of this run gets every
- * line that it missed. When the server closes, the stream ends without an outcome and the client reconnects to the next
- * server.
+ * Returns the run as an event stream (docs/contract.md 8.3). A client that reconnects with an event id of this run gets
+ * every line that it missed. When the server closes, the stream ends without an outcome and the client reconnects to
+ * the next server.
  *
- * Events are created on demand, so a client that does not read needs only the memory of a line number.
- * When the stream ends or the client disconnects, `onEnd` is called, possibly more than once.
+ * Events are created on demand, so the server stores only a line number for a client that does not read. When the
+ * stream ends or the client disconnects, `onEnd` is called, possibly more than once.
  */
 export function createEventStream(
   record: RunRecord,
@@ -98,7 +98,7 @@ class UnseenEvents {
     }
   }
 
-  /** Stops waiting for the record to contain the lines that the client has already received from another server. */
+  /** Stops waiting for lines that the client has received from another server and that this record does not contain. */
   catchUp(): void {
     this.#cursor = Math.min(this.#cursor, this.#record.lineCount);
   }
@@ -110,8 +110,8 @@ class UnseenEvents {
       text += `retry: ${retry}\n\n`;
     }
     const { run, hasEnded, lineCount } = this.#record;
-    // A new server may still be reading log lines that the client already has. Until it has read them, its state is
-    // old.
+    // A new server may still be reading log lines that the client has already received. Until it has read these lines,
+    // the run in its record is older than the run that the client knows.
     if (this.#cursor > lineCount && !hasEnded) return text;
     const lines = this.#record.linesAfter(this.#cursor);
     if (this.#told === null && lines.length > 0) text += this.#tell(run);

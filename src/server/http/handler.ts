@@ -32,8 +32,8 @@ export function createHandler(
     if (!asker.isAdmin && !answerUser) throw new Refusal(403, 'Only admins can do this.');
     const isAllowed = isReading(request) ? !(startsUpdater && isOtherSite(request)) : isSameOrigin(request);
     if (!isAllowed) throw new Refusal(403, otherOriginReason(request));
-    // A stream of a closing server ends at once, and its client reconnects to the next server. After an error response,
-    // the client would not reconnect.
+    // A closing server accepts requests for event streams: the stream ends at once, and the client reconnects to the
+    // next server. After an error response, the client would not reconnect.
     if (service.closing.aborted && !isStream(request)) throw new Unavailable('the server is shutting down');
     return answerUser && !asker.isAdmin ? answerUser(door) : endpoint.answer(door, request, asker.by);
   }
@@ -77,7 +77,7 @@ interface Asker {
   by: string;
 }
 
-/** Maximum number of characters in a name, because names may come from an untrusted source. */
+/** Maximum number of characters in the name of a sender, because names may come from an untrusted source. */
 const nameLimit = 200;
 
 /** Parses the result of `authorize`. Null if the sender is not logged in or the result is not valid. */
@@ -87,7 +87,8 @@ function askerOf(caller: Caller | undefined): Asker | null {
   if ((role !== 'admin' && role !== 'user') || typeof name !== 'string') return null;
   // Control and bidi characters are escaped, because they could change the order of text in a log or on a page.
   const shown = escapeUnprintable([...name.toWellFormed().trim()].slice(0, nameLimit).join(''));
-  // A user must not be mistaken for an automatic update.
+  // A user with the name of automatic updates is shown by role, so that the user's runs are not mistaken for automatic
+  // updates.
   return { isAdmin: role === 'admin', by: (shown !== automaticCaller && shown) || role };
 }
 

@@ -48,6 +48,6 @@ function textOf([name, help, value, labels = {}]: Gauge): string {
 
 function secondsBetween(from?: string | null, to?: string | null): number | null {
   if (!from || !to) return null;
-  // The clock may have been set in between.
+  // The difference may be negative, because the clock may have been set between the two times.
   return Math.max(0, Date.parse(to) - Date.parse(from)) / 1000;
 }

@@ -12,10 +12,13 @@ export interface NodeRequest extends IncomingMessage {
   body?: unknown;
 }
 
-/** Passes requests outside the base path to `next`, or responds with 404 if there is no `next`. Never throws. */
+/**
+ * Handler for `node:http`. Passes requests outside the base path to `next`, or responds with 404 if there is no `next`.
+ * Never throws.
+ */
 export type NodeHandler = (request: NodeRequest, response: ServerResponse, next?: () => void) => void;
 
-/** Mounts the endpoints on `node:http` and frameworks that use it: Express, Fastify, Nest. */
+/** Returns a handler of the endpoints for `node:http` and frameworks that use it, such as Express, Fastify and Nest. */
 export function toNodeHandler(updates: Pick<InstanceUpdates, 'handle' | 'matches'>): NodeHandler {
   return (request, response, next) => {
     let address: URL;
@@ -27,9 +30,9 @@ export function toNodeHandler(updates: Pick<InstanceUpdates, 'handle' | 'matches
       return plain(response, 400, 'The request URL is not valid.');
     }
     if (!isOurs) return next ? next() : plain(response, 404, 'Not found.');
-    // A connection that breaks during a write is not an error of the server.
+    // Ignore the error of a connection that breaks during a write, because it is not an error of the server.
     response.on('error', () => {});
-    // The rest of a body that is too large is discarded, so that the client reads the response and the connection stays
+    // The unread rest of a request body is discarded, so that the client reads the response and the connection stays
     // usable.
     response.once('finish', () => request.resume());
     answer(updates, address, request, response).catch(() => {
@@ -53,16 +56,16 @@ async function answer(
   if (response.closed) gone.abort();
   const { status, headers, body } = await updates.handle(await webRequest(address, request, gone.signal));
   if (gone.signal.aborted) return void body?.cancel().catch(() => {});
-  // `Response.error()` requests that the connection is closed without a response.
+  // Status 0 comes from `Response.error()`, which means that the connection is closed without a response.
   if (status === 0) return void response.destroy();
   for (const [name, value] of headers) {
     if (name === 'set-cookie') response.appendHeader(name, value);
     else response.setHeader(name, value);
   }
-  // The rest of a late body is not read, so the connection is not used again.
+  // After a timeout (408), the rest of the request body is not read, so the connection cannot be reused.
   if (status === 408) response.shouldKeepAlive = false;
   response.writeHead(status);
-  // Sends the body at the speed of the client, and stops when the client disconnects.
+  // `pipeline` sends the body only as fast as the client reads it, and stops when the client disconnects.
   if (body) await pipeline(Readable.fromWeb(body), response);
   else response.end();
 }
@@ -73,8 +76,8 @@ async function answer(
  */
 function addressOf({ originalUrl, url = '/', headers, socket }: NodeRequest): URL {
   const asked = originalUrl ?? url;
-  // A request to a proxy contains an absolute URL. HTTP/2 passes any text, and `x:@evil/` must not be parsed as
-  // credentials and a host.
+  // A request to a proxy contains an absolute URL. HTTP/2 allows any text here, and a text such as `x:@evil/` must not
+  // be parsed as credentials and a host.
   const whole = /^https?:\/\//i.test(asked) ? URL.parse(asked) : null;
   const path = asked.startsWith('/') ? asked : whole ? whole.pathname + whole.search : '/';
   const scheme = (socket as Partial<TLSSocket> | undefined)?.encrypted ? 'https' : 'http';
@@ -84,7 +87,10 @@ function addressOf({ originalUrl, url = '/', headers, socket }: NodeRequest): UR
   return new URL(`${base?.origin ?? `${scheme}://localhost`}${path}`);
 }
 
-/** Methods that `Request` rejects, renamed so that the handler can respond with the allowed methods. */
+/**
+ * Methods that the `Request` constructor rejects. They are renamed, so that the handler can respond with 405 and the
+ * allowed methods.
+ */
 const unspeakable = ['CONNECT', 'TRACE', 'TRACK'];
 
 async function webRequest(address: URL, request: NodeRequest, signal: AbortSignal): Promise<Request> {
@@ -92,7 +98,7 @@ async function webRequest(address: URL, request: NodeRequest, signal: AbortSigna
   const headers = new Headers();
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const [name = '', value = ''] = rawHeaders.slice(at, at + 2);
-    // An HTTP/2 pseudo-header is not a valid header name.
+    // HTTP/2 pseudo-headers such as `:path` are omitted, because they are not valid header names.
     if (!name.startsWith(':')) headers.append(name, value);
   }
   if (method === 'GET' || method === 'HEAD') return new Request(address, { method, headers, signal });
@@ -105,14 +111,15 @@ async function webRequest(address: URL, request: NodeRequest, signal: AbortSigna
     body: body === undefined ? 'lost' : body,
     duplex: 'half',
   });
-  // The body is consumed, so that the request is not treated as a request without a body.
+  // If a framework has discarded the body, a placeholder is consumed, so that the request is not treated as a request
+  // without a body.
   if (body === undefined) await asked.text();
   return asked;
 }
 
 /**
- * Returns the unread body, or the text of a body that a framework has already parsed. Null if the body is empty;
- * undefined if a framework has read the body and discarded it.
+ * Returns the body as a stream if it is unread, otherwise the content that a framework has read. Returns null if the
+ * body is empty, and undefined if a framework has read and discarded it.
  */
 function bodyOf(request: NodeRequest): ReadableStream | string | Uint8Array<ArrayBuffer> | null | undefined {
   const { body, readableDidRead, readableEnded, headers } = request;

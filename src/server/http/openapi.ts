@@ -14,7 +14,8 @@ import {
 import { bodyLimit } from './read-body.ts';
 
 /**
- * Returns the endpoints as an OpenAPI 3.1 document, generated from the table and the schemas that the server uses.
+ * Returns the endpoints as an OpenAPI 3.1 document, generated from the table of endpoints and the schemas that the
+ * server uses.
  * @param path base path of the endpoints
  * @param version version of this package
  * @param product name of the product that is updated
@@ -67,7 +68,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
   };
 }
 
-/** Returns the operation of an endpoint. For GET, also returns the HEAD operation. */
+/** Returns the OpenAPI operation of an endpoint. For GET, also returns the HEAD operation. */
 function documented(endpoint: Endpoint): [method: string, operation: object][] {
   const { id: operationId, method, summary, parameters, body } = endpoint;
   const names = Object.entries(commonNames(endpoint));
@@ -81,7 +82,7 @@ function documented(endpoint: Endpoint): [method: string, operation: object][] {
     responses: Object.fromEntries([...own, ...references]),
   };
   if (method !== 'GET') return [[method.toLowerCase(), operation]];
-  // HEAD has the same responses without bodies, errors included.
+  // HEAD has the same responses as GET, errors included, but without bodies.
   const all = {
     ...ownResponses(endpoint),
     ...Object.fromEntries(names.map(([s, name]) => [s, responses[name]])),

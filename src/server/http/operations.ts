@@ -49,12 +49,12 @@ export interface ResponderRules {
 export interface Endpoint {
   id: string;
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Path below the base path. */
+  /** Path of the endpoint, relative to the base path. */
   at: string;
   summary: string;
   parameters?: readonly object[];
   body?: {
-    /** Name of the schema in the document. */
+    /** Name of the body's schema in the OpenAPI document. */
     name: string;
     schema: z.ZodMiniType;
     description?: string;
@@ -69,7 +69,7 @@ export interface Endpoint {
   isLocated?: boolean;
   /** Responses in addition to the successful response and the common responses of all endpoints. */
   others?: Record<string, ResponseObject>;
-  /** Whether a GET request starts a container, so that requests from other sites are rejected. */
+  /** Whether a GET request starts an updater container. If so, requests that other sites cause are rejected. */
   startsUpdater?: true;
   /** Handles requests of users who are not admins. If omitted, these requests are rejected. */
   answerUser?(door: ResponderRules): Promise<Response>;
@@ -80,14 +80,14 @@ export interface Endpoint {
 export interface Operation<Said, Result> extends Omit<Endpoint, 'body' | 'answer'> {
   body: NonNullable<Endpoint['body']> & { schema: z.ZodMiniType<Said> };
   ask(service: UpdateService, said: Said, by: string): Promise<Result>;
-  /** Returns the body of a successful response. @throws Refusal */
+  /** Converts the result to the body of a successful response. @throws Refusal */
   told(result: NoInfer<Result>, said: NoInfer<Said>): object;
 }
 
 /** Maximum number of open event streams of a server. */
 const mostStreams = 100;
 
-/** Whether an order contains both `when: "idle"` and `force: true`. */
+/** Whether a start request contains both `when: "idle"` and `force: true`. */
 export const isContradictory = (said: unknown): boolean => {
   const { when, force } = Object(said) as { when?: unknown; force?: unknown };
   return when === 'idle' && force === true;
@@ -146,7 +146,7 @@ const getStatus: Endpoint = {
   },
 };
 
-/** Response to a request that started an update or a rollback. */
+/** Properties that the endpoints for starting an update and a rollback have in common. */
 const beginning = {
   status: 202,
   success: 'The update was started. With `when: "idle"`, it may still be waiting for running jobs.',
@@ -175,8 +175,8 @@ const update = operation({
 });
 
 /**
- * Returns the target of a request. An upgrade path ends at a release, but a single update to a canary build uses
- * `canary`.
+ * Returns the target and the options of a start request. With `allSteps`, the target is the given release. Otherwise,
+ * the target of an update to a canary build is `canary`.
  */
 const requestedDestination = ({
   target,
@@ -241,9 +241,9 @@ const getProgress: Endpoint = {
     const record = await service.record();
     if (!record) throw new Refusal(404, 'There has been no update yet.');
     if (!isEventStreamRequested(headers.get('accept'))) return jsonResponse(200, toToldRun(record.run));
-    // A page that reconnects automatically cannot set the header.
+    // A page that cannot set the header uses the query parameter instead.
     const lastEventId = headers.get('last-event-id') ?? new URL(url).searchParams.get('lastEventId');
-    // EventSource reconnects until it gets a 204.
+    // An EventSource reconnects until it receives status 204.
     if (hasReceivedLastEvent(record, lastEventId))
       return new Response(null, { status: 204, headers: commonHeaders });
     if (streams.size >= mostStreams)
@@ -255,7 +255,7 @@ const getProgress: Endpoint = {
       headers: {
         ...commonHeaders,
         'Content-Type': 'text/event-stream',
-        // Without this header nginx collects events until its buffer is full.
+        // Without this header, nginx holds events back until its buffer is full.
         'X-Accel-Buffering': 'no',
       },
     });
@@ -388,7 +388,7 @@ const setAutomatic = operation({
   told: asIs,
 });
 
-/** Operations whose argument is validated. */
+/** Operations that are also methods of the library object. */
 export const operations = { update, rollback, setChannel, skip, setAutomatic };
 
 /** All endpoints, in the order of the OpenAPI document. */

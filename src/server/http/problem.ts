@@ -19,7 +19,7 @@ type ProblemStatus = keyof typeof titles;
 /** Headers of all responses. */
 export const commonHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const;
 
-/** Error that is returned to the client as the response. The error's message is shown to users. */
+/** Error that becomes the response to the client. Its message is shown to users. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly status: ProblemStatus;
@@ -57,6 +57,6 @@ export function createProblemResponse({ status, message, reason, headers }: Refu
   return jsonResponse(status, problem, { ...headers, 'Content-Type': 'application/problem+json' });
 }
 
-/** Returns a 503 error with `Retry-After`, because its cause may be gone after 5 seconds. */
+/** Returns a 503 error with the request to try again after 5 seconds, when its cause may be gone. */
 export const createRetryLaterError = (detail: string): Refusal =>
   new Refusal(503, detail, { headers: { 'Retry-After': '5' } });

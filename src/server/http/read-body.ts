@@ -20,7 +20,8 @@ export async function readBody<T>(request: Request, schema: z.ZodMiniType<T>): P
 
 /** Reads the body and counts its bytes, because Content-Length may be missing or wrong. */
 async function readBytes({ body, bodyUsed }: Request): Promise<Uint8Array> {
-  // The content of the body is lost, so the request must not be treated as a request without a body.
+  // If the body has already been read, its content is lost. The request must not be treated as a request without a
+  // body.
   if (bodyUsed)
     throw new Error('the request body had already been read before the request reached the update endpoints');
   if (body === null) return new Uint8Array();
@@ -58,8 +59,8 @@ function parseJson(bytes: Uint8Array): unknown {
 }
 
 /**
- * Describes a validation error without zod's message, which may contain input values. The path contains only names from
- * the schema and names of settings.
+ * Describes a validation error without zod's message, which may contain input values. The path in the description
+ * contains only names from the schema and names of settings.
  */
 function describe(issue: z.core.$ZodIssue): string {
   const where = issue.path.length === 0 ? 'it' : issue.path.join('.');

@@ -1,7 +1,7 @@
 /**
  * Checks whether a request that changes something comes from the instance's own pages or from a program
- * (docs/contract.md 8.7). Another site could abuse a cookie or a login that a browser sends automatically, but not a
- * request without both.
+ * (docs/contract.md 8.7). Another site could abuse a cookie or a login that a browser sends automatically. A request
+ * with neither is therefore harmless.
  */
 export function isSameOrigin({ headers, url }: Pick<Request, 'headers' | 'url'>): boolean {
   const site = headers.get('sec-fetch-site');
@@ -14,7 +14,10 @@ export function isSameOrigin({ headers, url }: Pick<Request, 'headers' | 'url'>)
   return origin.host === hostAsked({ headers, url }, origin);
 }
 
-/** Whether another site has caused a request of a browser, for example by a link or an image, which send no Origin. */
+/**
+ * Whether another site has caused a browser to send the request, for example by a link or an image. Browsers send no
+ * Origin with such requests.
+ */
 export const isOtherSite = ({ headers }: Pick<Request, 'headers'>): boolean =>
   /^(?:cross|same)-site$/.test(headers.get('sec-fetch-site') ?? '');
 
@@ -31,8 +34,9 @@ function hostAsked(
 }
 
 /**
- * Returns why a request is rejected. Most rejected requests come from the instance's own pages, behind a proxy that
- * forwards a different host from the one in the browser.
+ * Returns the message for a rejected request. The message contains advice about the proxy, because most rejected
+ * requests come from the instance's own pages, behind a proxy that forwards a different host from the one in the
+ * browser.
  */
 export function otherOriginReason(request: Pick<Request, 'headers' | 'url'>): string {
   const { headers } = request;
@@ -43,6 +47,6 @@ export function otherOriginReason(request: Pick<Request, 'headers' | 'url'>): st
   return `${rule} The page is at ${page.host}, but the server received a request for ${asked}. Configure the proxy to forward the original Host header (nginx: proxy_set_header Host $http_host).`;
 }
 
-/** Whether a browser sends this login automatically with every request, even if another site caused the request. */
+/** Whether a browser sends this `Authorization` header automatically, even if another site caused the request. */
 const isBrowsersLogin = (authorization: string | null): boolean =>
   /^\s*(?:basic|digest|negotiate|ntlm)\b/i.test(authorization ?? '');

@@ -5,7 +5,10 @@ import type { ValidatedInstanceOptions } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
 import { callApplication, HostFailure } from '../host/ask-host.ts';
 
-/** Returns the build servers, compared with a version; empty if the host application does not respond. */
+/**
+ * Returns the build servers, and for each whether it is older than the given version. Returns an empty list if the host
+ * application does not respond.
+ */
 export async function fetchBuildServers(
   settings: ValidatedInstanceOptions,
   { host }: Timing,
@@ -33,7 +36,7 @@ export async function fetchOutdatedServerWarnings(
   return servers.filter(({ outdated }) => outdated).map(formatBuildServerWarning);
 }
 
-/** Parses a build server. Returns an empty list if name, version or command is missing. */
+/** Parses a build server. Returns an empty list if the name, the version or the command is missing. */
 function readBuildServer(one: unknown, running: string): BuildServer[] {
   const { name, version: given, command } = Object(one) as Record<string, unknown>;
   if (typeof name !== 'string' || typeof given !== 'string' || typeof command !== 'string') return [];
@@ -43,7 +46,7 @@ function readBuildServer(one: unknown, running: string): BuildServer[] {
     {
       name,
       version,
-      // A version that is not a release is outdated if it differs from the running version.
+      // If one of the versions is not a release, the build server is outdated if the versions differ.
       outdated: isOfRelease ? isAhead(running, version) : version !== running,
       command,
     },

@@ -8,13 +8,16 @@ import { signersOf } from '../../provenance/trust.ts';
 import { HostFailure } from '../host/ask-host.ts';
 import { type FeedContext, isFuture } from './proven-releases.ts';
 
-/** Time limit in milliseconds for reading all copies. A check requested by an admin must not take much longer. */
+/**
+ * Time limit in milliseconds for reading all copies of a channel file, because an admin may be waiting for the check.
+ */
 const longestRead = 20_000;
 
 type Copy = ChannelFile & { signer?: string };
 
 /**
- * Returns the effective file. If the local clock is slow, stored files seem to be from the future: recalls still apply.
+ * Combines stored files into the effective file, which is the newest file that is not from the future, if any. If the
+ * local clock is slow, all newer files seem to be from the future, so their recalls also apply.
  */
 function countingFile(stored: readonly ChannelFile[]): ChannelFile | null {
   const file = newestOf(stored.filter(isPast)) ?? newestOf(stored);
@@ -46,7 +49,10 @@ export class ChannelFiles {
     return this.#last?.channel === channel ? this.#last : null;
   }
 
-  /** Reads all copies. Returns why no copy was accepted; null if a copy was accepted or if there is none. */
+  /**
+   * Reads all copies of the channel file. Returns why no copy was accepted; null if a copy was accepted or if there is
+   * none.
+   */
   async read(releases: readonly Release[], channel: Channel, signal: AbortSignal): Promise<string | null> {
     const { feed } = this.#context.settings;
     const limit = AbortSignal.any([signal, AbortSignal.timeout(longestRead)]);
@@ -62,7 +68,7 @@ export class ChannelFiles {
     const refusal = newest && (await this.#accept(newest));
     if (newest && refusal === null) return null;
     if (refusal !== null) problems.add(refusal);
-    // Without `trust`, a file that can no longer be read has no effect.
+    // Without `trust`, a file that no longer exists has no effect.
     if (!this.#trust && problems.size === 0) this.#last = null;
     return [...problems].join('; ') || null;
   }
@@ -93,9 +99,7 @@ export class ChannelFiles {
     }
   }
 
-  /**
-   * Accepts a copy, unless it is older than the last accepted file. Returns why it was not accepted, otherwise null.
-   */
+  /** Accepts a copy, unless it is older than the last accepted file. Returns why it was not accepted, or null. */
   async #accept({ signer, ...file }: Copy): Promise<string | null> {
     try {
       const stored = signer === undefined ? [] : await this.#stored(file.channel);

@@ -32,9 +32,7 @@ interface OfferContext extends FeedContext {
   closing: AbortSignal;
 }
 
-/**
- * Determines the available update from the feed, the channel, and the target versions that the last run did not reach.
- */
+/** Determines the available update from the feed, the channel and the last run, which may have missed its target. */
 export class CurrentUpdate {
   readonly #context: OfferContext;
   readonly #lastRun: () => Promise<Run | null>;
@@ -48,7 +46,7 @@ export class CurrentUpdate {
   /** Channel that was last read from the store or written to it. */
   #channel: Channel = 'stable';
   #skipped: Skipped | null = null;
-  /** Version of the last available update, for which no further `offer` event is emitted. */
+  /** Version of the last available update, for which the `offer` event is not emitted again. */
   #announced: string | null = null;
 
   constructor(context: OfferContext, lastRun: () => Promise<Run | null>) {
@@ -80,15 +78,15 @@ export class CurrentUpdate {
   }
 
   /**
-   * Reads the feed now, for an admin. From now on, a release is offered even if it is not rolled out to this instance
-   * yet.
+   * Reads the feed now, because an admin has requested it. From then on, a release is also offered if it is not rolled
+   * out to this instance yet.
    */
   async check(): Promise<void> {
     await this.#feed?.check();
     const run = await this.#lastRun();
     await this.#lag.recheck(run);
     const { held } = await this.word();
-    // If the store does not respond, the admin can check again.
+    // A failure of the store is ignored, because the admin can check again.
     if (held && !held.isAsked) await this.#context.ledger.rollout(held.version).catch(() => {});
   }
 
@@ -125,7 +123,10 @@ export class CurrentUpdate {
     return verifyTarget(resolveOrderedTarget(order, known), known);
   }
 
-  /** Returns the new settings of a verified release. If the engine does not respond, no setting counts as set. */
+  /**
+   * Returns the new settings of a verified release, and whether each is already set. If the engine does not respond,
+   * none counts as set.
+   */
   async settings(proof: ReleaseFile | string | undefined): Promise<OfferedSetting[]> {
     const listed = (typeof proof === 'object' && proof.settings) || [];
     const values = listed.length > 0 ? await this.#appVariables().catch(() => null) : null;
@@ -154,11 +155,12 @@ export class CurrentUpdate {
   async now(last?: Run | null) {
     const { ledger, settings } = this.#context;
     const run = last === undefined ? await this.#lastRun() : last;
-    // If the store does not respond, the status reports the error in another field.
+    // If the store does not respond, the last known channel is used. The status reports the error in another field.
     const channel = (await ledger.read('channel').catch(() => this.#channel)) ?? 'stable';
     const isNew = channel !== this.#channel;
     this.#channel = channel;
-    // Another server has changed the channel, so its releases must be verified and its channel file must be read.
+    // If another server has changed the channel, the releases of the new channel must be verified and its channel file
+    // read.
     if (isNew) this.#feed?.lookFor(channel);
     this.#skipped = await ledger.read('skip').catch(() => this.#skipped);
     const word = await this.word();

@@ -10,7 +10,7 @@ interface Hindrances {
   noStore: Reason | null;
   /** Running update of this instance, or of another instance on the same engine; null if there is none. */
   updater: { message: string; since: string } | null;
-  /** Unrelated containers with the compose labels of the instance. */
+  /** Reason if unrelated containers have the compose labels of the instance, otherwise null. */
   foreign: Reason | null;
   jobs: readonly BlockingJob[];
   /** Why no update is available; null if an update is available. */
@@ -28,7 +28,8 @@ export function findBlockingReason(hindrances: Hindrances): Reason | null {
 }
 
 /**
- * Jobs that block an update. Queued jobs run after the update, except deployments, because a user is waiting for them.
+ * Jobs that block an update. A queued job does not block it, because it runs after the update; a queued deployment
+ * does, because a user is waiting for it.
  */
 const hindrances: readonly (readonly [ReasonCode, JobKind, BlockingJob['state'], sentence: string])[] = [
   ['deployment-queued', 'deployment', 'queued', 'a deployment is queued'],
@@ -61,7 +62,7 @@ export function findJobsReason(jobs: readonly BlockingJob[]): Reason | null {
   };
 }
 
-/** Returns the jobs that an update waits for. Queued jobs run after the update. */
+/** Returns the running jobs, for which an update waits. Queued jobs run after the update. */
 export const runningJobs = (jobs: readonly BlockingJob[]): BlockingJob[] =>
   jobs.filter(({ state }) => state === 'running');
 

@@ -21,7 +21,10 @@ interface Lag {
 /** Time after the end of a run during which the tag is assumed not to have been moved, in milliseconds. */
 const recentMs = 60_000;
 
-/** Whether the run was refused because of a stale tag, or installed the tag's image, which may be another release. */
+/**
+ * Whether the run may have missed its target version: it was refused because of a stale tag, or it installed the image
+ * of the tag, which may be another release.
+ */
 const mayLag = ({ outcome, code }: Run): boolean =>
   outcome === 'updated' || outcome === 'unchanged' || (outcome === 'refused' && code === 'tag-lags');
 
@@ -44,7 +47,7 @@ export class StaleTagWatch {
    */
   async after(run: Run | null): Promise<Lag | null> {
     if (!run?.outcome) return null;
-    // A run that was considered crashed may get another outcome later.
+    // The key contains the outcome, because a run that was considered crashed may get another outcome later.
     const of = `${run.id} ${run.outcome}`;
     if (this.#left?.of !== of) this.#left = { of, lag: this.#find(run) };
     return this.#left.lag;
@@ -80,7 +83,8 @@ export class StaleTagWatch {
         this.#engine.inspectImage(reference),
         isRecent ? this.#remoteDigest({ repository, reference }).catch(() => null) : null,
       ]);
-      // An image that was published again with the same content has another digest, but the run replaced nothing.
+      // If an image was published again with the same content, its digest differs although the run replaced nothing.
+      // The digests of the tag's image are therefore included.
       const images = [image, isContainerOfImage(container, named) ? named : null];
       const digests = images
         .flatMap((each) => each?.digests ?? [])

@@ -36,7 +36,7 @@ export interface AvailableUpdateFacts {
   lag: { version: string; reference: string } | null;
   lastRun: Run | null;
   skipped: Skipped | null;
-  /** Signed contents of newer releases; null if signatures are not required. */
+  /** Results of the verification of newer releases, by version; null if signatures are not required. */
   proofs: ReadonlyMap<string, ReleaseVerification> | null;
   word: PublisherNotice;
   /** `releases` plus the release that is not rolled out to this instance yet; null if there is no such release. */
@@ -51,7 +51,7 @@ export type AvailableUpdate = Pick<Status, 'latest' | 'updateAvailable' | 'skipp
 export interface UpdateTarget {
   /** Version of the release if known, otherwise `canary`. */
   to: string;
-  /** All steps, if `to` is a step of an upgrade path. */
+  /** All steps of the upgrade path, if `to` is one of them. */
   path?: readonly string[] | undefined;
   /** Signed content that the updater has to verify, if signatures are required. */
   proof?: ReleaseFile | undefined;
@@ -123,18 +123,19 @@ function chooseAmong(known: AvailableUpdateFacts): AvailableUpdate {
 type StepFacts = Pick<AvailableUpdateFacts, 'version' | 'lastRun'> & { releases: readonly Release[] };
 
 /**
- * Returns the next release on the upgrade path to the newest release, which is newer than the running version
- * (docs/contract.md 8.17): the newest release or a required intermediate release. Null if the feed has no release on
- * the upgrade path.
+ * Returns the next release on the upgrade path to the newest release (docs/contract.md 8.17): the newest release itself
+ * or a required intermediate release. The newest release must be newer than the running version. Returns null if the
+ * feed has no release on the upgrade path.
  */
 function nextRelease(latest: Release, facts: StepFacts): Release | null {
   const { version, releases, lastRun } = facts;
   const next = reachable(latest, facts);
   const { to: tried = null, requiredRelease: first = null } = lastRun ?? {};
-  // The required release may have been installed manually since the last run.
+  // Unless the last run required a release that is still newer than the running version, `next` is correct. The
+  // required release may have been installed manually since then.
   if (next === null || tried === null || first === null || !isAhead(first, version)) return next;
-  // The last run tried the required release, but refused the image to which the tag of the instance points. An admin
-  // has to solve this.
+  // The last run tried to install the required release, but refused the image to which the tag of the instance points.
+  // Only an admin can solve this.
   if (tried === first) return null;
   if (tried !== next.version && tried !== targetFor(next.version)) return next;
   const step = releases.find((release) => release.version === first);
@@ -142,8 +143,8 @@ function nextRelease(latest: Release, facts: StepFacts): Release | null {
 }
 
 /**
- * Returns the highest release up to the goal to which the running version can be updated. Only stable releases can be
- * intermediate releases, because no tag points to a canary build once there is a newer canary build.
+ * Returns the highest release, up to the goal, to which the running version can be updated directly. Only stable
+ * releases can be intermediate releases, because no tag points to a canary build once there is a newer canary build.
  */
 function reachable(goal: Release, { version, releases }: StepFacts): Release | null {
   const isMet = ({ requires }: Release) => requires === undefined || !isAhead(requires, version);
@@ -155,7 +156,7 @@ function reachable(goal: Release, { version, releases }: StepFacts): Release | n
 
 const mostReleases = 20;
 
-/** Returns the steps up to a goal that are known from the feed, up to a maximum number. */
+/** Returns the steps of the upgrade path to a goal that are known from the feed, at most `mostReleases`. */
 function pathTo(goal: string, { version, releases, lastRun }: AvailableUpdateFacts): string[] {
   const last = releases?.find((release) => release.version === goal);
   const path: string[] = [];
@@ -189,8 +190,8 @@ const published = ({ version, url, notes, publishedAt }: Release): PublishedRele
 const notNewer = (message: string): { reason: Reason } => ({ reason: { code: 'up-to-date', message } });
 
 /**
- * Returns the target of an update: the given version, otherwise the available release. The running version and older
- * versions are rejected.
+ * Returns the target of an update: the given version, or the available release if no version is given. The running
+ * version and older versions are rejected.
  */
 export function resolveTarget(
   named: string | null,
@@ -202,7 +203,8 @@ export function resolveTarget(
   }
   if (named === 'canary') return { to: newestOn('canary', known.releases ?? [])?.version ?? named };
   const { lastRun } = known;
-  // After a broken update the running version is unknown. The updater checks and repairs the instance.
+  // After a broken or crashed update, the running version is unknown, so the update may be repeated: the updater checks
+  // and repairs the instance.
   const isBroken = lastRun?.outcome === 'broken' || lastRun?.outcome === 'crashed';
   if (isBroken && lastRun.kind === 'update' && named === lastRun.to) return { to: named };
   if (named === known.version) return notNewer(`${named} is already running`);
@@ -220,7 +222,7 @@ export const resolveOrderedTarget = (
   known: AvailableUpdateFacts,
 ): UpdateTarget | { reason: Reason } => (allSteps ? resolveFirstStep : resolveTarget)(target, known);
 
-/** Returns the first step of the upgrade path to the given version, otherwise to the newest release. */
+/** Returns the first step of the upgrade path to the given version, or to the newest release if no version is given. */
 export function resolveFirstStep(
   named: string | null,
   known: AvailableUpdateFacts,
@@ -230,7 +232,7 @@ export function resolveFirstStep(
   const [first] = path;
   if (first === undefined || path.at(-1) !== goal) {
     const direct = resolveTarget(named, known);
-    // The feed may be incomplete, so the updater decides.
+    // If no step is known, the feed may be incomplete, so the updater decides whether a direct update is possible.
     return path.length === 0 ? direct : notNewer(`no upgrade path to ${goal} is known`);
   }
   return { to: first, ...(path.length > 1 && { path }) };

@@ -53,8 +53,8 @@ export class VerifiedReleases {
   }
 
   /**
-   * Returns the verified releases, with a message about the others. The running release and older releases are always
-   * included, because no update installs them.
+   * Returns the verified releases, with a message about the rejected releases. The running release and older releases
+   * are always included, because no update installs them.
    */
   async judge(
     releases: readonly Release[],
@@ -63,7 +63,8 @@ export class VerifiedReleases {
   ): Promise<InstallableReleases> {
     const { version } = this.#context.settings;
     const isOlder = (release: Release) => isAhead(version, release.version);
-    // The intermediate releases before a canary build are stable releases.
+    // Stable releases are verified for each channel, because the intermediate releases before a canary build are
+    // stable.
     const asked = channels
       .filter((one) => one === 'stable' || one === channel)
       .map((one) =>
@@ -175,7 +176,7 @@ export class VerifiedReleases {
 /** Whether a signed time is further in the future than the clocks of publisher and server may differ. */
 export const isFuture = (time: string): boolean => Date.parse(time) > Date.now() + mostClockError;
 
-/** Replaces fields of the feed by the signed fields. */
+/** Replaces the fields `requires` and `publishedAt` of the feed by the signed values. */
 function asProven({ requires: _, ...release }: Release, { requires, publishedAt }: VerifiedRelease): Release {
   return { ...release, publishedAt, ...(requires && channelOf(requires) !== null && { requires }) };
 }

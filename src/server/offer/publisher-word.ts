@@ -54,8 +54,8 @@ export function publisherNoticeOf(
 }
 
 /**
- * Returns the releases without the versions in `left`. With a canary build, all older canary builds are also removed:
- * they have no tag of their own, so an update to them would install the removed build.
+ * Returns the releases without the versions in `left`. If `left` contains a canary build, all older canary builds are
+ * also removed: they have no tag of their own, so an update to them would install the removed build.
  */
 export function withoutVersions(
   releases: readonly Release[],

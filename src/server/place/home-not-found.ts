@@ -9,7 +9,7 @@ export class HomeNotFound extends Error {
   readonly code: 'not-compose' | 'swarm' | 'no-engine' | 'no-directory';
   /** Whether the error may be temporary. */
   readonly mayPass: boolean;
-  /** Commands that update the instance manually, without details if the compose project is unknown. */
+  /** Commands that update the instance manually, without directory and files if the compose project is unknown. */
   readonly manual: readonly string[];
 
   constructor(
@@ -28,14 +28,20 @@ export class HomeNotFound extends Error {
   }
 }
 
-/** Whether a proxy rejects the request. Status 502, 503 or 504 is temporary: the proxy does not reach its engine. */
+/**
+ * Whether a proxy in front of the engine has rejected the request. Statuses 502, 503 and 504 are not rejections: the
+ * proxy cannot reach the engine, which may be temporary.
+ */
 const isDenial = ({ code, status }: EngineError): boolean =>
   status === 403 || (code === 'refused-by-proxy' && Number(status) < 500);
 
-/** Codes of errors without a complete response. */
+/** Codes of engine errors without a complete response; undefined stands for any error that is not an EngineError. */
 const noResponse: readonly (EngineErrorCode | undefined)[] = [undefined, 'unreachable', 'late', 'too-big'];
 
-/** Returns the HomeNotFound for an engine error: missing permission, rejection by a proxy, or no usable response. */
+/**
+ * Converts an engine error to a HomeNotFound that states the cause: missing permission, rejection by a proxy, or no
+ * usable response.
+ */
 export function createEngineUnreachableError(
   { path }: Pick<EngineApi, 'path'>,
   cause: unknown,

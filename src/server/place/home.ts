@@ -14,19 +14,19 @@ export interface Deployment {
   project: string;
   /** Compose directory on the host, as in the compose labels. */
   directory: string;
-  /** Compose directory and files from the labels of the server's own container, in the form of `claimOf`. */
+  /** Compose directory and files in the labels of the server's own container, as returned by `claimOf`. */
   claim: string;
-  /** Service of the server, which is the app unless the option `app` names another service. */
+  /** Compose service that runs this server. It is the app, unless the option `app` names another service. */
   service: string;
-  /** Path of the engine's socket on the host. */
+  /** Host path of the engine's socket. */
   socket: string;
-  /** Compose directory, and other directories with compose files. No directory contains another. */
+  /** Compose directory, other directories with compose files, and the option `directories`. None contains another. */
   directories: readonly string[];
-  /** Path of the file with registry credentials on the host; null if there is none. */
+  /** Host path of the file with registry credentials; null if there is none. */
   credentials: string | null;
   /** Commands that update the instance manually. */
   manual: readonly string[];
-  /** Paths in the server's container at which a mount outlives the container. */
+  /** Mount points in the server's container whose contents outlive the container. */
   mounted: readonly string[];
 }
 
@@ -46,7 +46,7 @@ export function readDeployment(
   if (!project || !directory || !service) throw new HomeNotFound('not-compose', noCompose);
   const { id, imageId, imageManifest, imageReference } = own;
   const manual = manualCommands(own);
-  // A volume is also a directory on the host.
+  // A volume is also a directory on the host, so it is treated like a bind mount.
   const paths = new HostPaths(
     own.storage.flatMap((mount) =>
       mount.path.startsWith('/') ? [{ ...mount, type: 'bind', source: mount.path }] : [],
@@ -72,7 +72,7 @@ export function readDeployment(
   };
 }
 
-/** Returns the path of the engine's socket on the host. An updater has no network, so it cannot use a proxy. */
+/** Returns the host path of the engine's socket. An updater has no network, so it cannot use a proxy instead. */
 function socketOnHost(
   paths: HostPaths,
   { engine, updaterSocket }: ValidatedInstanceOptions,

@@ -12,8 +12,8 @@ import type { ValidatedInstanceOptions } from '../contract/options.ts';
 const anyCompose = ['docker compose pull', 'docker compose up -d'];
 
 /**
- * Returns the commands that update this instance manually, in this order. The commands are run on the engine's host, in
- * the directory with the compose file unless they contain `cd`.
+ * Returns the commands that update this instance manually, in the order in which they must be run on the engine's host.
+ * Commands without `cd` must be run in the directory with the compose file.
  * @param own the server's container; null if it does not exist or cannot be inspected
  */
 export function manualCommands(own: ListedContainer | null): string[] {
@@ -33,10 +33,10 @@ type StackSettings = Pick<
 const socketPath = '/var/run/docker.sock';
 
 /**
- * Returns two alternative commands, each of which updates the Swarm stack of the server (docs/contract.md 11.7): a
- * container on a manager, or a service that is restarted on failure. For a service without a stack, returns Swarm's own
- * command.
- * @param workers full names of the other services of the stack that are updated to its releases
+ * Returns two alternative commands that update the server's Swarm stack (docs/contract.md 11.7). The first runs an
+ * updater container on a manager. The second creates an updater service that Swarm restarts on failure. For a service
+ * without a stack, only returns a `docker service update` command.
+ * @param workers full names of the stack's other services that are updated with the app
  */
 export function stackCommands(
   own: ListedContainer,
@@ -65,8 +65,8 @@ export function stackCommands(
 
 /**
  * Returns the command that updates a Swarm service. The command specifies the image, because Swarm pins a tag to its
- * digest and resolves the tag again only if an image is specified. For a release tag, the user has to insert the next
- * release.
+ * digest and resolves the tag again only if an image is specified. If the service uses a release tag or only a digest,
+ * the user has to replace `vX.Y.Z` by the next release.
  */
 function swarmCommand(own: ListedContainer, service: string): string {
   const { repository, tag, isPinned } = pinOf(own);

@@ -6,13 +6,13 @@ import type { Deployment } from './home.ts';
 import { HomeNotFound } from './home-not-found.ts';
 import { updaterMounts } from './updater-container.ts';
 
-/** Label of a container that is created to test mounts and never started. Its value is the project. */
+/** Label of a container that is created to check mounts and never started. Its value is the compose project. */
 const probeLabel = 'svc-updater.probe';
 
 /**
  * Checks whether all mounts of an updater exist on the host. A container with these mounts is created from the server's
- * own image and removed at once. Other errors of the creation are ignored, because the launch of an updater reports
- * them.
+ * own image and removed without being started. If the engine rejects the container for another reason, the error is
+ * ignored, because the launch of an updater reports it.
  * @throws HomeNotFound no-directory, no-engine; EngineError if there is no response or a proxy rejects the request
  */
 export async function checkMounts(
@@ -22,11 +22,12 @@ export async function checkMounts(
 ): Promise<void> {
   const image = await engine.inspectImage(home.container.imageId);
   if (image === null) return;
-  // Containers of earlier checks are removed first. If the removal fails, no further container is created.
+  // Containers that earlier checks left behind are removed first. If their removal fails, no further container is
+  // created.
   for (const { id } of await engine.listContainers({ label: [`${probeLabel}=${home.project}`] }))
     await discard(engine, id);
-  // An image that was built by compose has compose labels. These labels are emptied, so that the container is not
-  // listed as part of the project.
+  // An image that compose has built has compose labels, which its containers inherit. These labels are set to empty
+  // values, so that the container is not listed as part of the project.
   const inherited = Object.keys(image.labels).filter((name) =>
     toolLabels.some((prefix) => name.startsWith(prefix)),
   );
@@ -52,7 +53,7 @@ async function discard(engine: EngineApi, id: string): Promise<void> {
   await engine.removeContainer(id).catch(tolerateErrors('conflict'));
 }
 
-/** Reads the missing path from an error of the engine, which ends with the path. */
+/** Extracts the missing path from an error message of the engine; null if the message is about something else. */
 const missingPath = (message: string): string | null => {
   const [, source, mounted] =
     /bind source path does not exist: (.+)$|: stat (.+): not a directory$/.exec(message) ?? [];
@@ -65,7 +66,7 @@ function notThere(path: string, { socket, credentials, manual }: Deployment): Ho
   if (path === socket) return new HomeNotFound('no-engine', missing('socket'), { manual });
   if (path === credentials)
     return new HomeNotFound('no-directory', missing('registry login file'), { manual });
-  // No manual commands of the project, because its directory does not exist on the host.
+  // The error has no manual commands for the project, because the project's directory does not exist on the host.
   const message = `${path} does not exist on the host: the instance was started from a directory inside another program's container, for example Portainer`;
   return new HomeNotFound('no-directory', message);
 }

@@ -5,8 +5,8 @@ import type { ValidatedInstanceOptions } from '../contract/options.ts';
 import type { Deployment } from './home.ts';
 
 /**
- * Returns the services to update, beginning with the app. Null if the default of the updater is correct: the app of the
- * product and the workers in the compose file (docs/contract.md 8.26).
+ * Returns the services to update, app first. Returns null if these are the services that an updater chooses by default:
+ * the app of the product and the workers in the compose file (docs/contract.md 8.26).
  */
 export async function chooseUpdatedServices(
   engine: EngineApi,
@@ -15,7 +15,7 @@ export async function chooseUpdatedServices(
 ): Promise<string[] | null> {
   const first = app ?? own;
   const unique = (others: readonly string[]) => [...new Set([first, ...others])];
-  // If the library runs in a worker, the server's own service is a worker.
+  // The server's own service is added, because the library may run in a worker.
   if (workers !== null) return unique([...workers, own]);
   const labelled = await labelledWorkers(engine, project, product);
   const [usualApp, ...usual] = product.services;
@@ -31,7 +31,7 @@ async function labelledWorkers(engine: EngineApi, project: string, product: Prod
   });
   const names = await Promise.all(
     found.map(async ({ imageId, labels }) => {
-      // A container also has the labels of its image, and app and worker may have the same image.
+      // A role label that comes from the image is ignored, because the app and a worker may have the same image.
       const image = await engine.inspectImage(imageId);
       return image?.labels[roleLabel] === 'worker' ? '' : labels[composeLabels.service];
     }),
@@ -39,7 +39,7 @@ async function labelledWorkers(engine: EngineApi, project: string, product: Prod
   return sortedNames(names);
 }
 
-/** Returns the given services that have containers in the project. */
+/** Returns the services in `names` that have containers in the project. */
 async function servicesOf(engine: EngineApi, project: string, names: readonly string[]): Promise<string[]> {
   const found = names.map(async (name) => {
     const label = [`${composeLabels.project}=${project}`, `${composeLabels.service}=${name}`];
@@ -48,7 +48,7 @@ async function servicesOf(engine: EngineApi, project: string, names: readonly st
   return (await Promise.all(found)).flat();
 }
 
-/** Returns the other services of the server's Swarm stack that have worker tasks on this node. */
+/** Returns the worker services in the server's Swarm stack with containers on this node, except its own service. */
 export async function swarmPeers(
   engine: EngineApi,
   labels: Readonly<Record<string, string>>,

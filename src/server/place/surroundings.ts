@@ -16,13 +16,13 @@ import { isUpdaterOfInstance } from './updater-container.ts';
 export interface DeploymentEnvironment {
   home: Deployment | null;
   noHome: HomeNotFound | null;
-  /** Container with the name of the updater, and whether it belongs to this instance; null if there is none. */
+  /** Container that has the updater's name, and whether it is an updater of this instance; null if there is none. */
   updater: { container: Container; isOurs: boolean } | null;
-  /** Reason if containers with the instance's compose labels do not belong to the instance (docs/contract.md 4.10). */
+  /** Reason if unrelated containers have the compose labels of the instance, otherwise null (docs/contract.md 4.10). */
   foreign: Reason | null;
 }
 
-/** Queries the engine. The deployment is cached because it does not change. */
+/** Reads the deployment environment from the engine. The deployment of the server is found once and then cached. */
 export class DeploymentEnvironmentCache {
   readonly #engine: EngineApi;
   readonly #settings: ValidatedInstanceOptions;
@@ -39,16 +39,13 @@ export class DeploymentEnvironmentCache {
     return this.#home;
   }
 
-  /**
-   * Finds the deployment once and caches it.
-   * @throws HomeNotFound
-   */
+  /** Finds the deployment once and caches it. @throws HomeNotFound */
   findHome(): Promise<Deployment> {
     this.#finding ??= this.#find();
     return this.#finding;
   }
 
-  /** Clears the cache, because a directory may have been created or removed. */
+  /** Clears the cached deployment, because one of its directories may have been created or removed since then. */
   forgetHome(): void {
     this.#finding = null;
   }
@@ -75,7 +72,8 @@ export class DeploymentEnvironmentCache {
       this.#home = await locateDeployment(this.#engine, this.#settings);
       return this.#home;
     } catch (error) {
-      // An engine may be started later, and a proxy may be reconfigured.
+      // An error with the code `no-engine` is not cached: the engine may be started later, or a proxy may be
+      // reconfigured.
       const isLasting = error instanceof HomeNotFound && error.code !== 'no-engine';
       if (!isLasting) this.#finding = null;
       throw error;

@@ -18,10 +18,10 @@ const labels = {
   startedAt: 'svc-updater.started-at',
 } as const;
 
-/** Label with the id of the run. */
+/** Label of an updater container with the id of its run. */
 export const runLabel = labels.run;
 
-/** Label with the number of attempts of a prefetch. */
+/** Label of a prefetch container with the number of prefetch attempts. */
 export const triesLabel = 'svc-updater.tries';
 
 /** Fields of a run that are known before the updater logs its first line. */
@@ -37,7 +37,7 @@ export const maxRestarts = 3;
 interface UpdaterOrder {
   /** Command of the updater, for example `update`, `fetch` or `rollback`, with its options. */
   command: readonly [word: string, ...options: string[]];
-  /** All updated services, app first; null if the updater chooses them. */
+  /** Services to update, app first; null if the updater chooses them. */
   services: readonly string[] | null;
   origin: InitialRunFacts;
 }
@@ -53,7 +53,7 @@ type UpdaterSettings = Pick<
   | 'removeOldImages'
 >;
 
-/** Returns the specification of the container that carries out an update (docs/contract.md 8.10). */
+/** Returns the specification of an updater container (docs/contract.md 8.10). */
 export function buildUpdaterContainer(
   home: Deployment,
   settings: UpdaterSettings,
@@ -62,17 +62,18 @@ export function buildUpdaterContainer(
   const { product, containerName, updaterImage, updaterEnvironment, restorePoint } = settings;
   const { maxDowntimeSeconds, removeOldImages } = settings;
   const environment = {
-    // The host application is responsible for the list of services, so all other services are excluded.
+    // If the services are listed, the host application has chosen them, so the updater must not add any other service.
     ...(services !== null && { SVC_UPDATER_EXCLUDE: '*' }),
-    // By default the updater uses the name and labels of svc.
+    // Without this variable, the updater uses the names and labels of svc.
     ...(product !== svcProduct && { SVC_UPDATER_PRODUCT: JSON.stringify({ ...product, containerName }) }),
     ...(restorePoint && { SVC_UPDATER_RESTORE_POINT: '1' }),
     ...(maxDowntimeSeconds !== null && { SVC_UPDATER_MAX_DOWNTIME: String(Math.ceil(maxDowntimeSeconds)) }),
     ...(removeOldImages && { SVC_UPDATER_REMOVE_OLD_IMAGES: '1' }),
     ...updaterEnvironment,
-    // The container has no network, so the server sends the notifications about its runs.
+    // The updater has no network, so the server sends the notifications about its runs.
     SVC_UPDATER_NOTIFY: 'none',
-    // This id identifies the instance. Labels of other containers are not trusted.
+    // The updater identifies the instance by the id of the server's container, because labels of containers are not
+    // trusted.
     SVC_UPDATER_CONTAINER: home.container.id,
   };
   return {
@@ -107,16 +108,16 @@ export function buildUpdaterContainer(
       UsernsMode: 'host',
       RestartPolicy: { Name: 'on-failure', MaximumRetryCount: maxRestarts },
       AutoRemove: false,
-      // The run is read from the log of the container, so the log driver must not be the default of the engine.
+      // The server reads the run from the container's log, so the log driver must not depend on the engine's default.
       LogConfig: { Type: 'json-file', Config: {} },
     },
   };
 }
 
-/** Purpose of an additional updater. */
+/** Purpose of an additional updater container, which is part of the container's name. */
 type AsideWord = 'rollback' | 'prefetch' | 'report';
 
-/** Returns the name of an additional updater container, which is unique for each instance on the engine. */
+/** Returns the name of an additional updater container, which differs between the instances on an engine. */
 export const additionalUpdaterName = (
   word: AsideWord,
   { containerName }: Pick<ValidatedInstanceOptions, 'containerName'>,
@@ -141,7 +142,7 @@ export function additionalUpdaterContainer(
 
 type Mounted = Pick<Deployment, 'socket' | 'directories' | 'credentials'>;
 
-/** Returns the mounts of the updater. With Binds instead of Mounts, the engine would create missing directories. */
+/** Returns the mounts of the updater, not as `Binds`, for which the engine would create missing directories. */
 export function updaterMounts({ socket, directories, credentials }: Mounted): MountSpec[] {
   return [
     bind(socket),
@@ -158,9 +159,9 @@ const bind = (source: string, target = source, readOnly = false): MountSpec => (
 });
 
 /**
- * Checks whether the container updates or updated this instance. Any user of the engine can choose a container's name
- * and labels, but mounting the directory of the instance requires control of the host. Manually started containers have
- * no labels.
+ * Whether a container is or was an updater of this instance. Any user of the engine can choose a container's name and
+ * labels, but mounting the directory of the instance requires control of the host. A manually started updater has no
+ * labels.
  */
 export function isUpdaterOfInstance(
   { labels: given, requestedMounts }: Container,
@@ -181,7 +182,10 @@ export function isUpdaterActive(container: Container, now = Date.now()): boolean
   return container.status === 'created' && now - Date.parse(container.createdAt) < startingMs;
 }
 
-/** Returns the message that an unrelated running container has the name of the updater, and its creation time. */
+/**
+ * Describes an unrelated running container that has the name of the updater. Returns a message and the container's
+ * creation time.
+ */
 export function describeForeign({ id, name, labels: given, createdAt }: Container) {
   const project = given[labels.project];
   const where =
@@ -192,7 +196,7 @@ export function describeForeign({ id, name, labels: given, createdAt }: Containe
   };
 }
 
-/** Reads the run from the labels of its container. Manually started containers have fewer labels. */
+/** Reads the initial fields of a run from its updater container. A manually started container has fewer labels. */
 export function initialRunFactsOf(container: Container): InitialRunFacts {
   const text = (key: keyof typeof labels) => container.labels[labels[key]] || null;
   const at = container.args.indexOf('--target');

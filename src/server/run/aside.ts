@@ -12,7 +12,7 @@ interface AsideOrder {
   signal: AbortSignal;
 }
 
-/** Starts an additional updater container, and removes it when `work` has finished. @throws RunStop, EngineError */
+/** Starts an additional updater container, runs `work`, and then removes the container. @throws RunStop, EngineError */
 export async function withAdditionalUpdater<T>(
   { command, record, home, signal }: AsideOrder,
   { engine, settings }: ServerContext,

@@ -17,20 +17,23 @@ export class ServerLiveness {
   }
 
   /**
-   * Id of this server process. `container` is empty until the container has been found; no run is accepted until then.
+   * Id of this server process. `container` is empty until the server's container is found; until then, no run starts.
    */
   get own(): ServerProcess {
     return { container: this.#context.place.home?.container.id ?? '', word: this.#word };
   }
 
-  /** Stores this server process for the other servers, once. @throws HostFailure */
+  /** Stores this server process once, so that other servers can check whether it is running. @throws HostFailure */
   async register(): Promise<void> {
     if (this.#isRegistered || this.own.container === '') return;
     await this.#context.ledger.addBoot(this.own);
     this.#isRegistered = true;
   }
 
-  /** Returns the state of a server process. @throws HostFailure or HomeNotFound if store or engine do not respond */
+  /**
+   * Returns the state of a server process.
+   * @throws HostFailure or HomeNotFound if the store or the engine does not respond
+   */
   async stateOf({ container, word }: ServerProcess): Promise<ServerState> {
     const { own } = this;
     if (container === own.container) return word === own.word ? 'this' : 'gone';

@@ -5,8 +5,8 @@ import { isOfPlatform, type ReleaseFile } from '../../provenance/release-file.ts
 import type { UpdateTarget } from '../offer/offer.ts';
 
 /**
- * Returns the updater's command-line options for a target, including the expected files and, for each image, all
- * digests that this engine may report.
+ * Returns the updater's command-line options for a target. For a verified target, they include the expected hashes of
+ * files and, for each image, all digests that this engine may report.
  * @throws EngineError
  */
 export async function buildTargetOptions(

@@ -14,13 +14,14 @@ type NotifierContext = Pick<ServerContext, 'ledger' | 'timing' | 'closing'> & {
 };
 
 /**
- * Calls `onEnd` for each finished run that was not reported yet (docs/contract.md 8.20). The attempt is recorded before
- * the call and the success after it. If the server dies during the call, another server tries again, up to three times.
+ * Calls `onEnd` for each finished run that has not been reported yet (docs/contract.md 8.20). Each attempt is stored
+ * before the call, and its success after the call. If the server dies during the call, another server tries again.
+ * There are at most three attempts.
  */
 export class ResultNotifier {
   readonly #context: NotifierContext;
   readonly #boots: Pick<ServerLiveness, 'own' | 'stateOf'>;
-  /** Run ids and end times for which `onEnd` has succeeded. */
+  /** Ids and end times of the runs for which `onEnd` has succeeded in this server process. */
   readonly #taken = new Set<string>();
   readonly #inside = new AsyncLocalStorage<true>();
   #last: Promise<unknown> = Promise.resolve();
@@ -30,7 +31,7 @@ export class ResultNotifier {
     this.#boots = boots;
   }
 
-  /** Whether the caller is `onEnd`, which must not wait for itself. */
+  /** Whether the current call comes from `onEnd`, which must not wait for its own end. */
   get isCaller(): boolean {
     return this.#inside.getStore() === true;
   }
@@ -61,7 +62,7 @@ export class ResultNotifier {
   async #notify({ run: { id, endedAt }, attempts, teller }: PastRun): Promise<boolean> {
     const { ledger, settings, timing } = this.#context;
     const end = `${id} ${endedAt}`;
-    // If `onEnd` succeeded but the store failed, only the store must still be updated.
+    // If `onEnd` has already succeeded but the store failed afterwards, only the write to the store is tried again.
     if (!this.#taken.has(end)) {
       if (teller !== null && (await this.#boots.stateOf(teller)) === 'lives') return true;
       const claimed = await ledger.changePast(id, (now) =>

@@ -16,10 +16,7 @@ export class ResultWriter {
     return this.#unwritten.has(id);
   }
 
-  /**
-   * Returns the open run in the store; null if there is none or its outcome is still being written.
-   * @throws HostFailure
-   */
+  /** Returns the open run in the store; null if there is none or its outcome is being written. @throws HostFailure */
   async openRun(): Promise<OpenRun | null> {
     // If an outcome is written during the read, the result may still contain the run as open.
     const before = new Set(this.#unwritten);
@@ -37,7 +34,8 @@ export class ResultWriter {
     this.#unwritten.add(id);
     const attempt = async () => {
       await how();
-      // If the run is open in the store after this write, the run was restarted or the store was restored.
+      // The run is no longer ignored from here on: if it is open in the store after this write, it was restarted or the
+      // store was restored.
       this.#unwritten.delete(id);
       resolve();
       return true;

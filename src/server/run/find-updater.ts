@@ -9,7 +9,7 @@ import type { ServerContext } from './server-context.ts';
 /**
  * Finds the updater container of this instance: the container of the current run, even if it was renamed, otherwise the
  * container with the name of the updater. Returns null if there is none.
- * @throws HostFailure or HomeNotFound if store or engine do not respond
+ * @throws HostFailure or HomeNotFound if the store or the engine does not respond
  */
 export async function findUpdater(
   open: OpenRun | null,
@@ -31,7 +31,8 @@ export async function findUpdater(
   const found = (state: FoundUpdater['state']) => ({ id, origin, state });
   if (status === 'created') return found('made');
   if (!isUp(container)) return found('ended');
-  // An updater may run for a moment after its last log line. An updater that was restarted after that is running again.
+  // If the stored run has the start time of this container, the run has ended and the updater is about to exit.
+  // Otherwise, the updater was restarted after the end of the run and is running again.
   const past = (await ledger.pastRuns()).find(({ run }) => run.id === origin.id);
   return found(past?.updaterStartedAt === startedAt ? 'ended' : 'under-way');
 }

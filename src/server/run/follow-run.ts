@@ -19,9 +19,9 @@ interface FollowContext {
 type OnLine = (event: ProgressEvent, fields: LineFields) => void;
 
 /**
- * Adds the log of the updater container to a record, across restarts of container and engine, until the run and the
- * container have ended. If the server closes, returns early without an outcome. Returns the last start time of the
- * container as reported by the engine; null if unknown.
+ * Adds the log of the updater container to a record until the run and the container have ended, even if the container
+ * or the engine is restarted. If the server closes, returns early without an outcome. Returns the last start time of
+ * the container as reported by the engine; null if unknown.
  */
 export async function followRunLog(
   containerId: string,
@@ -31,13 +31,13 @@ export async function followRunLog(
 ): Promise<string | null> {
   const { engine, timing, closing } = context;
   let startedAt: string | null = null;
-  // Monotonic time, which does not change when the clock is set.
+  // `endedAt` and `stoppedSince` are monotonic times, which do not change when the clock is set.
   let endedAt: number | null = null;
   let stoppedSince: number | null = null;
   for (; !closing.aborted; await sleepFor(timing.follow, closing, false)) {
     const container = await inspect(engine, containerId);
     if (container === 'away') continue;
-    // Read the log after the inspection: if the container has stopped, the log is complete.
+    // The log is read after the inspection, so that it is complete if the container had already stopped.
     const isRead = container !== null && (await readLog(containerId, record, context, onLine));
     if (closing.aborted || container === null) break;
     const stopped = !isUp(container);
@@ -50,10 +50,12 @@ export async function followRunLog(
     } else if (stopped) {
       stoppedSince ??= performance.now();
       const stoppedMs = performance.now() - stoppedSince;
-      // If the exit code belongs to an outcome, the log contains the outcome, so the log was not read completely.
+      // If the exit code belongs to an outcome, the log contains the outcome, so the log has not been read completely
+      // yet.
       const saysEnd = codesOfEnds.includes(container.exitCode) && stoppedMs <= timing.lastMoments;
       const isOver = !saysEnd && (!mayStartAgain(container) || stoppedMs > timing.restart);
-      // The unread rest of an interrupted log may contain an outcome. Some logs cannot be read at all.
+      // If reading the log was interrupted, its rest may contain an outcome, so the log is read again. The time limit
+      // is for logs that cannot be read at all.
       if (isOver && (isRead || stoppedMs > timing.restart + timing.lastMoments)) {
         const message = isRead
           ? `the updater exited with code ${container.exitCode} without reporting an outcome`
@@ -90,8 +92,8 @@ async function readLog(
   let number = 0;
   try {
     for await (const line of engine.followLog(containerId, closing)) {
-      // Data about restore points is in JSON fields, so an updater with restore points logs JSON. A manual run may also
-      // log JSON.
+      // The server starts updaters with JSON logs, whose fields contain data about restore points. An updater that was
+      // started manually may log text instead.
       const json = readJsonLine(line);
       const event = json?.event ?? parseLine(line);
       if (event === null || ++number <= record.lineCount) continue;

@@ -29,12 +29,12 @@ type Launch = Pick<UpdateTarget, 'to' | 'proof'> & {
   order: Pick<CompleteUpdateOrder, 'settings'>;
 };
 
-/** Time limit for pulling the updater image, which takes less on any working connection. */
+/** Time limit for pulling the updater image, in milliseconds. A pull takes less time on any working connection. */
 const pullLimitMs = 30 * 60_000;
 
 /**
  * Pulls the updater image, frees the container name and starts the updater. Returns the container id. `mayLaunch` is
- * called before the container is created; if the result is false, nothing is launched and `launch` returns null.
+ * called before the container is created; if it returns false, nothing is launched and the result is null.
  * @throws RunStop, also from `mayLaunch` and as the abort reason of the signal
  */
 export async function launchUpdater(
@@ -73,8 +73,8 @@ async function startContainer(
 ): Promise<string> {
   const id = await engine.createContainer(spec).catch(async (error) => {
     if (error instanceof EngineError && error.code === 'conflict') throw takenName(error);
-    // The container may exist although the response was lost. It must not be started later, when the queue is not
-    // paused.
+    // The engine may have created the container although its response was lost. Such a container must not be started
+    // later, when the queue is not paused.
     await removeOwn(engine, spec);
     throw error;
   });
@@ -117,7 +117,7 @@ async function removeOwn(engine: EngineApi, { name, Labels }: ContainerSpec): Pr
     const isSame = found !== null && initialRunFactsOf(found).id === Labels?.[runLabel];
     if (isSame && !hasRun(found)) await engine.removeContainer(found.id, { force: true });
   } catch {
-    // Nothing more can be done if the engine fails.
+    // If the engine fails, the container cannot be removed now.
   }
 }
 
@@ -147,7 +147,7 @@ export async function obtainImage(
   const reference = parseReference(updaterImage);
   if (reference === null) throw notLaunched(`${updaterImage} is not a valid image reference`);
   const { repository, tag, digest } = reference;
-  // The image behind a digest never changes.
+  // The image of a digest never changes, so a local image with this digest is used.
   if ((updaterPull === 'missing' || digest !== null) && (await engine.inspectImage(updaterImage)) !== null)
     return;
   record.prepare('launching', `pulling ${updaterImage}`);
@@ -161,7 +161,7 @@ export async function obtainImage(
   } catch (error) {
     signal.throwIfAborted();
     const fault = error instanceof EngineError ? error : null;
-    // An error from a proxy in front of the engine does not come from the registry.
+    // These errors come from a proxy in front of the engine, not from the registry.
     if (fault?.code === 'refused-by-proxy' || fault?.code === 'not-an-engine') throw error;
     const message = fault?.message ?? `the pull took longer than ${pullLimitMs / 60_000} minutes`;
     const failure = classifyPullFailure(message, [updaterImage], fault?.status ?? null);
@@ -179,7 +179,7 @@ export async function obtainImage(
   }
 }
 
-/** Stops the prefetch. The update pulls the images that are still missing. */
+/** Stops the prefetch. The update itself pulls the images that are still missing. */
 async function endPrefetch({ engine, settings }: LaunchContext, home: Deployment): Promise<void> {
   if (settings.prefetch === false) return;
   const found = await engine.inspectContainer(additionalUpdaterName('prefetch', settings, home));

@@ -2,10 +2,13 @@ import { withAdditionalUpdater } from './aside.ts';
 import { createRun, RunRecord } from './run-record.ts';
 import type { ServerContext } from './server-context.ts';
 
-/** Maximum number of base64 characters, many times the size of a typical report. */
+/** Maximum number of base64 characters of a report, which is many times the size of a typical report. */
 const longest = 16 * 1024 * 1024;
 
-/** Returns a diagnostic archive that an updater creates (docs/contract.md 8.42). @throws Error if it is incomplete */
+/**
+ * Returns a diagnostic archive that an updater creates (docs/contract.md 8.42).
+ * @throws Error if the archive is incomplete
+ */
 export async function createReport(context: ServerContext): Promise<Uint8Array<ArrayBuffer>> {
   const { engine, settings, timing, place, closing } = context;
   const home = await place.findHome();

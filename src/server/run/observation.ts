@@ -12,7 +12,7 @@ import { runningReason } from './reasons.ts';
 import type { RunController } from './run-controller.ts';
 import type { ServerContext } from './server-context.ts';
 
-/** Known state of the store and the engine. */
+/** Observed state of the store and the engine. */
 export interface Observation extends DeploymentEnvironment {
   /** Reason why the store cannot be used; null if the store responds and is persistent. */
   noStore: Reason | null;
@@ -21,7 +21,7 @@ export interface Observation extends DeploymentEnvironment {
 const freshMs = 1_000;
 const staleMs = 10_000;
 
-/** Cache of the observed state, which is refreshed at most once a second. */
+/** Cache of the observed state, which `recent` refreshes at most once a second. */
 export class ObservationCache {
   readonly #runs: RunController;
   readonly #context: ServerContext;
@@ -54,8 +54,8 @@ export class ObservationCache {
   }
 
   /**
-   * Waits until the server has determined whether a run is in progress, and returns null. Returns a reason at the
-   * deadline.
+   * Waits until the server has determined whether a run is in progress, and then returns null. Returns a reason if this
+   * takes longer than the time limit.
    */
   async whyUnknown(): Promise<Reason | null> {
     const { ledger, settings, timing } = this.#context;

@@ -4,15 +4,19 @@ import { initialRunFactsOf, isUpdaterActive, triesLabel } from '../place/updater
 
 export interface PrefetchFacts {
   /**
-   * Release to download (null if none is available, for example because it was recalled) and the time at which the
-   * releases were read, in milliseconds since 1970. `offered` is null if this is unknown.
+   * Release to download, and the time at which the releases were read, in milliseconds since 1970. `release` is null if
+   * no release is available, for example because it was recalled. `offered` is null if it is unknown which release is
+   * available.
    */
   offered: { release: UpdateTarget | null; checkedAt: number } | null;
   /** Running version. */
   version: string;
   /** Prefetch container of this instance; null if there is none. */
   found: Container | null;
-  /** Whether this server has followed the prefetch container. If so, a different available release is newer. */
+  /**
+   * Whether this server has followed the log of the prefetch container. If so, an available release that differs from
+   * the container's release is newer.
+   */
   isFollowed: boolean;
 }
 
@@ -28,8 +32,8 @@ const hourMs = 3_600_000;
 const pauseMs = (tries: number): number => Math.min(24, 2 ** (tries - 1)) * hourMs;
 
 /**
- * Plans the next step by the labels and the state of the container, because a server that has just started or has no
- * feed has less information than the server that created the container. Has no side effects.
+ * Plans the next step of a prefetch from the labels and the state of its container, because a server that has just
+ * started or has no feed has less information than the server that created the container. Has no side effects.
  */
 export function planPrefetch(
   { offered, version, found, isFollowed }: PrefetchFacts,
@@ -40,7 +44,8 @@ export function planPrefetch(
   const { to } = initialRunFactsOf(found);
   if (to === version) return { kind: 'remove', id };
   if (offered === null) return { kind: 'leave' };
-  // The server that created the container may have read the releases later than this server.
+  // The container is kept if this server read the releases before the container was created: the server that created
+  // the container may know a newer release.
   const isOld = isFollowed || offered.checkedAt > Date.parse(createdAt);
   if (to !== offered.release?.to) return isOld ? { kind: 'remove', id } : { kind: 'leave' };
   if (isUpdaterActive(found, now)) return { kind: 'follow', container: found };
@@ -51,6 +56,6 @@ export function planPrefetch(
     : { kind: 'launch', tries: tries + 1 };
 }
 
-/** Returns when the container exited, or when it was created if it could not be started. */
+/** Returns the time at which the container exited, or at which it was created if it could not be started. */
 const endOf = ({ createdAt, finishedAt }: Container): number =>
   Date.parse(finishedAt) > 0 ? Date.parse(finishedAt) : Date.parse(createdAt);

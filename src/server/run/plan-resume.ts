@@ -13,12 +13,12 @@ export interface FoundUpdater {
 export type ResumeStep =
   /** No run is in progress: resume the queue. */
   | { kind: 'release' }
-  /** Another server prepares the run: report the state that the other server stores. */
+  /** Another server prepares the run: report the state that it stores. */
   | { kind: 'mirror'; open: OpenRun }
   | { kind: 'follow'; open: OpenRun; updater: FoundUpdater }
   /**
-   * The run was started manually, or its updater was restarted. `undone` is the run that is rolled back, if that run is
-   * still open in the restored store.
+   * The run was started manually, or its updater was restarted. `undone` is the run that this run rolls back, if the
+   * restored store contains it as open; otherwise null.
    */
   | { kind: 'adopt'; updater: FoundUpdater; undone: OpenRun | null }
   | { kind: 'end'; open: OpenRun; outcome: 'crashed' | 'cancelled'; leftover: string | null }
@@ -38,8 +38,8 @@ export function planResume(
   if (open === null)
     return updater?.state === 'under-way' ? { kind: 'adopt', updater, undone: null } : { kind: 'release' };
   const own = updater?.origin.id === open.run.id ? updater : null;
-  // Only the server that created a container starts it. If that server has ended, the container must not be started
-  // later, because the queue is not paused.
+  // A container that was never started is not followed. Only the server that created it starts it. If that server has
+  // ended, the container must not be started later, because the queue is not paused.
   if (own !== null && own.state !== 'made') return { kind: 'follow', open, updater: own };
   if (open.updater !== null && updater?.origin.kind === 'rollback' && updater.state !== 'made')
     return { kind: 'adopt', updater, undone: open };

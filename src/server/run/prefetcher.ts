@@ -25,8 +25,8 @@ import type { ServerParts } from './server-parts.ts';
 const hourMs = 3_600_000;
 
 /**
- * Downloads the images of the available release before an update. The prefetch container is the only state, so all
- * servers of the instance share it. Its name ensures that only one server starts the container.
+ * Downloads the images of the available release before an update. The prefetch container is the only stored state, so
+ * all servers of the instance share it. Its name ensures that only one server starts the container.
  */
 export class Prefetcher implements RepeatedCheck {
   readonly pause: number;
@@ -37,7 +37,8 @@ export class Prefetcher implements RepeatedCheck {
   #followed: string | null = null;
   #isLogged = false;
   /**
-   * Earliest monotonic time in ms of the next attempt. Without a container, a failure is recorded only in this server.
+   * Earliest monotonic time of the next attempt, in milliseconds. If no container could be created, the failure is
+   * recorded only here, in this server.
    */
   #notBefore = 0;
 
@@ -76,7 +77,7 @@ export class Prefetcher implements RepeatedCheck {
       case 'follow':
         return this.#follow(step.container);
       case 'launch':
-        // A running update pulls its images itself.
+        // During an update, the updater pulls the images itself.
         if (release === null || runs.isUnderWay || performance.now() < this.#notBefore) return;
         if (settings.prefetch !== true && !isInWindow(settings.prefetch, Date.now())) return;
         this.#notBefore = performance.now() + hourMs;
@@ -93,7 +94,8 @@ export class Prefetcher implements RepeatedCheck {
   }
 
   /**
-   * Returns the target of an update. Null if the releases were not read, or if an admin has skipped the release.
+   * Returns the release to download, and when the releases were read. Returns null if the releases have not been read,
+   * or if an admin has skipped the release.
    * @throws HostFailure
    */
   async #offered(): Promise<PrefetchFacts['offered']> {
@@ -108,8 +110,8 @@ export class Prefetcher implements RepeatedCheck {
   }
 
   /**
-   * Starts a prefetch. The old container has the number of failures, so it is removed only when a new one can be
-   * created.
+   * Starts a prefetch. The label of the old container contains the number of attempts, so the old container is not
+   * removed before its replacement can be created.
    */
   async #launch(
     home: Deployment,
@@ -130,7 +132,7 @@ export class Prefetcher implements RepeatedCheck {
     try {
       await engine.startContainer(await engine.createContainer(container));
     } catch (error) {
-      // Another server has already created the container.
+      // A conflict means that another server has already created the container.
       if (!(error instanceof EngineError) || error.code !== 'conflict') throw error;
     }
     this.#notBefore = 0;

@@ -20,7 +20,7 @@ export interface RunPlan extends UpdateTarget {
   kind: RunKind;
   order: Pick<CompleteUpdateOrder, 'when' | 'force' | 'by' | 'settings'>;
   home: Deployment;
-  /** Returns why the updater must no longer be launched, or null. Called right before the launch. */
+  /** Returns why the updater must no longer be launched; null if it may be launched. Called right before the launch. */
   whyNot(): Promise<Reason | null>;
 }
 
@@ -86,7 +86,8 @@ async function askToPrepare(
 ): Promise<void> {
   const { beforeUpdate, preparation, preparationMs, version } = settings;
   if (!beforeUpdate) return;
-  // Aborted after `beforeUpdate`, and when the run is cancelled, because its result is no longer needed.
+  // Aborted when `beforeUpdate` has finished, and when the run is cancelled, because its messages are then no longer
+  // needed.
   const over = new AbortController();
   record.prepare('preparing', preparation ?? 'preparing the update');
   await sync();
@@ -108,7 +109,7 @@ async function askToPrepare(
     if (typeof refusal === 'string' && refusal !== '') throw notPrepared(refusal);
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
-    // Admins see the message of the error that the host application throws.
+    // The message of an error that the host application has thrown is shown to admins.
     throw notPrepared(error.cause instanceof Error ? error.cause.message : error.message, error);
   } finally {
     over.abort();
@@ -142,7 +143,7 @@ async function mayLaunch(
   if (force) return true;
   let reason: Reason | null;
   try {
-    // Another server of the instance may have resumed the queue.
+    // The queue is paused again, because another server of the instance may have resumed it.
     await hold.call(true);
     const jobs = await fetchJobs(settings, timing);
     reason = findJobsReason(when === 'idle' ? runningJobs(jobs) : jobs);

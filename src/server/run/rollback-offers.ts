@@ -10,7 +10,7 @@ import type { ServerContext } from './server-context.ts';
 /** Effects of a rollback, or the reason against it; null if the server closes. */
 type RollbackAnswer = { offer: RollbackOffer } | { reason: Reason } | null;
 
-/** Milliseconds for which a result is cached, because the updater has to read the whole restore point. */
+/** Milliseconds for which a result is cached, because an updater reads the whole restore point for each result. */
 const rememberedMs = 60_000;
 
 /** Cache of the effects of a rollback, as reported by a dry run of an updater. */
@@ -51,7 +51,7 @@ export class RollbackPreviews {
   async #look(version: string, home: Deployment): Promise<RollbackAnswer> {
     const { engine, settings, timing, closing } = this.#context;
     const told = new Date().toISOString();
-    // This run is not shown to users. Its record only parses the last line of the log.
+    // This record is not shown to users. It is only used to parse the last line of the log.
     const origin = {
       id: `rollback-${home.project}`,
       kind: 'rollback',

@@ -79,13 +79,15 @@ export class RunController {
   }
 
   /**
-   * Reads the store, then inspects the engine, and continues the current run. The order is important: an updater that
-   * is recorded in the store must already exist in the engine. Returns the state from the engine.
-   * @throws HostFailure or HomeNotFound if store or engine cannot report whether a run is in progress
+   * Reads the store, then inspects the engine, and continues the current run. The store is read first, so that an
+   * updater that is recorded in the store already exists when the engine is inspected. Returns the state that the
+   * engine reports.
+   * @throws HostFailure or HomeNotFound if the store or the engine cannot report whether a run is in progress
    */
   reconcile(): Promise<DeploymentEnvironment> {
     return this.#exclusive(async () => {
-      // If the session ends during the reads, the results may be from before its end.
+      // If this server has a session, the results are not used: the session may end during the reads, which makes them
+      // outdated.
       const hadSession = this.hasSession;
       const stored = await this.#ends.openRun();
       const seen = await this.#context.place.observe();
@@ -95,7 +97,7 @@ export class RunController {
       const { noHome } = seen;
       if (noHome === null) await this.#resume(open, seen);
       else if (open !== null || (noHome.mayPass && !this.#isKnown)) throw noHome;
-      // Every run for which this server has paused the queue has ended.
+      // Without an open run, every run for which this server has paused the queue has ended.
       else await this.#release();
       if (!this.#isKnown) void this.#notifier.notifyAll();
       this.#isKnown = true;
@@ -158,8 +160,8 @@ export class RunController {
     await session?.cancel(by);
     const noteBy = (open: OpenRun) => ({ ...open, run: { ...open.run, cancelRequestedBy: by } });
     const asked = ledger.change(id, noteBy);
-    // Another server that prepares the run reads the request from the store. For a run of this server, a store failure
-    // is ignored.
+    // If another server prepares the run, that server reads the request from the store. If this server has the session,
+    // the session already has the request, so a store failure is ignored.
     if (session !== null) await asked.catch(ignored);
     else if ((await asked) === null) return { reason: notRunningReason };
     record.note({ cancelRequestedBy: by });
@@ -184,7 +186,7 @@ export class RunController {
   }
 
   async #resume(open: OpenRun | null, seen: DeploymentEnvironment): Promise<void> {
-    // A failure only makes it harder for other servers to check whether this server process is running.
+    // A failure is ignored: it only makes it harder for other servers to check whether this server process is running.
     await this.#boots.register().catch(ignored);
     const updater = await findUpdater(open, seen, this.#context);
     const server = open === null ? 'this' : await this.#boots.stateOf(open.server);
@@ -210,9 +212,9 @@ export class RunController {
       case 'follow': {
         const { open, updater } = step;
         if (updater.state !== 'ended') await hold.ensure(true);
-        // The launching server may have stopped before it stored the container id. Downtime that is measured here must
-        // not be measured again by the next server. A failure of this write is ignored because nothing here depends on
-        // it.
+        // The container id is stored, because the launching server may have stopped before it stored the id. The stop
+        // time is cleared, because the next server must not count the same downtime again. A failure is ignored,
+        // because nothing here depends on this write.
         if (open.updater === null || open.serverStoppedAt !== null) {
           const noteBegin = (now: OpenRun) => ({ ...now, updater: updater.id, serverStoppedAt: null });
           await ledger.change(open.run.id, noteBegin).catch(ignored);
@@ -229,7 +231,8 @@ export class RunController {
         );
         const open = this.#opened(record.run, containerId);
         await hold.ensure(true);
-        // If the store has a run by now, the next reconciliation finds that run. A store failure does not affect a run.
+        // If the store contains another run by now, the next reconciliation finds that run. If the store fails, the run
+        // is followed all the same.
         const opening = undone === null ? ledger.begin(open) : ledger.replace(undone.run.id, open);
         if (await opening.catch(() => true)) this.#follow(record, containerId, open);
         return;
@@ -263,7 +266,7 @@ export class RunController {
   }
 
   #follow(record: RunRecord, containerId: string, { serverStoppedAt }: OpenRun): void {
-    // The previous server has stored when it stopped. A difference of more than an hour means that a clock was set.
+    // The previous server has stored the time at which it stopped. If that was more than an hour ago, a clock was set.
     const awayMs = this.bootedAt - Date.parse(serverStoppedAt ?? '');
     record.note(awayMs >= 0 && awayMs < 3_600_000 ? { downtimeSeconds: Math.round(awayMs / 100) / 10 } : {});
     const session = new RunSession(record, this.#context);
@@ -283,7 +286,7 @@ export class RunController {
   }
 
   async #finish(record: RunRecord, updaterStartedAt: string | null): Promise<void> {
-    // Without an outcome, the next server of the instance continues the run and needs the queue to stay paused.
+    // A run without an outcome is continued by the next server of the instance, so the queue must stay paused.
     if (!record.hasEnded) return;
     const { ledger, listeners, settings, timing } = this.#context;
     const warnings = await fetchOutdatedServerWarnings(record.run, settings, timing);
@@ -293,7 +296,8 @@ export class RunController {
     settings.log({ level: isGood ? 'info' : 'warn', message });
     listeners.emit('end', record.run);
     const { tried, written } = this.#ends.write(record.run.id, async () => {
-      // An automatic update that was not started is not reported, because it is tried again in the next time window.
+      // `onEnd` is not called for an automatic update that was not started, because it is tried again in the next time
+      // window.
       const isQuiet =
         record.run.by === automaticCaller && updaterStartedAt === null && isHarmless(record.run);
       await ledger.addPast(record.run, updaterStartedAt, { told: isQuiet });
@@ -304,7 +308,7 @@ export class RunController {
     this.#notified = written.then((isWritten) => (isWritten ? this.#notifier.notifyAll() : undefined));
   }
 
-  /** Removes a run that was never started from the store. Its end is not reported. */
+  /** Removes from the store a run that was never started. The end of this run is not reported. */
   async #drop(id: string): Promise<void> {
     await this.#ends.write(id, () => this.#context.ledger.change(id, () => null)).tried;
     await this.#free();
@@ -312,11 +316,15 @@ export class RunController {
 
   async #free(): Promise<void> {
     this.#session = null;
-    // If store or engine cannot report whether another run is in progress, there is no reason to keep the queue paused.
+    // If the store or the engine cannot report whether another run is in progress, there is no reason to keep the queue
+    // paused.
     await this.reconcile().then(ignored, () => this.#context.hold.ensure(false));
   }
 
-  /** Resumes the queue because no run is in progress, unless a run is opened at the same moment. @throws HostFailure */
+  /**
+   * Resumes the queue, because no run is in progress. Pauses it again if a run is opened at the same moment.
+   * @throws HostFailure
+   */
   async #release(): Promise<void> {
     const { hold } = this.#context;
     await this.#settleOthers(null);
@@ -326,8 +334,9 @@ export class RunController {
   }
 
   /**
-   * Ends the record of a run that another server has prepared, if `id` (the current run) is a different run or null:
-   * the recorded run has finished or was never started.
+   * Ends the record of a run that another server has prepared, unless it is the current run: the run has finished or
+   * was never started.
+   * @param id the current run; null if there is none
    * @throws HostFailure
    */
   async #settleOthers(id: string | null): Promise<void> {
@@ -349,8 +358,8 @@ export class RunController {
 const ignored = () => {};
 
 /**
- * Returns the run with the outcome `updated`, because its real outcome was lost when the rollback restored the store.
- * Only a run that changed the instance is rolled back.
+ * Returns a run that was rolled back, with the outcome `updated`: its real outcome was lost when the rollback restored
+ * the store, but only a run that changed the instance can be rolled back.
  */
 function takenBack({ run }: OpenRun, { startedAt }: InitialRunFacts): Run {
   const record = new RunRecord(run);

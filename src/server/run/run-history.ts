@@ -15,7 +15,7 @@ export class RunHistory {
     this.#ledger = ledger;
   }
 
-  /** Returns the current or last run. Null if there is none, or if the run is only in the store and the store fails. */
+  /** Returns the current or last run; null if there is none, or if it is only in the store and the store fails. */
   async last(): Promise<RunRecord | null> {
     const { record } = this.#runs;
     if (record !== null && !record.hasEnded) return record;
@@ -41,8 +41,8 @@ export class RunHistory {
     const { record } = this.#runs;
     if (record !== null && !record.hasEnded) return record;
     const newest = past?.[0] ?? null;
-    // The record of this server has all log lines, and its run may have ended before it was added to the stored
-    // history.
+    // The record of this server is preferred: it has all log lines, and its run may have ended before it was added to
+    // the stored history.
     if (newest === null || newest.id === record?.run.id) return record ?? this.#elsewhere;
     if (record !== null && !past?.some(({ id }) => id === record.run.id)) return record;
     if (this.#elsewhere?.run.id !== newest.id) this.#elsewhere = new RunRecord(newest);
@@ -53,7 +53,7 @@ export class RunHistory {
     const { record } = this.#runs;
     if (record === null) return past;
     const { run, hasEnded } = record;
-    // A run that has just ended may be missing in the history. A restarted run is still listed with its first outcome.
+    // The history may not contain a run that has just ended. It contains a restarted run with its first outcome.
     if (!past.some(({ id }) => id === run.id)) return [run, ...past];
     return hasEnded ? past : past.map((one) => (one.id === run.id ? run : one));
   }

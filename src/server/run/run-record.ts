@@ -70,7 +70,7 @@ export class RunRecord {
     return this.#run.outcome !== null;
   }
 
-  /** Number of the last line. */
+  /** Number of the last line; 0 if there is none. */
   get lineCount(): number {
     return this.#dropped + this.#lines.length;
   }
@@ -80,7 +80,7 @@ export class RunRecord {
     return this.#changes;
   }
 
-  /** Returns the retained lines after the line with this number, each with its own number. */
+  /** Returns the retained lines that follow the line with this number, each with its own number. */
   linesAfter(number: number): { number: number; event: ProgressEvent }[] {
     const from = Math.max(number - this.#dropped, 0);
     return this.#lines.slice(from).map((event, at) => ({ number: this.#dropped + from + at + 1, event }));
@@ -102,9 +102,7 @@ export class RunRecord {
     this.#enter(state, { percent: null, jobs: [], until: null, message, ...more }, new Date().toISOString());
   }
 
-  /**
-   * Copies the state of a run that another server of the instance prepares, or the outcome that the server recorded.
-   */
+  /** Copies the state of a run that another server prepares, or the outcome that this other server has recorded. */
   mirror(run: Run): void {
     if (isLaunchState(this.#run.state) || (run.outcome !== null && !this.hasEnded)) this.#change(run);
   }
@@ -142,7 +140,8 @@ export class RunRecord {
   /** Sets the outcome of the run. Only the first call has an effect. */
   end({ outcome: word, message, ...why }: KnownResult, at = new Date()): void {
     if (this.hasEnded) return;
-    // `usage` is a mistake in the updater's command line, so nothing was inspected. A fetch changes nothing.
+    // After `usage`, an error in the updater's command line, nothing was inspected, so the run counts as refused. A
+    // fetch changes nothing, so its run counts as unchanged.
     const outcome = word === 'usage' ? 'refused' : word === 'fetched' ? 'unchanged' : word;
     const endedAt = at.toISOString();
     const steps = endLast(this.#run.steps, endedAt);

@@ -22,7 +22,7 @@ export class RunSession {
     this.#context = context;
   }
 
-  /** Prepares, launches and follows an admitted run. Returns the result of `follow`, or null without a launch. */
+  /** Prepares, launches and follows an admitted run. Returns the result of `follow`; null if nothing was launched. */
   async prepare(plan: RunPlan): Promise<string | null> {
     const { closing, settings } = this.#context;
     const serverStops = () => this.#stopWith('the server was stopped before the updater was started');
@@ -72,7 +72,7 @@ export class RunSession {
     }
   }
 
-  /** Stops the preparation, or sends SIGTERM to the updater. @throws EngineError */
+  /** Stops the preparation of the run, or sends SIGTERM to the updater if it has been launched. @throws EngineError */
   async cancel(by: string): Promise<void> {
     if (this.#containerId !== null) await this.#context.engine.killContainer(this.#containerId, 'SIGTERM');
     else if (isLaunchState(this.record.run.state)) this.#cancelPreparation(by);
@@ -107,7 +107,7 @@ export class RunSession {
         this.#stopWith('another server process of this instance has already recorded the result');
       else if (open.run.cancelRequestedBy !== null) this.#cancelPreparation(open.run.cancelRequestedBy);
     } catch (error) {
-      // A store failure after the run was accepted never affects the run.
+      // A store failure is ignored, because it never affects a run that has been accepted.
       if (!(error instanceof HostFailure)) throw error;
     }
   }

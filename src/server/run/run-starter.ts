@@ -30,7 +30,10 @@ export class RunStarter {
     return this.#begin('update', order, () => this.#parts.offers.destination(order));
   }
 
-  /** Starts an update as soon as no job is running, provided that `isStill` returns true after all other checks. */
+  /**
+   * Starts an update that waits until no job is running. `isStill` is called when the releases have been read, and
+   * returns whether the update is still due.
+   */
   updateAutomatically(
     { to, path, by }: { to: string; path?: readonly string[]; by: string },
     isStill: () => Promise<boolean>,
@@ -66,12 +69,16 @@ export class RunStarter {
     return answer ?? { reason: noRestorePointReason };
   }
 
-  /** @throws Unavailable */
+  /** Rejects requests while the server is shutting down. @throws Unavailable */
   refuseWhenClosing(): void {
     if (this.#parts.closing.aborted) throw new Unavailable('the server is shutting down');
   }
 
-  /** @param find returns the target. @throws UnknownSetting */
+  /**
+   * Starts a run, or returns the reason why it cannot start.
+   * @param find returns the target of the run, or the reason why there is none
+   * @throws UnknownSetting
+   */
   async #begin(
     kind: RunPlan['kind'],
     order: RunPlan['order'],
@@ -107,9 +114,7 @@ export class RunStarter {
     }
   }
 
-  /**
-   * Returns the current state, or the reason why no run can start. Jobs and the available update are not considered.
-   */
+  /** Returns the current state, or why no run can start. Jobs and the available update are not considered. */
   async #observe(): Promise<Observation | { reason: Reason }> {
     const { observations, runs } = this.#parts;
     this.refuseWhenClosing();

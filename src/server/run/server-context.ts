@@ -21,7 +21,7 @@ export interface ServerContext {
 
 /** Dependencies for preparing and launching a run. */
 export interface LaunchContext extends ServerContext {
-  /** Aborted with a RunStop as its reason. */
+  /** Aborted if the updater must not be launched anymore. The reason of the abort is a RunStop. */
   signal: AbortSignal;
   /** Stores the state of the run and checks whether its cancellation was requested at another server. */
   sync(): Promise<void>;

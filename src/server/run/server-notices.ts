@@ -3,13 +3,13 @@ import type { Run } from '../../wire/status.ts';
 import type { RepeatedCheck } from '../host/keep-looking.ts';
 import type { ServerParts } from './server-parts.ts';
 
-/** Notifies users of releases and runs (docs/contract.md 8.43). Only one of the servers posts each notification. */
+/** Notifies users of releases and runs (docs/contract.md 8.43). Only one of the servers sends each notification. */
 export class ServerNotices implements RepeatedCheck {
   readonly pause: number;
   readonly wakenBy = 'offer';
   readonly #parts: ServerParts;
   readonly #notifier: Notifier;
-  /** Keys of notifications that a server of the instance has claimed. */
+  /** Keys of notifications that this server has claimed, or has found to be claimed by another server. */
   readonly #claimed = new Set<string>();
 
   constructor(parts: ServerParts) {
@@ -21,7 +21,8 @@ export class ServerNotices implements RepeatedCheck {
     );
     this.#notifier.addresses = settings.notify;
     if (settings.notify.length === 0) return;
-    // A run is reported at the first log line of its updater, because until then it may end without any effect.
+    // The start of a run is reported with the first log line of its updater, because until then the run may end without
+    // any effect.
     listeners.on('line', ({ run }) => this.#tellOf(run));
     listeners.on('end', (run) => this.#tellOf(run));
   }
@@ -44,7 +45,7 @@ export class ServerNotices implements RepeatedCheck {
     await this.#tell(version, { event, version, from, url, message });
   }
 
-  /** Discards the claimed keys, so that the next check tries again. */
+  /** Clears the known keys, so that the next check tries to claim them again. */
   async onFailure(): Promise<void> {
     this.#claimed.clear();
   }

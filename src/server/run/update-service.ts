@@ -13,7 +13,10 @@ export class Unavailable extends Error {
   override readonly name = 'Unavailable';
 }
 
-/** Converts failures of the host application or engine to Unavailable, so that clients try again. */
+/**
+ * Throws Unavailable for an error of the host application or the engine, so that clients try again. Throws any other
+ * error unchanged.
+ */
 export function throwUnavailable(error: unknown): never {
   if (!(error instanceof HostFailure) && !(error instanceof EngineError)) throw error;
   throw new Unavailable('The server cannot process the request right now.', { cause: error });

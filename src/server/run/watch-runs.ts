@@ -5,12 +5,13 @@ import type { ServerContext } from './server-context.ts';
 
 /**
  * Reconciles repeatedly, to find runs that were started manually or by another server, and to end runs whose server has
- * stopped. While store or engine do not respond, the queue is paused for at most three minutes (docs/contract.md 8.18).
+ * stopped. While the store or the engine does not respond, the queue is paused for at most three minutes
+ * (docs/contract.md 8.18).
  */
 export class RunWatch implements RepeatedCheck {
   readonly #runs: RunController;
   readonly #context: ServerContext;
-  /** Current failure of store or engine, with its start on the monotonic clock in ms; null while both respond. */
+  /** Current failure of the store or the engine, with its start on the monotonic clock in ms; null if there is none. */
   #silence: { since: number; warning: string; hasGivenUp: boolean } | null = null;
 
   constructor(runs: RunController, context: ServerContext) {
@@ -42,7 +43,7 @@ export class RunWatch implements RepeatedCheck {
       });
     silence.warning = message;
     if (performance.now() - silence.since < timing.silence) {
-      // If no run was in progress, a short failure of the store is no reason to pause the queue.
+      // If no run was in progress before a short failure of the store, there is no reason to pause the queue.
       const mayBeOn = !this.#runs.isKnown || this.#runs.isUnderWay || cause instanceof HomeNotFound;
       if (mayBeOn && !silence.hasGivenUp) await hold.ensure(true);
       return;

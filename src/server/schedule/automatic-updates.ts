@@ -12,8 +12,8 @@ import { decideAutomaticUpdate, isAutomaticWindowOver } from './decide.ts';
 import { findStepAfterRun } from './path-updates.ts';
 
 /**
- * Starts automatic updates in their time window. The runs in the store show which windows have been used, so several
- * servers start only one run.
+ * Starts automatic updates in their time window. The runs in the store show which windows have been used, so all
+ * servers together start only one run in each window.
  */
 export class AutomaticUpdates implements RepeatedCheck {
   readonly pause: number;
@@ -32,7 +32,7 @@ export class AutomaticUpdates implements RepeatedCheck {
 
   async settings(): Promise<AutomaticSettings> {
     const { ledger, settings } = this.#parts;
-    // If the store does not respond, the status reports the error in another field.
+    // If the store does not respond, the last known settings are used. The status reports the error in another field.
     const stored = await ledger.read('automatic').catch(() => this.#settings);
     this.#settings = stored ?? settings.automatic;
     return this.#settings;
@@ -78,12 +78,16 @@ export class AutomaticUpdates implements RepeatedCheck {
       this.#parts.settings.log({ level: 'info', message: 'the automatic update was not started', cause });
   }
 
-  /** Returns the available release if its update is due; null during an upgrade path. @throws HostFailure */
+  /**
+   * Returns the available release if its automatic update is due. Returns null if it is not due, or during an upgrade
+   * path.
+   * @throws HostFailure
+   */
   async #findDue(settings: AutomaticSettings): Promise<NextRelease | null> {
     const past = await this.#parts.history.all();
     const { known, offer } = await this.#parts.offers.now(past[0] ?? null);
     const { nextAt, blockedBy } = decideAutomaticUpdate({ settings, offer, known, past, now: Date.now() });
-    // A blocked release also has `nextAt`, which is when an update to a later release could start.
+    // For a blocked release, `nextAt` is also set: it is the time at which an update to a later release could start.
     const isDue = nextAt !== null && Date.parse(nextAt) <= Date.now() && blockedBy === null;
     return findStepAfterRun(past[0]) === null && isDue ? offer.next : null;
   }

@@ -12,7 +12,7 @@ export interface AutomaticFacts {
   known: Pick<AvailableUpdateFacts, 'releases' | 'word'>;
   /** All runs including the current one, newest first. */
   past: readonly Run[];
-  /** Milliseconds since 1970. */
+  /** Current time in milliseconds since 1970. */
   now: number;
 }
 
@@ -20,7 +20,7 @@ type Decision = Pick<Automatic, 'nextAt' | 'blockedBy'>;
 
 const hourMs = 3_600_000;
 
-/** Decides when an automatic update starts (docs/contract.md 8.37). */
+/** Decides when the next automatic update can start, and what blocks it (docs/contract.md 8.37). */
 export function decideAutomaticUpdate(facts: AutomaticFacts): Decision {
   const { settings, past, now } = facts;
   if (!settings.enabled) return { nextAt: null, blockedBy: null };
@@ -47,14 +47,15 @@ export function isAutomaticWindowOver(
   settings: AutomaticSettings,
   now: number,
 ): boolean {
-  // The start time of a stored run may be invalid. The run then counts as overdue, because another window follows.
+  // The start time of a stored run may be invalid. It is then replaced by 0, so that the window counts as over.
   const begun = Date.parse(startedAt) || 0;
   const { value } = generateTimeWindows(settings, begun).next() as { value: TimeWindowOccurrence };
   return !settings.enabled || value.begin > begun || value.end <= now;
 }
 
 /**
- * Returns why automatic updates are paused: after a broken or crashed run, the state is unknown until a run succeeds.
+ * Returns why automatic updates are paused; null if they are not. After a broken or crashed run, the state of the
+ * instance is unknown until another run succeeds.
  */
 function pauseOf(past: readonly Run[]): BlockedBy | null {
   const last = past.find(({ outcome }) => isGoodOutcome(outcome) || isBad(outcome));
@@ -63,7 +64,7 @@ function pauseOf(past: readonly Run[]): BlockedBy | null {
   return { code: 'paused', message, ...(last.endedAt === null ? {} : { since: last.endedAt }) };
 }
 
-/** Returns the reason if the channel file has expired, because a recall of a release would then be unknown. */
+/** Returns a reason if the channel file has expired, because this server may then not know of a recall. */
 const stalenessOf = ({ staleSince: since }: Pick<PublisherNotice, 'staleSince'>): BlockedBy | null =>
   since === null ? null : { code: 'stale', message: 'the information about releases is out of date', since };
 
@@ -92,8 +93,9 @@ function whyBlocked(
 }
 
 /**
- * Returns the version that was rolled back. If a manual rollback does not contain it, the version is the target of the
- * last successful update.
+ * Returns the version that the first run rolled back; null if that run is not a successful rollback. If the run does
+ * not contain the version, because it was started manually, the version is the target of the last successful update
+ * before it.
  */
 function rolledBackFrom([run, ...before]: readonly Run[]): string | null {
   if (run?.kind !== 'rollback' || run.outcome !== 'updated') return null;

@@ -17,7 +17,7 @@ export class PathUpdates implements RepeatedCheck {
   readonly wakenBy = 'end';
   readonly #parts: ServerParts;
   readonly #starter: RunStarter;
-  /** Why the next step has not started. */
+  /** Reason why the next step has not started, with the id of the run before that step. */
   #said: { after: string; reason: string } | null = null;
 
   constructor(parts: ServerParts, starter: RunStarter) {
@@ -61,7 +61,7 @@ export class PathUpdates implements RepeatedCheck {
         message: `stopped the step-by-step upgrade to ${goal} before installing ${to}: ${why}`,
       });
     }
-    // Only the server of the installed release continues the path.
+    // Only a server of the release that the last step installed continues the path.
     if (last.to !== settings.version) return;
     const reason = (await this.#ask(settings.version)) ?? (await this.#start(last, to));
     this.#said = reason === null ? null : { after: last.id, reason };
@@ -87,7 +87,8 @@ export class PathUpdates implements RepeatedCheck {
       const answer: unknown = await callApplication('afterStep', () => afterStep({ version }), timing.host);
       return typeof answer === 'string' && answer !== '' ? answer : null;
     } catch (cause) {
-      // Only the operator may see the text of an exception. The text is logged once, because the call is repeated.
+      // The text of an exception is only for the operator, so it is logged and not returned. It is logged only once,
+      // because `afterStep` is called repeatedly.
       if (this.#said?.reason !== checkFailed)
         settings.log({ level: 'warn', message: 'afterStep failed', cause });
       return checkFailed;

@@ -7,9 +7,9 @@ import type { ServeSettings } from './serve-settings.ts';
 const callerSchema = z.object({ role: z.enum(['admin', 'user']), name: z.string() });
 
 /**
- * Authenticates a request (docs/contract.md 8.45): from a program with the token, from a user whose role and name the
- * product's proxy sends with the secret, or from a user whom the product identifies by cookie or `Authorization`
- * header.
+ * Returns a function that authenticates the sender of a request (docs/contract.md 8.45). The sender is a program with
+ * the token, a user whose role and name the product's proxy sends with the secret, or a user whom the product
+ * identifies by a cookie or an `Authorization` header.
  */
 export const createAuthorizer =
   ({ token, secret }: Pick<ServeSettings, 'token' | 'secret'>, product: Pick<ProductCallbacks, 'user'>) =>
@@ -24,10 +24,10 @@ export const createAuthorizer =
     return login.cookie === null && authorization === null ? null : callerIn(await product.user(login));
   };
 
-/** Parses role and name; null if the input is not valid. */
+/** Parses the role and the name of a caller; null if they are not valid. */
 const callerIn = (given: unknown): Caller => callerSchema.safeParse(given).data ?? null;
 
-/** Compares hashes, so that the time depends on neither the length nor the contents of the secret. */
+/** Compares the hashes of two texts, so that the duration reveals neither the length nor the contents of the secret. */
 const isSame = (given: string | null, wanted: string): boolean =>
   timingSafeEqual(hashOf(given ?? ''), hashOf(wanted));
 

@@ -14,21 +14,21 @@ interface Login {
 const usualWaits = {
   /** Time limit of one request. */
   request: 5_000,
-  /** Time for which a callback is retried. The library waits ten seconds. */
+  /** Time for which a failed callback is retried. The library waits for a result for ten seconds. */
   attempts: 9_000,
   pause: 250,
-  /** Interval at which the state of the queue is sent again, because a restarted product has lost the state. */
+  /** Interval at which the state of the queue is sent again, because a restarted product has lost that state. */
   repeat: 10_000,
 };
 
-/** Callbacks of the product (docs/contract.md 8.46) for its job queue and its users. */
+/** Client for the product's callbacks (docs/contract.md 8.46), which control its job queue and identify its users. */
 export class ProductCallbacks implements JobQueue {
   readonly #product: Pick<ServeSettings, 'callbacksUrl' | 'secret'>;
   readonly #waits: typeof usualWaits;
   readonly #repeating: NodeJS.Timeout;
   #wanted: 'hold' | 'release' | null = null;
   #last: Promise<void> = Promise.resolve();
-  /** Callbacks whose last request failed. */
+  /** Names of the callbacks whose last request failed. */
   readonly #failing = new Set<string>();
 
   constructor(product: Pick<ServeSettings, 'callbacksUrl' | 'secret'>, waits = usualWaits) {
@@ -51,7 +51,7 @@ export class ProductCallbacks implements JobQueue {
     return this.#retried('queue', () => this.#send());
   }
 
-  /** Requests the jobs. The library validates each job. */
+  /** Requests the jobs of the product. The library validates each job later. */
   jobs(): Promise<Job[]> {
     return this.#retried('jobs', async () => {
       const jobs = jsonOf(await this.#ask('GET', 'jobs'));
@@ -103,8 +103,8 @@ export class ProductCallbacks implements JobQueue {
   }
 
   /**
-   * Throws the first failure of a callback unchanged.
-   * @throws RepeatedFailure for further failures until it succeeds
+   * Returns the result of a callback. Throws its first failure unchanged.
+   * @throws RepeatedFailure for each further failure until the callback succeeds
    */
   async #reported<T>(name: string, asked: Promise<T>): Promise<T> {
     try {
@@ -118,7 +118,7 @@ export class ProductCallbacks implements JobQueue {
     }
   }
 
-  /** Returns the text of a successful response. @throws ProductRefusal, or any error of fetch */
+  /** Sends a request and returns the text of a successful response. @throws ProductRefusal, or any error of fetch */
   async #ask(method: 'GET' | 'POST', path: string, headers: Record<string, string> = {}): Promise<string> {
     const { callbacksUrl, secret } = this.#product;
     const response = await fetch(`${callbacksUrl.replace(/\/$/, '')}/${path}`, {
@@ -146,5 +146,5 @@ class ProductRefusal extends Error {
   }
 }
 
-// The callers validate the result.
+// The callers validate the parsed value.
 const jsonOf = (text: string) => JSON.parse(text);

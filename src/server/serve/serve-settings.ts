@@ -8,10 +8,13 @@ import { validateInstanceOptions } from '../contract/options.ts';
 /** Validated settings of `svc-updater serve` (docs/any-backend.md). */
 export interface ServeSettings {
   port: number;
-  /** Base path of the endpoints and of the elements. */
+  /** Base path of the endpoints and of `elements.js`. */
   path: string;
   callbacksUrl: string;
-  /** Secret that is shared with the product, for its callbacks and for a proxy that authenticates users. */
+  /**
+   * Secret that is shared with the product. It authenticates this server at the callbacks, and a proxy that has
+   * authenticated a user at this server.
+   */
   secret: string;
   /** Token of programs that act as an admin; null if there is none. */
   token: string | null;
@@ -22,7 +25,7 @@ export interface ServeSettings {
 
 const prefix = 'SVC_SERVE_';
 const fileVariable = `${prefix}FILE`;
-/** Form of a secret that is valid in a header. For any other text, the error of `fetch` would contain the secret. */
+/** Pattern of a secret that is valid in a header. Otherwise, the error message of `fetch` would contain the secret. */
 const secretForm = /^[!-~]{32,}$/;
 
 const ownSchema = z.object({
@@ -35,17 +38,15 @@ const ownSchema = z.object({
   storeDirectory: z._default(z.string().check(z.startsWith('/', 'must be an absolute path')), '/store'),
 });
 
-/** Options that `svc-updater serve` sets itself, or that have no effect without a function. */
+/** Options that `svc-updater serve` sets itself, that are functions, or that have no effect without a function. */
 const ofFunctions =
   'authorize,queue,store,afterStep,beforeUpdate,buildServers,log,onEnd,preparation,preparationTimeoutSeconds'.split(
     ',',
   );
-/** Accepts all options, because the library validates its own options. */
+/** Schema that accepts all options, because the library validates its own options. */
 const libraryOptions = z.custom<ServeSettings['options']>(() => true);
 
-/**
- * Reads the settings from a file and from environment variables, which override the file. Reports all errors together.
- */
+/** Reads the settings from a file and from environment variables, which override it. Reports all errors together. */
 export async function readServeSettings(
   env: NodeJS.ProcessEnv,
 ): Promise<{ settings: ServeSettings } | { mistakes: string[] }> {
@@ -74,7 +75,7 @@ export async function readServeSettings(
   } catch (cause) {
     mistakes.push((cause as Error).message);
   }
-  // zod formats each error as two lines.
+  // zod formats each error as two lines, which are joined here.
   return { mistakes: mistakes.flatMap((text) => text.replaceAll(/\n\s+/g, ' ').split('\n')) };
 }
 
@@ -88,13 +89,17 @@ async function settingsInFile(path: string | undefined, mistakes: string[]): Pro
     if (isMap(settings)) return settings;
     mistakes.push(`${path} must contain keys and values`);
   } catch (cause) {
-    // Only the first line of a YAML error is reported: the others quote the file, which may contain passwords.
+    // Only the first line of a YAML error is reported, because the other lines quote the file, which may contain
+    // passwords.
     mistakes.push(`${path} cannot be read: ${(cause as Error).message.split(/:?\n/)[0]}`);
   }
   return {};
 }
 
-/** Reads environment variables: `SVC_SERVE_UPDATER_IMAGE` sets `updaterImage`. All values except strings are JSON. */
+/**
+ * Reads the settings in environment variables: `SVC_SERVE_UPDATER_IMAGE` sets `updaterImage`. Values that are not
+ * strings are written as JSON.
+ */
 function settingsIn(env: NodeJS.ProcessEnv, mistakes: string[]): Given {
   const settings: Given = {};
   for (const [name, text] of Object.entries(env)) {

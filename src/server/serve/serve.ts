@@ -8,7 +8,7 @@ import { createAuthorizer } from './authorize-with.ts';
 import { ProductCallbacks, RepeatedFailure } from './product-callbacks.ts';
 import { readServeSettings } from './serve-settings.ts';
 
-/** Runs `svc-updater serve` until SIGTERM (docs/contract.md 8.45). @returns the exit code */
+/** Runs `svc-updater serve` until SIGTERM or SIGINT (docs/contract.md 8.45). @returns the exit code */
 export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   const elements = await readFile(new URL('elements.mjs', import.meta.url));
   const read = await readServeSettings(env);
@@ -55,8 +55,8 @@ function log(entry: LogEntry): void {
 }
 
 /**
- * Formats a log entry with all its causes as one line; null for a repeated failure of the product. The line is escaped,
- * because messages may contain text of the product, a registry or a feed.
+ * Formats a log entry and all its causes as one line. Returns null for a repeated failure of a callback. Unprintable
+ * characters are escaped, because messages may contain text of the product, a registry or a feed.
  */
 export function formatLogEntry({ level, message, cause }: LogEntry): string | null {
   const causes: string[] = [];

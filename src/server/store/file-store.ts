@@ -2,7 +2,7 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'nod
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Store } from '../contract/instance-options.ts';
 
-/** Store in a directory. */
+/** Store that keeps its data in a directory. */
 export interface FileStore extends Store {
   /** Absolute path of the directory, which must be on a mount of the server's container. */
   readonly directory: string;
@@ -10,16 +10,16 @@ export interface FileStore extends Store {
   set(key: string, text: string | null, condition: { was: string | null }): Promise<boolean>;
 }
 
-/** Error codes which mean that another server was faster. */
+/** Codes of file system errors which mean that another server was faster. */
 const overtaken = ['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'];
-/** Maximum number of attempts of one call, if other servers keep being faster or removing the directory. */
+/** Maximum number of attempts of one call. An attempt fails if another server is faster or removes the directory. */
 const attempts = 1_000;
 
-/** Distance from the current number at which a text is deleted. The directory of its number remains. */
+/** Distance below the current number at which the text of a number is deleted. The directory of the number remains. */
 const kept = 8;
 /**
- * Distance from the current number at which a number's directory is removed. No server is overtaken by so many numbers
- * during one system call.
+ * Distance below the current number at which the directory of a number is removed. While a server executes one system
+ * call, other servers never write this many numbers.
  */
 const shells = 256;
 
@@ -28,8 +28,9 @@ const shells = 256;
  * nor a clock: a key is a directory with its last texts, `<directory>/<key>/<number>/text`, of which the highest number
  * is current. A server writes a new text to a draft inside the current number's directory, and renames the draft to the
  * next number. Only one server succeeds, because the next number must not exist. If a server is so slow that the next
- * number may have been removed again, its draft was removed with the old number. A server that is killed at any moment
- * leaves either the old or the new text, and at most some temporary files, which are removed later.
+ * number may already have been removed, the old number has been removed together with the draft, so the draft cannot be
+ * renamed. A server that is killed at any moment leaves either the old or the new text, and at most some temporary
+ * files, which are removed later.
  */
 export function fileStore(directory: string): FileStore {
   const home = resolve(directory);
@@ -52,8 +53,8 @@ export function fileStore(directory: string): FileStore {
 }
 
 /**
- * Escapes all characters of a key except lowercase letters, digits, `-` and `_`, because a file system may ignore case
- * or reject other characters.
+ * Returns the file name of a key. All characters except lowercase letters, digits, `-` and `_` are escaped, because a
+ * file system may ignore case or reject other characters.
  */
 function fileName(key: string): string {
   const escaped = key.replace(/[^a-z0-9_-]/gu, (character) =>
@@ -72,7 +73,8 @@ async function current(folder: string): Promise<{ number: number | null; text: s
     const place = join(folder, String(number));
     const text = await readFile(join(place, 'text'), 'utf8').catch(unless('ENOENT'));
     if (text !== null) return { number, text };
-    // Either the key has no text, or newer numbers exist by now and this text was removed.
+    // With the file `none`, the key has no text. Without it, newer numbers exist by now and the text of this number has
+    // been removed.
     if (await stat(join(place, 'none')).catch(unless('ENOENT'))) return { number, text: null };
   }
   throw new Error(`could not read ${folder} in ${attempts} attempts`);
@@ -87,8 +89,8 @@ async function numbersIn(folder: string): Promise<number[] | null> {
 }
 
 /**
- * Creates the folder of a key, with number 0 and no text. The complete folder is renamed into place, so that no number
- * is ever used twice.
+ * Creates the folder of a key, with number 0 and no text. The folder is completed under another name and then renamed,
+ * so that no number is ever used twice.
  */
 async function begin(folder: string): Promise<void> {
   const unfinished = `${folder}.${nonce()}`;
@@ -97,13 +99,13 @@ async function begin(folder: string): Promise<void> {
     await writeFile(join(unfinished, '0/none'), '', { flush: true });
     await moved(unfinished, folder);
   } catch (error) {
-    // A faster server may have removed the unfinished folder, as below.
+    // A faster server may have removed the unfinished folder, as this function does below.
     const isThere = await stat(folder).catch(unless('ENOENT'));
     if (isThere === null || !overtaken.includes(codeOf(error))) throw error;
   }
   const home = dirname(folder);
   await sync(home);
-  // Unfinished folders of other servers are useless because the folder exists.
+  // Unfinished folders of other servers are useless, because the folder of the key exists now.
   for (const name of await readdir(home)) {
     if (name.startsWith(`${basename(folder)}.`)) await remove(join(home, name));
   }
@@ -113,31 +115,33 @@ async function isReplaced(folder: string, number: number, text: string | null): 
   const draft = join(folder, String(number), nonce());
   try {
     await mkdir(draft);
-    // A number without a text also has a file, because no directory can be renamed over a non-empty directory.
+    // A number without a text has the file `none`, so that its directory is not empty: no directory can be renamed over
+    // it.
     await writeFile(join(draft, text === null ? 'none' : 'text'), text ?? '', { flush: true });
     await sync(draft);
     if (!(await moved(draft, join(folder, String(number + 1))))) return false;
   } catch (error) {
-    // No draft must remain on a full disk. If another server was faster, the draft may already have been removed.
+    // A draft must not remain on a full disk. If another server was faster, that server may already have removed it.
     await remove(draft).catch(() => {});
     if (overtaken.includes(codeOf(error))) return false;
     throw error;
   }
   await sync(folder);
-  // Leftovers are removed by the next write.
+  // If the cleanup fails, the next write repeats it.
   await tidy(folder, number).catch(() => {});
   return true;
 }
 
 /**
- * Removes numbers far below `last`, lowest first. Each directory is renamed before it is removed. While a number
- * exists, all later numbers exist and are not empty, so no directory can be renamed over them.
+ * Removes the directories of numbers far below `last`, lowest first. A directory is renamed before it is removed, so it
+ * is never empty under its number. While a number exists, all later numbers thus exist and are not empty, and no draft
+ * can be renamed over them.
  */
 async function tidy(folder: string, last: number): Promise<void> {
   for (const number of (await numbersIn(folder)) ?? []) {
     if (number <= last - shells) await moved(join(folder, String(number)), join(folder, `old-${nonce()}`));
   }
-  // Also empties some earlier numbers, because a server may have been killed before it emptied them.
+  // Some earlier numbers are emptied again, because a server may have been killed before it emptied them.
   for (let number = last - kept; number > last - kept - 4; number--)
     await empty(join(folder, String(number)));
   for (const name of await readdir(folder)) {
@@ -177,7 +181,7 @@ async function sync(directory: string): Promise<void> {
   }
 }
 
-/** Uses the global `crypto`, because `node:crypto` takes long to load. */
+/** Returns a unique name. Uses the global `crypto`, because `node:crypto` takes long to load. */
 const nonce = (): string => crypto.randomUUID();
 const codeOf = (error: unknown): string => String((error as NodeJS.ErrnoException | null)?.code);
 const unless =

@@ -67,7 +67,10 @@ export class StateStore {
     return (await this.#find(key)).value;
   }
 
-  /** Returns the entries of a channel by signer: the publication time of the last offered release, or the last file. */
+  /**
+   * Returns the entries of a channel by signer: for `offered`, the publication time of the last offered release; for
+   * `channel-files`, the last channel file.
+   */
   async ofSigners<K extends 'offered' | 'channel-files'>(key: K, channel: Channel): Promise<OfSigners<K>> {
     return (await this.read(key))?.[channel] ?? {};
   }
@@ -94,7 +97,7 @@ export class StateStore {
     );
   }
 
-  /** Claims a notification. Returns whether this call is the first with this key on all servers. */
+  /** Claims a notification for this server. Returns whether no server has claimed the key before. */
   async claimNotice(key: string): Promise<boolean> {
     let known: readonly string[] = [];
     await this.edit('notices', (now) => {
@@ -105,8 +108,8 @@ export class StateStore {
   }
 
   /**
-   * Returns the random id of the instance, created once, and the release that an admin requested. Stores `asked` if
-   * given.
+   * Returns the random id of the instance, which is created once, and the release that an admin has requested before
+   * its rollout. If `asked` is given, stores it as this release first.
    */
   async rollout(asked?: string): Promise<RolloutFacts> {
     const fresh = { instance: crypto.randomUUID(), asked: null };
@@ -116,20 +119,21 @@ export class StateStore {
     return set ?? fresh;
   }
 
-  /** Opens a run. Returns false if a run is already open. */
+  /** Opens a run in the store. Returns false if a run is already open. */
   async begin(open: OpenRun): Promise<boolean> {
     const { text, value } = await this.#find('run');
     return value === null && (await this.#set('run', JSON.stringify(open), text));
   }
 
-  /** Replaces the open run that has this id with `open`. Returns whether `open` is the open run now. */
+  /** Replaces the open run if it has this id. Returns whether the open run now has the id of `open`. */
   async replace(id: string, open: OpenRun): Promise<boolean> {
     const now = await this.edit('run', (was) => (was?.run.id === id ? open : was));
     return now?.run.id === open.run.id;
   }
 
   /**
-   * Changes the open run with this id; `how` returns null to remove the run. Returns null if the run is no longer open.
+   * Changes the open run if it has this id. If `how` returns null, the run is removed. Returns null if the run is no
+   * longer open.
    */
   async change(id: string, how: (open: OpenRun) => OpenRun | null): Promise<OpenRun | null> {
     const open = await this.edit('run', (now) => (now?.run.id === id ? how(now) : now));
@@ -142,13 +146,14 @@ export class StateStore {
   }
 
   /**
-   * Adds a finished run. A stored run with the same end is not replaced: the host application may have been notified.
+   * Adds a finished run to the history. A run that is already stored with the same end is not replaced, because the
+   * host application may have been notified of it.
    */
   async addPast(run: Run, updaterStartedAt: string | null, { told = false } = {}): Promise<void> {
     await this.edit('history', (now) => {
       const past = now ?? [];
       const known = past.find((one) => one.run.id === run.id);
-      // A server that only assumes the outcome does not have the start time of the updater.
+      // A server that only assumes the outcome has no start time of the updater, so it does not replace a stored run.
       if (known && (updaterStartedAt === null || known.updaterStartedAt === updaterStartedAt)) {
         if (known.run.downtimeSeconds !== null || run.downtimeSeconds === null) return now;
         const { downtimeSeconds } = run;
@@ -161,7 +166,9 @@ export class StateStore {
     });
   }
 
-  /** Changes a finished run and returns the result. Returns null if `how` returns null or the run does not exist. */
+  /**
+   * Changes a finished run and returns it. Returns null if nothing was changed: no such run, or `how` returned null.
+   */
   async changePast(id: string, how: (past: PastRun) => PastRun | null): Promise<PastRun | null> {
     let changed: PastRun | null = null;
     await this.edit('history', (now) => {
@@ -192,7 +199,7 @@ export class StateStore {
     for (let left = tries; left > 0; left--) {
       const { text, value } = await this.#find(key);
       const wanted = change(value);
-      // An entry that cannot be parsed is not overwritten if there is nothing to write: it may be from a newer server.
+      // If the change has no effect, nothing is written: an entry that cannot be parsed may be from a newer server.
       if (wanted === value) return value;
       const newText = wanted === null ? null : typeof wanted === 'string' ? wanted : JSON.stringify(wanted);
       if (newText === text || (await this.#set(key, newText, text))) return wanted;

@@ -26,7 +26,7 @@ export const openRunSchema = z.object({
   server: bootSchema,
   /** Id of the updater container; null if none was started or its id could not be written. */
   updater: z.nullable(z.string()),
-  /** Time at which the last server with this run began to shut down, in ISO 8601; null if unknown. */
+  /** Time at which the last server that followed this run began to shut down, in ISO 8601; null if unknown. */
   serverStoppedAt: z.nullable(z.string()),
 });
 export type OpenRun = z.infer<typeof openRunSchema>;
@@ -35,7 +35,9 @@ const pastRunSchema = z.object({
   run: runSchema,
   /** Last start time of the updater container as reported by the engine; null if there was no container. */
   updaterStartedAt: z.nullable(z.string()),
-  /** Whether `onEnd` has succeeded for this run, the number of attempts, and the server process of the last attempt. */
+  /**
+   * Whether `onEnd` has succeeded. `attempts` is the number of its calls, `teller` the server process of the last one.
+   */
   told: z.boolean(),
   attempts: z.int(),
   teller: z.nullable(bootSchema),
@@ -60,7 +62,7 @@ export const channelFilesSchema = z.object({ stable: filesBySigner, canary: file
 export const rolloutSchema = z.object({ instance: z.string(), asked: z.nullable(z.string()) });
 export type RolloutFacts = z.infer<typeof rolloutSchema>;
 
-/** Settings of automatic updates. */
+/** Schema of the stored settings of automatic updates, with defaults for missing settings. */
 export const storedAutomatic = z.pipe(z.object(automaticFields), z.transform(applyAutomaticDefaults));
 
 /** Last server process of each container. */

@@ -80,7 +80,7 @@ async function playStep(
   while (step.lasts?.() && !record.hasEnded) await sleep(glance, undefined, { signal });
 }
 
-/** Ends the run with a last log line, like an updater. Without a running updater, there is no line. */
+/** Ends the run with a last log line, as an updater does. If no updater is running, no line is added. */
 function finish(end: ScriptedEnd, record: RunRecord, stage: Stage): void {
   const { from, to, phase } = record.run;
   const { outcome, cause = null, code = null, advice = null } = end;

@@ -13,17 +13,17 @@ import type {
 import type { Awaitable, Caller } from '../contract/instance-options.ts';
 
 /**
- * Responses to requests during a step.
+ * Kind of disturbance, which determines the responses to requests during a step.
  * - closed: the connection breaks
  * - bad-gateway: an error page of a proxy
  * - html: a page with status 200
  * - silence: no response during the step
  * - logged-out: status 401
- * - unknown: a server without a run
+ * - unknown: a server that does not know of any run
  */
 export type Disturbance = 'closed' | 'bad-gateway' | 'html' | 'silence' | 'logged-out' | 'unknown';
 
-/** State of a run in a script. */
+/** Step of a simulated run. */
 export interface ScriptedStep {
   state: (typeof launchStates)[number] | PhaseName;
   seconds: number;
@@ -33,7 +33,7 @@ export interface ScriptedStep {
   says?: readonly (string | { message: string; percent?: number; level?: 'info' | 'warn' | 'error' })[];
   /** Responses to requests during the step. Default: normal responses. */
   disturbed?: Disturbance;
-  /** Running jobs for which a run in the state `waiting` waits, and the time limit of the wait. */
+  /** Running jobs for which a run in the state `waiting` waits. `until` is the time limit of the wait. */
   jobs?: readonly BlockingJob[];
   until?: string;
 }
@@ -90,7 +90,7 @@ export interface Script {
   releases?: readonly PublishedRelease[];
   /** Changes to the status after the first `refresh=1`. */
   afterRefresh?: Partial<StatusPieces>;
-  /** Blocking jobs, beginning at `start()`. */
+  /** Blocking jobs, whose durations begin at `start()`. */
   jobs?: readonly ScriptedJob[];
   /** Manually started update that is in progress at `start()`. */
   open?: ScriptedRun;
@@ -106,13 +106,13 @@ export interface Script {
   history?: readonly Run[];
   /** Authenticates a request. Default: every user is an admin. */
   authorize?(request: Request): Awaitable<Caller>;
-  /** Replaces a response, for example with a 503. Undefined: normal response. */
+  /** Returns a response that replaces the normal response, for example a 503; undefined for the normal response. */
   intercept?(request: Request): Awaitable<Response | undefined>;
   /** Base path of the endpoints. Default: `/api/v1/instance/update`. */
   path?: string;
 }
 
-/** Default status. */
+/** Status of a script that does not set the status. */
 export const plainStatus: StatusPieces = {
   version: 'v1.4.2',
   channel: 'stable',
@@ -157,8 +157,8 @@ const typical: Record<PhaseName, Omit<ScriptedStep, 'state'>> = {
 const stopped: ScriptedStep = { state: 'save', seconds: 1, says: [copied(100)], disturbed: 'closed' };
 
 /**
- * Returns a typical run of 14 seconds, with two seconds of downtime; with a restore point 16 seconds and four seconds
- * of downtime. `in` is the phase in which the run ends. Default: the last phase.
+ * Returns a typical run, which takes 14 seconds, with two seconds of downtime. With a restore point, the run takes 16
+ * seconds, with four seconds of downtime. `in` is the phase in which the run ends. Default: the last phase.
  */
 export function typicalRun(end: ScriptedEnd & { in?: PhaseName } = { outcome: 'updated' }): ScriptedRun {
   const { in: last = 'verify', ...rest } = end;

@@ -43,9 +43,9 @@ import {
 /** Interval for checking the end of a wait, in milliseconds. */
 const glance = 50;
 
-/** Simulation of the update service from a script. It rejects requests for the same reasons as the real service. */
+/** Update service that simulates runs from a script. It rejects requests for the same reasons as the real service. */
 export class ScriptedService implements UpdateService {
-  /** Listeners whose errors are ignored, so that the simulation continues. */
+  /** Event listeners, whose errors are ignored, so that the simulation continues. */
   readonly listeners = new Listeners(() => {});
   readonly product: Product;
   readonly #script: Script;
@@ -334,7 +334,7 @@ export class ScriptedService implements UpdateService {
     if (by === this.#disturbance) return;
     this.#disturbance = by;
     if (by === null) return;
-    // Clients that follow a run also lose the connection.
+    // The open event streams are closed as well, so that clients that follow a run also lose the connection.
     this.#closing.abort();
     this.#closing = new AbortController();
   }
@@ -342,7 +342,7 @@ export class ScriptedService implements UpdateService {
 
 type Told = Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind' | 'upgradePath'>>;
 
-/** Returns an entry of a list whose last entry is repeated. */
+/** Returns the entry of a list at a position. After the end of the list, the last entry is repeated. */
 const entry = <T>(list: readonly T[] | undefined, at: number, usual: T): T =>
   list?.[Math.min(at, list.length - 1)] ?? usual;
 

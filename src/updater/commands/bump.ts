@@ -27,7 +27,8 @@ import { isHalfDone, pendingError, pendingJournal } from '../run/state/journal.t
 import { stateDirectory } from '../run/state/state-directory.ts';
 
 /**
- * Returns the options of `bump`, completed with the services and files of the settings file in the compose directory.
+ * Reads the options of `bump`. Services and files that the command line does not specify are taken from the settings
+ * file in the compose directory.
  * @throws UpdateError settings-invalid; usage if no services are specified
  */
 export async function readBumpOptions(line: CommandLine, log: Log): Promise<BumpOptions> {
@@ -38,7 +39,7 @@ export async function readBumpOptions(line: CommandLine, log: Log): Promise<Bump
   return options;
 }
 
-/** Edits version pins in files and checks the edits with compose's own model. Requires no engine. */
+/** Edits version pins in files and checks the edits with compose's own model. Does not use an engine. */
 export async function bump(
   line: CommandLine,
   log: Log,
@@ -50,7 +51,8 @@ export async function bump(
   await refuseUnfinishedUpdate(projectDirectoryOf(project));
   const config = await mkdtemp(join(tmpdir(), 'svc-updater-'));
   try {
-    // Users may install the compose plugin in this directory.
+    // A user's compose plugin may be in this directory, which must be listed because the configuration directory is a
+    // temporary one.
     const cliPluginsExtraDirs = [join(homedir(), '.docker/cli-plugins')];
     await writeFile(join(config, 'config.json'), JSON.stringify({ cliPluginsExtraDirs }));
     const engine = new Engine(
@@ -90,7 +92,9 @@ export async function bump(
   }
 }
 
-/** Returns the commands to run next. They list the specified files, because compose would not find them. */
+/**
+ * Returns the commands to run next. Files given on the command line are listed, because compose would not find them.
+ */
 function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): string {
   const pathsOf = (named: readonly string[], found: readonly TextFile[]) =>
     named.length === 0 ? [] : found.map(({ path }) => path);
@@ -104,7 +108,7 @@ function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): 
 }
 
 /**
- * Rejects edits in files of an unfinished update, which may still restore them.
+ * Fails if an update is unfinished, because the update may still restore the files and undo the edits.
  * @throws UpdateError journal-pending
  */
 async function refuseUnfinishedUpdate(directory: string): Promise<void> {

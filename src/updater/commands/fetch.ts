@@ -10,7 +10,7 @@ import { planUnlocked } from './show-plan.ts';
 
 /**
  * Pulls all images of an update, after the same checks as the update. Takes no lock, writes no files, and moves no tag
- * of a local image: the next `up` starts the same images as without the fetch.
+ * of a local image, so the next `up` starts the same images as before.
  */
 export async function fetchImages(
   context: RunContext,

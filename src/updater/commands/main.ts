@@ -31,7 +31,7 @@ import { showPlan } from './show-plan.ts';
 /** Maximum time in ms that a notification may delay the exit of the process. */
 const graceMs = 2_000;
 
-/** Separate bundle in the same directory, because no other command needs the server. */
+/** Bundle of the server, in the same directory. It is separate because no other command needs the server. */
 const serverBundle = new URL('serve.mjs', import.meta.url).href;
 interface ServerBundle {
   serve(env: NodeJS.ProcessEnv): Promise<number>;
@@ -52,7 +52,7 @@ const commands: Record<Command, (line: CommandLine) => number | Promise<number>>
   serve: async () => ((await import(serverBundle)) as ServerBundle).serve(process.env),
 };
 
-/** Only this file sets the exit code and exits the process. */
+/** No other file sets the exit code or exits the process. */
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -88,7 +88,7 @@ async function withLog(
     return logFailure(error, log, facts, cancellation.signalNumber).exitCode;
   };
   let report = reportError;
-  // Node reports an unhandled rejection in the same way.
+  // Node reports an unhandled rejection as an uncaught exception, too.
   process.on('uncaughtException', (error) => process.exit(report(error)));
   try {
     await chooseTemporaryDirectory();
@@ -100,7 +100,9 @@ async function withLog(
   }
 }
 
-/** Uses /dev/shm, which every container has, for temporary files if the root file system is read-only. */
+/**
+ * Uses /dev/shm, which every container has, for temporary files if the default directory is on a read-only file system.
+ */
 async function chooseTemporaryDirectory(): Promise<void> {
   try {
     await rm(await mkdtemp(join(tmpdir(), 'svc-updater-')), { recursive: true });
@@ -133,7 +135,7 @@ function withEngine(line: CommandLine, work: (context: FirstContext) => Promise<
     notifier.addresses = options.notify;
     const context = { engine, log, cancellation, notifier, ...times, options, line, onCrash };
     const exitCode = await work(context);
-    // A DNS lookup cannot be cancelled, and would delay the exit of the process.
+    // A pending DNS lookup cannot be cancelled and would delay the exit of the process.
     if (!(await notifier.close(graceMs))) process.exit(exitCode);
     return exitCode;
   });

@@ -86,13 +86,13 @@ export async function rollBackProject(
   return rollBackTo(context, journal, found, discardCurrent);
 }
 
-/** Planned effects of a rollback. */
+/** Plan of a rollback. */
 interface RollbackPlan {
   installation: Installation;
   /** Running version: `v1.5.0` */
   from: string;
   record: RestorePointRecord;
-  /** Journal of the run that is rolled back. */
+  /** Journal of the run that the rollback undoes. */
   back: JournalData;
   /** Services that the rollback replaces, in their current state. */
   changeover: Changeover;
@@ -102,8 +102,8 @@ interface RollbackPlan {
 
 /**
  * Compares the newest restore point with the current state.
- * @param checksData whether to also check that the data can be restored; without saving the current data, the rollback
- * itself makes this check
+ * @param checksData whether to also check that the data can be restored. If the current data is not saved first, the
+ * rollback itself makes this check.
  * @throws UpdateError no-restore-point, modified-since, restore-point-damaged, restore-point-unreadable, no-space,
  * data-unsupported
  */
@@ -132,7 +132,7 @@ async function planRollback(
   if (newest === null) throw await noPoint(directory, project);
   const { record, back, changeover } = newest;
   const { point } = record;
-  // The old containers may have had a different password, which may still be valid.
+  // The old containers may have had a different password, which must also be masked because it may still be valid.
   log.addMaskRules(() => maskRulesOfSent(back.blueprints.map(({ config }) => ({ body: config }))));
   checkProject(back, instance, instance.composed);
   const files = await Promise.all(back.files.map((each) => relocateFileRecord(each, back)));
@@ -153,7 +153,7 @@ async function planRollback(
   }
   const hasLock = soFar.lock !== null;
   const doors: DataContext = { engine, log, project: project.name, toolsImage: own.imageId, hasLock };
-  // Without the lock, nothing is written: missing hashes are not computed.
+  // Without the lock, nothing may be written, so missing hashes cannot be computed and the check is skipped.
   if (checksData && (point.hashes !== null || hasLock)) await checkRestorePoint(doors, record);
   else if (checksData) await checkRoom(doors, point);
   const { words } = changeover;
@@ -185,7 +185,7 @@ async function noPoint(directory: string, project: RestorePointOwner): Promise<U
   return new UpdateError('no-restore-point', message);
 }
 
-/** Logs the version and time of the data to restore, and the expected downtime of the services. */
+/** Logs the version and the time of the data to be restored, and the expected downtime of the services. */
 function showRollback(
   { log, options }: RunContext,
   { record, from }: RollbackPlan,
@@ -211,8 +211,8 @@ function showRollback(
 }
 
 /**
- * Saves the current data for manual recovery. Until the data is saved, the rollback can be cancelled without any
- * changes.
+ * Saves the current data for manual recovery. Until the data is saved, the rollback can be cancelled and nothing is
+ * changed.
  */
 async function saveBefore(
   context: RunContext,
@@ -229,7 +229,10 @@ async function saveBefore(
   }
 }
 
-/** Rolls back. Signals no longer cancel the rollback, because the data would be partly old and partly new. */
+/**
+ * Rolls back to the restore point. Signals no longer cancel the rollback, because the data would then be partly old and
+ * partly new.
+ */
 async function rollBackTo(
   context: RunContext,
   journal: Journal,

@@ -24,13 +24,13 @@ import { isStackInstead } from '../swarm/index.ts';
 
 export interface InstanceCommand {
   /**
-   * Kind of the command. A command of kind `look` (plan, fetch) takes no lock and writes no journal, so it needs no
-   * clean-up.
+   * Kind of the command. A command of the kind `look` (plan, fetch) needs no clean-up, because it takes no lock and
+   * writes no journal.
    */
   kind: 'run' | 'rollback' | 'look';
   /**
-   * Runs the command on a compose project. The options of the context include the settings file and the workers of the
-   * project; the command line does not.
+   * Runs the command on a compose project. The options in `context` include the settings file and the workers of the
+   * project; `line` does not.
    */
   onProject(
     context: RunContext,
@@ -38,7 +38,7 @@ export interface InstanceCommand {
     soFar: ProjectRunState,
     line: CommandLine,
   ): Promise<Ending>;
-  /** Runs the command on a stack and returns the exit code. If missing, the command only supports compose projects. */
+  /** Runs the command on a stack and returns the exit code. Missing if the command only supports compose projects. */
   onStack?(given: FirstContext): Promise<number>;
 }
 
@@ -98,8 +98,8 @@ async function onProject(
 }
 
 /**
- * Warns about ignored options of the command line. Files in a settings file cause no warning, because they may be for
- * `bump`.
+ * Warns about options that are ignored without a stack. Files from a settings file cause no warning, because they may
+ * be for `bump`.
  */
 function warnOfStackOptions({ options: { stack }, log }: FirstContext): void {
   const typed = [...(stack.files.length > 0 ? ['--file'] : []), ...(stack.stopFirst ? ['--stop-first'] : [])];
@@ -107,16 +107,16 @@ function warnOfStackOptions({ options: { stack }, log }: FirstContext): void {
     log.warn(`ignoring ${joinWithAnd(typed)}, because this is a compose project and not a Swarm stack`);
 }
 
-/** Reads the journal of a run that this container has started; null if there is none. */
+/** Reads the journal of a run that this container started before; null if there is none. */
 async function ownJournal({ own, place }: FoundInstance): Promise<JournalData | null> {
-  // An unreadable journal is reported later with a better message, when the lock is taken.
+  // An unreadable journal is ignored here: it is reported with a better message when the lock is taken.
   const said = await readJournal(stateDirectory(place.mountedAt)).catch(() => null);
   return said === null || 'unreadable' in said || said.containerId !== own.id ? null : said;
 }
 
 /**
- * Checks that the settings file from the server exists. The server passes the file only if it contains values, so a
- * missing file was lost by the engine.
+ * Checks that the file with new settings from the server exists. The server only passes a file that contains values, so
+ * a missing file was lost by the engine.
  */
 function requireGivenSettings({ line, options }: FirstContext): void {
   if (line.values.get('set-file')?.[0]?.value !== givenSettingsPath || options.settings?.size) return;
@@ -141,13 +141,14 @@ function recordCrash({ instance, journal }: ProjectRunState, ending: Ending): bo
 async function close(context: RunContext, soFar: ProjectRunState, ending: Ending): Promise<void> {
   const { instance, lock, journal } = soFar;
   const engine = context.engine.uncancellable().quiet();
-  // An engine that is unavailable restarts this failed container later; the new start continues from the journal.
+  // If the engine is unavailable, it restarts this failed container later, and the container continues from the
+  // journal.
   if (ending.exitCode !== 0 && !(await engine.answers())) return;
-  // The values are only removed now, because a killed run needs them again.
+  // The values of new settings are only removed now, because a killed run needs them again.
   await rm(givenSettingsPath, { force: true }).catch(() => {});
   if (instance === null) return;
-  // If the outcome cannot be written, the next run finds an unfinished journal and recovers it. The last line is
-  // already logged.
+  // If the outcome cannot be written, the next run finds an unfinished journal and recovers the run. The last line of
+  // the log is already written.
   await journal?.end(ending).catch(() => {});
   if (lock !== null) await removeOwnHelpers(engine).catch(() => {});
   // The lock is released before the restart policy is changed. If the process is killed in between, the engine restarts
@@ -161,7 +162,7 @@ async function close(context: RunContext, soFar: ProjectRunState, ending: Ending
 
 /**
  * Stops this container on Podman 4, which cannot change a restart policy but never restarts a container after a stop
- * request. The SIGTERM of the stop does not end this process, so the exit code is not changed.
+ * request. This process ignores the SIGTERM of the stop, so its exit code is not changed.
  */
 async function stopOwn(engine: Engine, id: string): Promise<void> {
   const told = once(process, 'SIGTERM', { signal: AbortSignal.timeout(10_000) });

@@ -30,7 +30,7 @@ import { pendingJournal, pendingSentence } from '../run/state/journal.ts';
 import { type Holder, lockHolder } from '../run/state/lock.ts';
 import { requireFileModes, requireOwnState, stateDirectory } from '../run/state/state-directory.ts';
 
-/** Prints the effects of `update`. Changes nothing, pulls nothing and takes no lock. */
+/** Logs the effects of `update`. Changes nothing, pulls nothing and takes no lock. */
 export async function showPlan(
   context: RunContext,
   instance: FoundInstance,
@@ -44,7 +44,7 @@ export async function showPlan(
     ? null
     : proposalLine(evaluateData(dataFacts(installation, context.options.data)));
   if (proposal !== null) log.info(proposal);
-  // Services from the settings file are already the default.
+  // Services that come from the settings file need no suggestion, because they are already the default.
   if (line.values.has('service')) {
     const { app, workers, exclude } = context.options;
     log.info(`to make these services the default, add these lines to ${settingsFileName}:`);
@@ -104,7 +104,7 @@ export async function showPlan(
 
 /**
  * Checks that the registries have the images that the update would pull.
- * @throws UpdateError pull-unknown if a registry reports that it does not have an image
+ * @throws UpdateError pull-unknown if a registry does not have an image
  */
 export async function requirePublished(engine: Engine, absent: readonly ServiceUpdate[]): Promise<void> {
   const references = [...new Set(absent.flatMap(({ to, pull }) => (pull ? [to] : [])))];
@@ -116,7 +116,7 @@ export async function requirePublished(engine: Engine, absent: readonly ServiceU
   if (at >= 0) throw new UpdateError('pull-unknown', `the registry does not have ${references[at]}`);
 }
 
-/** Plans `update` without taking the lock. A running update only causes a warning. */
+/** Plans `update` without taking the lock. If another update is running, only a warning is logged. */
 export async function planUnlocked(
   context: RunContext,
   instance: FoundInstance,
@@ -128,12 +128,12 @@ export async function planUnlocked(
   await requireOwnState(mountedAt);
   const holder = await runningHolder(engine, mountedAt);
   const pending = await pendingJournal(stateDirectory(mountedAt));
-  // The journal of a running update looks like the journal of an interrupted update.
+  // With a lock holder, the update is running: its journal looks like the journal of an interrupted update.
   if (pending && !holder) log.warn(`${pendingSentence(pending)}; the next update resumes or undoes it first`);
   if (holder)
     log.warn(`an update may be in progress: ${holder.name} has held the lock since ${holder.since}`);
-  // Inspecting the data would stop leftover containers of an earlier updater. If that updater is running, its
-  // containers are not leftovers.
+  // Inspecting the data would stop leftover containers of an earlier updater. If that updater is still running, its
+  // containers are in use.
   const withoutData = {
     ...context,
     options: { ...context.options, data: { ...context.options.data, restorePoint: false } },

@@ -27,8 +27,8 @@ import { awaitQuietProject } from './replace/await-others.ts';
 import { type LockedInstance, type ProjectRunState, projectEndingFactsOf } from './resume/run-so-far.ts';
 
 /**
- * Inspects and plans an update, and begins its journal. @param earlier journal of the previous run, which is already
- * settled
+ * Inspects the project, plans the update, and creates the journal of this run.
+ * @param earlier journal of the previous run, whose recovery is complete; null if there was none
  */
 export async function beginUpdate(
   context: RunContext,
@@ -45,7 +45,8 @@ export async function beginUpdate(
       context.log.warn(
         "the updater's container has no restart policy: if the updater crashes while services are stopped, the services stay stopped until the next run. Start the updater with --restart on-failure:3 and without --rm",
       );
-    // A run that may have nothing to do does not wait, because it stops no container.
+    // If no tag changes, this run may have no container to stop. The step `pull` then awaits the check of the host if
+    // needed.
     if (plan.updates.some(changesTag)) await checked;
     const journal = await beginJournal(context, { instance, lock }, plan, before);
     soFar.journal = journal;
@@ -57,15 +58,15 @@ export async function beginUpdate(
   }
 }
 
-/** Containers before anything is planned, and the pull that may begin during the planning. */
+/** Containers found before planning, the journal of the previous run, and the pull that may begin during planning. */
 interface LookBefore extends ProjectContainers {
   earlier: JournalData | null;
   earlyPull?: EarlyPull;
 }
 
 /**
- * Runs the phases `inspect` and `plan`; the command `plan` ends after them. `checked` is the check of the host, which
- * must succeed before the first container is stopped.
+ * Runs the phases `inspect` and `plan`, which are all phases of the command `plan`. The returned promise `checked` is
+ * the check of the host, which must succeed before the first container is stopped.
  */
 export async function planRun(
   context: RunContext,
@@ -98,7 +99,7 @@ export async function planRun(
 
 /**
  * Creates the journal of a new run and writes it to the disk.
- * @param before `earlier`: journal of the previous run; `leftovers`: containers created by killed compose commands
+ * @param before journal of the previous run, leftovers of killed compose commands, and the pull that has begun
  */
 async function beginJournal(
   { engine, options, startedAt }: RunContext,

@@ -1,4 +1,4 @@
-// Context that determines which mounts are saved, and which mounts rule out a restore point.
+// Chooses the mounts that a restore point saves, and finds mounts that rule out a restore point.
 
 import { join, relative } from 'node:path';
 import { isWithin, type Mount } from '../../core/files/host-paths.ts';
@@ -12,11 +12,14 @@ import type { SavedMount } from './point.ts';
 
 export interface MountContext {
   project: string;
-  /** Host paths: the compose directory, its compose and env files, and the directory of the restore points. */
+  /**
+   * Host path of the compose directory. `files` are the host paths of the compose and env files, and `points` is the
+   * host path of the directory of the restore points.
+   */
   directory: string;
   files: readonly string[];
   points: string;
-  /** Data root of the engine; empty if the engine does not report it. */
+  /** Data root directory of the engine; empty if the engine does not report it. */
   dataRoot: string;
   /** Volume options by volume name. */
   options: ReadonlyMap<string, Json>;
@@ -40,7 +43,7 @@ interface Chosen {
 export const isOfService = ({ labels }: Pick<Container, 'labels'>, project: string): boolean =>
   labels[composeLabels.project] === project && labels[composeLabels.oneOff] !== 'True';
 
-/** System paths, which updates do not change. Only exact matches count: `/usr/local/svc/data` is data. */
+/** System paths on the host, which updates do not change. Only exact matches count: `/usr/local/svc/data` is data. */
 const systemPaths = new Set([
   ...below('/etc', 'localtime timezone hosts hostname resolv.conf machine-id passwd group ssl/certs'),
   ...['/run', '/var/run'].flatMap((run) => [
@@ -64,7 +67,7 @@ const savedTypes: readonly string[] = ['volume', 'bind', 'cluster', 'tmpfs'];
  */
 const volumesOf = ({ dataRoot }: MountContext): string => join(dataRoot || '/var/lib/docker', 'volumes');
 
-/** Returns the reason why a mount is not data, according to the engine; null if the mount is data. */
+/** Returns the reason why a mount is not saved, according to its type and path; null if the mount is data. */
 function noDataReason(type: string, path: string, files: readonly string[]): string | null {
   if (type === 'tmpfs') return inMemory;
   if (type !== 'bind') return null;
@@ -72,14 +75,20 @@ function noDataReason(type: string, path: string, files: readonly string[]): str
   return isOfSystem(path) ? 'a system path' : null;
 }
 
-/** Checks whether a mount may be saved, before its options and contents are known. */
+/**
+ * Checks whether a mount will probably be saved, according to its type and path, because its options and contents are
+ * not known yet.
+ */
 export const looksSaved = ({ type, source, writable }: Mount, files: readonly string[]): boolean =>
   writable &&
   savedTypes.includes(type) &&
   noDataReason(type, cleanPath(source), files) === null &&
   !(type === 'bind' && source.endsWith('.sock'));
 
-/** Returns the host path of a mount; empty if there is none. A local volume with `o=bind` is a bind mount. */
+/**
+ * Returns the host path of a mount, which is empty if there is none, and its volume, which is empty for a bind mount. A
+ * local volume with `o=bind` counts as a bind mount.
+ */
 export function mountOriginOf(
   mount: StorageMount,
   around: Pick<MountContext, 'options'>,
@@ -210,8 +219,8 @@ const reaches = ({ path: root, excluded }: Nested, path: string): boolean =>
   isWithin(path, root) && !excluded.some((each) => isWithin(path, join(root, each)));
 
 /**
- * Finds running containers that can write to a saved source and are not stopped for the restore point. Administration
- * tools only cause a warning.
+ * Finds running containers that can write to the source of a saved mount and are not stopped for the restore point.
+ * Administration tools cause only a warning.
  */
 export function writersOf(
   mounts: readonly UncheckedMount[],

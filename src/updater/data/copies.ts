@@ -23,8 +23,8 @@ interface Share {
 }
 
 /**
- * Groups mounts by service. Mounts of a service are adjacent, so results in the order of the shares are also in the
- * order of the mounts.
+ * Groups mounts by service. The mounts of a service are adjacent in the given list, so results in the order of the
+ * groups are also in the order of the mounts.
  */
 function sharesOf(place: RestorePointLocation, mounts: readonly SavedMount[]): Share[] {
   const services = [...Map.groupBy(mounts, ({ service }) => service)];
@@ -35,7 +35,8 @@ function sharesOf(place: RestorePointLocation, mounts: readonly SavedMount[]): S
 }
 
 /**
- * Returns a mount of a helper container in the format of the Engine API. Never creates or fills the source of a volume.
+ * Returns a mount of a helper container in the format of the Engine API. The engine does not fill an empty volume with
+ * files of the image.
  */
 export const toolsMount = (
   { volume, path, subpath }: Pick<SavedMount, 'volume' | 'path' | 'subpath'>,
@@ -59,8 +60,8 @@ const askTools = <V extends Verb>(doors: DataContext, share: Share, call: Call<V
   runTools<V>(doors, toolsCall(share, call));
 
 /**
- * Creates the helper containers of a rollback while there is space for them. @throws UpdateError no-space,
- * engine-unavailable
+ * Creates the helper containers of a rollback ahead of time, while there is space for them. @throws UpdateError
+ * no-space, engine-unavailable
  */
 export async function prepareRestore(
   doors: DataContext,
@@ -86,7 +87,8 @@ function toolsCall<V extends Verb>(
       mounts: mounts.map(({ isFile, root, device, excluded, hasRsyncAttributes = false }) => ({
         ...{ isFile, excluded, hasRsyncAttributes },
         root: needsData ? root : null,
-        // The kernel may assign another device number to a disk after a reboot.
+        // The device is checked only while a restore point is created, because the kernel may assign another device
+        // number to a disk after a reboot.
         device: writesPoint(verb) ? device : null,
       })),
     },
@@ -114,9 +116,9 @@ export async function copyMountsWhileRunning(
 }
 
 /**
- * Compares all contents and copies the differences, for all services at once. The copies may not be on the disk yet:
- * see `sync`. Logs no percentage, because a percentage must not decrease within a phase.
- * @param stopped resolves once nothing writes any more; the helper containers are started before that
+ * Compares all contents and copies the differences, for all services at once. Does not sync the copies to the disk.
+ * Logs no percentage, because a percentage must not decrease within a phase.
+ * @param stopped resolves once nothing writes to the data any more; the helper containers are started before that
  * @throws UpdateError save-failed; the signal's reason
  */
 export async function copyMountsWhileStopped(
@@ -128,7 +130,7 @@ export async function copyMountsWhileStopped(
   await requireVolumes(doors, mounts, 'save-failed');
   const call = { verb: 'cold', stopped, signal } as const;
   const copies = sharesOf(place, mounts).map((share) => copy(doors, share, call));
-  // Wait until no helper container is running.
+  // Wait for all copies, even if one of them fails, so that no helper container is still running.
   await Promise.allSettled(copies);
   await Promise.all(copies);
 }
@@ -144,7 +146,8 @@ async function copy(
     });
     await askTools(doors, share, { ...call, code: 'save-failed' });
   } catch (error) {
-    // Also applies if the helper container was killed. The next steps detect an engine that is unavailable.
+    // The failure is reported as `save-failed` even if the helper container was killed. If the engine itself is
+    // unavailable, the next steps detect it.
     throw requireUpdateError(error, 'no-space', 'engine-unavailable').withCode('save-failed');
   }
 }
@@ -217,8 +220,8 @@ async function lookAt(doors: DataContext, mounts: readonly SavedMount[]): Promis
 }
 
 /**
- * Checks that the mounts are the saved mounts, and that their disks have space for the restore, including the space of
- * files that the restore will remove.
+ * Requires that the current mounts are the saved mounts, and that their disks have enough space for the restore. The
+ * space of the current files counts as free, because the restore replaces or removes them.
  * @throws UpdateError no-space, modified-since
  */
 export async function checkRoom(doors: DataContext, { mounts }: SavedRestorePoint): Promise<void> {
@@ -245,7 +248,7 @@ export async function checkRoom(doors: DataContext, { mounts }: SavedRestorePoin
 }
 
 /**
- * Makes the data equal to the copies, and compares both. Can be repeated.
+ * Makes the data equal to the copies, and requires that both are equal afterwards. Can be called again after a failure.
  * @throws UpdateError data-not-restored; the signal's reason
  */
 export async function restoreCopies(

@@ -9,7 +9,7 @@ export interface DataContext {
   project: string;
   /** Id of the updater's own image (`sha256:…`), from which helper containers are created. */
   toolsImage: string;
-  /** Whether only this run can start the helper containers of a restore point. */
+  /** Whether this run has the lock, so that no other run can start the helper containers of a restore point. */
   hasLock?: boolean;
 }
 
@@ -20,16 +20,20 @@ export interface RestorePointLocation {
   isElsewhere: boolean;
 }
 
-/** Scope of a restore point. */
+/** Data that a restore point contains, and data that it does not contain. */
 export interface DataDeclaration {
-  /** Services whose data is saved, in start order: dependencies before dependants. */
+  /** Services whose data is saved, in start order, with dependencies first. */
   covered: readonly string[];
-  /** Excluded services, and excluded mounts with their path in the container. */
+  /**
+   * Excluded services, for which `path` is null, and excluded mounts, for which `path` is the path in the container.
+   */
   excluded: readonly { service: string; path: string | null }[];
   /** Mounts of services that are neither covered nor excluded, such as `files:/data`. */
   uncovered: readonly string[];
-  /** Dependencies of updated services that keep a queue or cache only in memory: restarted after a rollback. */
+  /**
+   * Dependencies of updated services that keep a queue or cache only in memory. They are restarted after a rollback.
+   */
   inMemory: readonly string[];
-  /** Accepted hosts of databases outside the project. */
+  /** Hosts of databases outside the project that the settings file sets to `none`. */
   outside: readonly string[];
 }

@@ -1,4 +1,4 @@
-// Facts that decide which services a restore point covers, before anything stops.
+// Decides which services a restore point covers, before any container is stopped.
 
 import { findDataStoreKind, type StoreKind } from '../../core/compose/reference.ts';
 import { isSecretKey } from '../../core/compose/secret-lines.ts';
@@ -18,25 +18,25 @@ import { outsideDatabases } from './outside-databases.ts';
 
 export interface DataFacts {
   model: ComposeModel;
-  /** Containers of the project. Their mounts count, not the mounts in the files. */
+  /** Containers of the project. Their mounts determine what is saved, not the mounts in the compose files. */
   containers: readonly Container[];
   /** Services whose containers the run replaces. */
   updated: readonly string[];
   /** Data settings from the settings file. */
   said: readonly DataChoice[];
   product: Product;
-  /** Compose and env files, which the update itself restores. */
+  /** Paths of the compose and env files, which the update itself restores. */
   files: readonly string[];
   /** Compose directory. */
   directory: string;
 }
 
-/** Service, mount or database host that has to be declared. */
+/** Service, mount or database host that a user must still declare in the settings file. */
 interface Undecided {
-  /** Key for the settings file: the service, mount or host. */
+  /** Key to set in the settings file: the service, mount or host. */
   key: string;
   sentence: string;
-  /** `none` if a restore point cannot save the data, or only together with data of other programs. */
+  /** Proposed setting: `none` if a restore point cannot save the data, or only together with data of other programs. */
   proposal: 'save' | 'none';
 }
 
@@ -64,7 +64,10 @@ export function requireDataDeclaration(facts: DataFacts): DataDeclaration {
   });
 }
 
-/** Evaluates the declarations. The settings file takes precedence over labels, and labels over the product's record. */
+/**
+ * Evaluates the data declarations. The settings file takes precedence over labels, and labels take precedence over the
+ * product record.
+ */
 export function evaluateData(facts: DataFacts): EvaluatedData {
   const { model, containers, updated, said } = facts;
   const services = Object.keys(model.services);
@@ -139,7 +142,7 @@ export function evaluateData(facts: DataFacts): EvaluatedData {
   }
   for (const { host, service, variable } of found.filter((each) => !outside.includes(each.host)))
     undecided.push({
-      // The log must not print the value of a variable that may contain a secret.
+      // The host is not printed if the value of its variable may contain a secret.
       ...{ key: isSecretKey(variable) ? `<host in ${variable}>` : host, proposal: 'none' },
       sentence: `${service} uses a database on ${host} (${variable}), which is outside the project and cannot be saved in a restore point`,
     });
@@ -193,14 +196,14 @@ function mistakeIn(
     : `${where} is set, but ${key} is neither a service of the project nor the host of a database that an updated service uses`;
 }
 
-/** Returns the source of a mount if it contains more than the data of one app; otherwise null. */
+/** Returns the host directory of a mount if the directory contains more than the data of one app; otherwise null. */
 function hostDirectoryOf({ type, source }: Mount, { model, directory }: DataFacts): string | null {
   const volume = Object.values(model.volumes ?? {}).find((each) => each?.name === source);
   const path = cleanPath(String(type === 'bind' ? source : toObject(volume?.driver_opts).device));
   return isHostDirectory(path, directory) ? path : null;
 }
 
-/** Returns the data setting of a service with its location; null if there is no setting. */
+/** Returns the data setting of a service, with the place where it is set. `word` is null if there is no setting. */
 function wordFor(
   service: string,
   { model, said, product }: DataFacts,
@@ -226,7 +229,9 @@ function lineOf(said: readonly DataChoice[], undecided: readonly Undecided[]): s
   return `data: {${entries.map(([key, word]) => `${quoted(key)}: ${word}`).join(', ')}}`;
 }
 
-/** Returns a line for `plan` if restore points require more settings; otherwise null. */
+/**
+ * Returns the line with which `plan` proposes the settings that restore points still require; null if none are missing.
+ */
 export function proposalLine({ undecided, line }: EvaluatedData): string | null {
   if (undecided.length === 0) return null;
   const not = undecided.flatMap(({ key, proposal }) => (proposal === 'none' ? [key] : []));

@@ -1,6 +1,6 @@
-// Removes surplus files from a tree and makes the contents of its other files equal. rsync could do both, but holds all
-// names of a directory in memory and needs several passes over large files, and rsync 3.2 leaves old blocks where a
-// sparse file has a hole, without an error.
+// Removes surplus files from a tree and makes the contents of its other files equal to those of another tree. rsync
+// could do both, but it holds all names of a directory in memory and needs several passes over large files. In
+// addition, rsync 3.2 leaves old blocks where a sparse file has a hole, without an error.
 
 import {
   closeSync,
@@ -29,15 +29,18 @@ const chunkBytes = 1 << 18;
 const blockBytes = 4096;
 const pauseEveryMs = 50;
 
-/** Maximum length of paths that are left to rsync, which cannot delete much longer paths. */
+/**
+ * Maximum length in bytes of a path in the second tree. Longer paths are removed here, because rsync cannot delete much
+ * longer paths.
+ */
 const longestKept = 3_000;
 
 /**
  * Prepares the second tree for rsync, which then has no files to remove and no contents to compare. Removes files that
- * the first tree lacks or has with another type, in bounded memory; a repeated call continues with the rest. Leaves
- * everything except contents to rsync. Nothing else may write to either tree.
- * @param isInPlace whether contents are written into files that differ. Otherwise these files are removed, so that
- * another process that has such a file open has no access to the file that rsync creates. A file that is mounted alone
+ * the first tree lacks or has with another type, in bounded memory, and leaves everything except contents to rsync.
+ * After an interruption, another call continues with the rest. Nothing else may write to either tree.
+ * @param isInPlace whether contents are written into files that differ. Otherwise, these files are removed, so that a
+ * process that still has such a file open has no access to the file that rsync creates. A file that is itself the mount
  * is never removed.
  * @param more called with the number of bytes of each compared chunk
  */
@@ -48,7 +51,10 @@ export async function equalizeContents(
   more: (bytes: number) => void,
 ): Promise<void> {
   const comparison = new Comparison(isInPlace || isFile, more);
-  /** Maps each inode with several names to its inode in the first tree; null if the contents differ. */
+  /**
+   * Maps each inode of the second tree that has several names to the inode of the same file in the first tree; null if
+   * the contents differ.
+   */
   const linked = new Map<number, number | null>();
   const notEntered: Buffer[] = [];
   for await (const { name, full, status } of walk(to, excluded)) {
@@ -62,12 +68,13 @@ export async function equalizeContents(
       if (status.isDirectory()) await removeTree(to, full).catch(unlessFull);
       else unlinkSync(full);
     } else if (!isSame) {
-      // Not entered: a link in place of a directory would lead outside of the tree.
+      // The directory is not entered: if the first tree has a symbolic link in its place, that link would lead out of
+      // the tree.
       if (source !== null) notEntered.push(below);
     } else if (status.isFile()) {
       const known = status.nlink > 1 && !isFile ? linked.get(status.ino) : undefined;
       if (known === source.ino) continue;
-      // Names that no longer share an inode are separated.
+      // A name that must no longer share its inode is removed, so that rsync creates a separate file.
       const isEqual = known === undefined && (await comparison.equalize(path, full));
       if (!isEqual) unlinkSync(full);
       if (known === undefined && status.nlink > 1) linked.set(status.ino, isEqual ? source.ino : null);
@@ -76,8 +83,8 @@ export async function equalizeContents(
 }
 
 /**
- * Ignores a full disk, because removing a whole tree needs space for a directory: the files in the tree are removed one
- * by one first.
+ * Ignores the error of a full disk. Removing a whole tree needs space for a directory; if there is none, the files in
+ * the tree are removed one by one.
  */
 function unlessFull(error: unknown): void {
   if (!isFullDisk(error)) throw error;
@@ -95,12 +102,12 @@ class Comparison {
     this.#more = more;
   }
 
-  /** Makes the contents equal if possible, and returns whether they are equal now. */
+  /** Makes the contents of two files equal if `isInPlace` allows it, and returns whether the contents are equal now. */
   async equalize(from: Buffer, to: Buffer): Promise<boolean> {
     const source = openSync(from, forReading);
     const target = openSync(to, forReading);
     let writer: number | null = null;
-    // Opened only if the file differs: a file that must not be changed may be equal.
+    // The file is opened for writing only if it differs, because a file that must not be changed may already be equal.
     const openedWriter = () => {
       writer ??= openSync(to, forWriting);
       return writer;
@@ -144,7 +151,7 @@ class Comparison {
     return ranges;
   }
 
-  /** Pauses regularly, because the exit of the updater is only noticed in a pause. */
+  /** Pauses regularly, because the program notices only in a pause that the updater has exited. */
   async #pause(): Promise<void> {
     if (performance.now() < this.#pausedAt + pauseEveryMs) return;
     await pause();

@@ -5,7 +5,7 @@ import { composeLabels } from '../../engine/labels.ts';
 import { isContainerOfImage } from '../../engine/same-image.ts';
 import type { JournalData } from '../run/state/journal-shape.ts';
 
-/** Current state of everything that an update left. */
+/** Current state of the files, containers and images that an update left. */
 interface Now {
   files: readonly { path: string; state: FileState }[];
   /** Other compose files that were edited after the update. */
@@ -17,8 +17,8 @@ interface Now {
 }
 
 /**
- * Returns the reasons against a rollback, one sentence each: changes that other people made after the update must not
- * be overwritten.
+ * Returns the reasons why a rollback is not allowed, one sentence each: it must not overwrite changes that other people
+ * made after the update.
  * @param back journal of the update
  * @param services covered services that the update did not replace
  */

@@ -44,7 +44,7 @@ export class RestorePointRecord {
     return this.#point;
   }
 
-  /** Writes the changed fields. @throws UpdateError save-failed */
+  /** Writes the record with the changed fields. @throws UpdateError save-failed */
   update(changes: Partial<SavedRestorePoint>): Promise<void> {
     const write = this.#writing.then(async () => {
       this.#point = await writeRestorePoint(this.place, { ...this.#point, ...changes });
@@ -53,16 +53,20 @@ export class RestorePointRecord {
     return write;
   }
 
-  /** Computes the hashes of the copies in the background, until the end of the run. Later calls have no effect. */
+  /**
+   * Starts to compute the hashes of the copies in the background while the run continues. Later calls have no effect.
+   */
   hash(doors: DataContext): void {
     this.#hashing ??= this.#compute(doors);
   }
 
   /**
-   * Waits until the hashes are in the record. Computes the hashes now if this has not been started. @throws UpdateError
+   * Waits until the hashes are in the record, and computes them now if they were not started or have failed. @throws
+   * UpdateError
    */
   async hashed(doors: DataContext): Promise<void> {
-    // Hashes that failed in the background, for example because the engine was restarted, are computed again.
+    // If the hashes failed in the background, for example because the engine was restarted, they are computed again
+    // below.
     await this.#hashing?.catch(() => {});
     if (this.#point.hashes !== null) return;
     this.#hashing = this.#compute(doors);
@@ -87,7 +91,7 @@ export class RestorePointRecord {
 
 /**
  * Finds the newest restore point that a rollback can use, with the run that the rollback undoes; null if there is none.
- * Skips data that was saved before a rollback, and restore points that a rollback has already used.
+ * Skips incomplete restore points, data that a rollback replaced, and restore points that a rollback has already used.
  * @throws UpdateError restore-point-damaged, restore-point-unreadable, unexpected-file
  */
 export async function readUsableRecord(directory: string, project: RestorePointOwner) {

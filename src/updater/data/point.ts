@@ -34,7 +34,7 @@ const savedMount = z.strictObject({
   volume: like(/^(?:[a-zA-Z0-9][\w.-]*)?$/),
   /** Path on the host, also for a volume. */
   path: absolute,
-  /** Mounted directory inside the volume; empty for a whole volume or a bind mount. */
+  /** Path of the mounted directory inside the volume; empty for a whole volume or a bind mount. */
   subpath: relative,
   isFile: z.boolean(),
   root: text,
@@ -52,7 +52,10 @@ export type SavedMount = z.infer<typeof savedMount>;
 
 const pointSchema = z.strictObject({
   format: z.literal(2),
-  /** `current`: the data that a rollback replaced, saved for manual recovery. No command rolls back to this data. */
+  /**
+   * Kind of the data: `update` is the data before an update. `current` is the data that a rollback replaced, saved for
+   * manual recovery; no command rolls back to it.
+   */
   kind: z.enum(['update', 'current']),
   project: text,
   /** Compose directory. */
@@ -65,7 +68,7 @@ const pointSchema = z.strictObject({
   next: text,
   /** Covered services that the update does not replace, in start order. */
   services: list(text),
-  /** Dependencies that keep a queue or cache only in memory: restarted after a rollback. */
+  /** Dependencies that keep a queue or cache only in memory. They are restarted after a rollback. */
   inMemory: list(text),
   mounts: list(savedMount),
   /** Hash of each mount's copy; null until the hashes are computed. */
@@ -77,7 +80,7 @@ const pointSchema = z.strictObject({
   /** Services, mounts and hosts whose data is not in the restore point, for messages. */
   excluded: list(text),
   bytes: count,
-  /** Downtime of the app that the restore point caused. */
+  /** Downtime of the app in seconds that was caused by creating the restore point. */
   downtimeSeconds: z.nullable(z.number().check(z.nonnegative())),
   /** Journal of the run that a rollback undoes; null while that run is in progress. */
   back: z.nullable(journalSchema),
@@ -88,8 +91,8 @@ export interface SavedRestorePoint extends z.infer<typeof pointSchema> {}
 
 const recordName = 'point.json';
 /**
- * File that marks a restore point as used by a rollback. Separate from the record, which never changes once it is
- * complete.
+ * Name of the file that marks a restore point as used by a rollback. The mark is not in the record, because a complete
+ * record never changes.
  */
 const usedName = 'used';
 
@@ -117,8 +120,8 @@ export interface RestorePointOwner {
 }
 
 /**
- * Returns the prefix of directory names, from the project and its directory, because several projects may share a
- * restore directory. Empty for the default directory.
+ * Returns the prefix of the names of a project's restore points, which consists of the project name and a hash of the
+ * project directory, because several projects may share a restore directory. Empty for the default directory.
  */
 function prefixIn(directory: string, project: RestorePointOwner): string {
   if (directory === restorePointsPath(project.directory)) return '';
@@ -145,7 +148,7 @@ export async function createRestorePointDirectory(
 ): Promise<RestorePointLocation> {
   try {
     await mkdir(directory, { mode: 0o700 }).catch(unlessThere);
-    // Two runs in the same second must not share a directory.
+    // If another run has created the same directory in this second, the name gets a later second.
     for (let second = 0; ; second++) {
       const name = `${prefixIn(directory, project)}${runStamp(at + second * 1000)}`;
       const place = restorePointLocation(join(directory, name), project);
@@ -234,7 +237,7 @@ async function textOf(place: RestorePointLocation, path: string): Promise<string
   }
 }
 
-/** Parses a record; null if its checksum does not match. */
+/** Returns the restore point in a record; null if the record's checksum does not match. */
 function intactPoint(record: string): unknown {
   try {
     const { sha256, point } = JSON.parse(record);
@@ -244,7 +247,7 @@ function intactPoint(record: string): unknown {
   }
 }
 
-/** Checks whether the copy is complete. Its hashes may not be computed yet. */
+/** Checks whether the copy of the data is complete, even if its hashes are not computed yet. */
 export const isComplete = (point: SavedRestorePoint): point is SavedRestorePoint & { at: string } =>
   point.at !== null;
 

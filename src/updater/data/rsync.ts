@@ -10,19 +10,19 @@ const longestError = 1_000;
 const [lineFeed, carriageReturn] = [10, 13];
 
 /**
- * Options for exact copies. By default, rsync compares times only to the second and, with a single `-X`, ignores
- * attributes named `user.rsync.%…`, which backup servers set.
+ * Options for exact copies. The doubled `-X` also copies attributes named `user.rsync.%…`, which backup servers set and
+ * a single `-X` ignores. Without `--modify-window=-1`, rsync compares times only to the second.
  */
 const exactly = ['-aHASXX', '--numeric-ids', '--modify-window=-1', '--one-file-system', '--delete'];
 
 /**
- * Filters that leave attributes named `user.rsync.%…` unchanged; a single `-X` would remove them. For rsync, ACLs are
- * not attributes.
+ * Filters that leave attributes named `user.rsync.%…` unchanged; a single `-X` would remove them. ACLs are copied
+ * despite the second filter, because they are not attributes for rsync.
  */
 const withoutRsyncAttributes = ['--filter=-x user.rsync.%*', '--filter=-x system.*'];
 
 const withProgress = ['--no-human-readable', '--info=progress2'];
-/** Exit codes of a process whose partner process has failed. The partner's message may be lost. */
+/** Exit codes of an rsync process whose partner process has failed. The partner's message may be lost. */
 const broken: readonly (number | null)[] = [10, 12];
 
 export type RsyncPaths = readonly [from: string, to: string];
@@ -33,7 +33,7 @@ interface Copying {
   signal?: AbortSignal;
 }
 
-/** Runs rsync; excluded files are neither copied nor removed. */
+/** Runs rsync on one mount. Excluded files are neither copied nor removed. */
 export async function runRsync(
   { isFile, excluded, hasRsyncAttributes = false }: RequestedMount,
   ends: RsyncPaths,
@@ -53,21 +53,26 @@ export async function runRsync(
   const all = [...exactly, ...filters, ...(more ? withProgress : []), ...args, ...excludes, '--', ...paths];
   const start = () => runProgram('rsync', all, { onLine: onEach, ...(signal && { signal }) });
   const ended = await start();
-  // The second attempt prints the reason.
+  // rsync runs a second time if the reason for its failure may be lost, because the second run prints the reason.
   return broken.includes(ended.code) && !signal?.aborted ? start() : ended;
 }
 
-/** Escapes wildcards. rsync treats a backslash as an escape character only in a pattern with a wildcard. */
+/**
+ * Escapes the wildcards in a path. rsync treats a backslash as an escape character only in a pattern with a wildcard.
+ */
 const patternOf = (path: string): string =>
   /[*?[]/.test(path) ? path.replaceAll(/[\\*?[]/g, String.raw`\$&`) : path;
 
-/** Checks for a full disk by the error number at the end of a line, where no file name can be. */
+/**
+ * Checks whether rsync failed because of a full disk, by the error number at the end of a line, where a file name
+ * cannot be.
+ */
 export const isFull = ({ code, errors }: RsyncResult): boolean =>
   code !== 0 && errors.some((line) => /\((?:28|122)\)$/.test(line));
 
 /**
- * Returns the program's own error in the first line, followed by all of its last lines; null if the exit code is
- * accepted.
+ * Returns the message of a failed program: its exit code with the most specific error in the first line, then its last
+ * lines of standard error. Null if the exit code is accepted.
  */
 export function rsyncFailure(
   program: string,
@@ -124,16 +129,16 @@ export async function runProgram(
   return { code, errors };
 }
 
-/** Replaces the carriage return that ends a progress line of rsync. */
+/** Replaces the carriage return that ends a progress line of rsync with a line feed. */
 const withLineEnds = (chunk: Buffer): Buffer =>
   chunk.map((byte) => (byte === carriageReturn ? lineFeed : byte)) as Buffer;
 
-/** Syncs everything under the paths to the disk. Syncs all file systems if they cannot be synced individually. */
+/** Syncs the file systems of the paths to the disk. Syncs all file systems if they cannot be synced individually. */
 export async function syncFileSystems(paths: readonly string[]): Promise<void> {
   if ((await runProgram('sync', ['-f', ...paths])).code !== 0) await runProgram('sync', []);
 }
 
-/** Kills all running programs. */
+/** Kills all programs that `runProgram` has started and that are still running. */
 export function killPrograms(): void {
   for (const child of running) kill(child);
 }

@@ -1,4 +1,4 @@
-// Contents, duration and disk space of a restore point, determined before anything stops.
+// Determines the contents, duration and disk space of a restore point, before any container is stopped.
 
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { type Container, serviceOf } from '../../engine/container.ts';
@@ -26,7 +26,7 @@ export interface PlannedRestorePoint
   directory: string;
 }
 
-/** Minimum and maximum in seconds. Equal if they are based on the last restore point. */
+/** Estimated minimum and maximum in seconds. Both are equal if they are based on the last restore point. */
 export type Estimate = readonly [least: number, most: number];
 
 interface PointFacts {
@@ -45,7 +45,7 @@ export interface RestorePointSurvey {
   point: PlannedRestorePoint;
   /** Expected downtime of covered services in seconds. */
   seconds: Estimate;
-  /** Accepted hosts of databases outside the project. */
+  /** Hosts of databases outside the project that the settings file sets to `none`. */
   outside: DataDeclaration['outside'];
   notSaved: readonly string[];
   warnings: readonly string[];
@@ -57,7 +57,10 @@ export interface RestorePointSurvey {
 const bytesPerFile = 4_096;
 /** Share of the restore points' disk that must stay free. */
 const freeShare = 0.05;
-/** Number of other files of the updater and the engine: reserve, record, backups, containers. */
+/**
+ * Number of free inodes for other files of the updater and the engine, such as the reserve, the record, backups and
+ * containers.
+ */
 const otherFiles = 1_000;
 
 /**
@@ -151,7 +154,8 @@ async function lookAtEach(
       asked: {
         mounts: own.map(({ excluded }) => ({ isFile: false, root: null, device: null, excluded })),
       },
-      // The kernel shows unmapped owners only in a writable mount.
+      // With a user mapping, the mounts are writable, because the kernel shows unmapped owners only in a writable
+      // mount.
       mounts: own.map((mount, at) => toolsMount(mount, at, readUserMapping() === null)),
     }).catch((error) => {
       throw missingSource(own, error) ?? error;
@@ -162,8 +166,8 @@ async function lookAtEach(
 }
 
 /**
- * Detects a missing source by the message of the engine, which does not mount a missing source. Null for any other
- * failure.
+ * Returns the error about a missing source if the engine's message shows that the engine could not mount one; null for
+ * any other failure.
  */
 function missingSource(mounts: readonly UncheckedMount[], error: unknown): UpdateError | null {
   if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable') return null;
@@ -176,7 +180,7 @@ function missingSource(mounts: readonly UncheckedMount[], error: unknown): Updat
   return new UpdateError('data-unsupported', message, { cause: error, detail: [text] });
 }
 
-/** Finds the mount whose source occurs in a message of the engine. */
+/** Finds the mount whose source occurs in a message of the engine; prefers the longest source. */
 export const findMountInText = <M extends Pick<UncheckedMount, 'path'>>(
   text: string,
   mounts: readonly M[],
@@ -209,7 +213,9 @@ export function inspectionErrors(
   ];
 }
 
-/** Removes mounts that are also saved under another path, through a symbolic link or another mount. */
+/**
+ * Removes mounts whose files are also saved through another mount or, because of a symbolic link, under another path.
+ */
 export const withoutAliases = (mounts: readonly SavedMount[]): SavedMount[] => {
   const real = mounts.map((mount) => ({
     mount,
@@ -219,7 +225,7 @@ export const withoutAliases = (mounts: readonly SavedMount[]): SavedMount[] => {
   return outermostMountsOf(real).map(({ mount }) => mount);
 };
 
-/** Requires enough free bytes and inodes. @throws UpdateError no-space */
+/** Requires enough free bytes and inodes for a restore point. @throws UpdateError no-space */
 export function requireSpace(
   { bytes, files }: { bytes: number; files: number },
   { size: all, free, freeFiles }: Pick<Probe, 'size' | 'free' | 'freeFiles'>,
@@ -238,7 +244,10 @@ export function requireSpace(
   );
 }
 
-/** Returns the number of bytes to read for saving the mounts: copying takes time for holes, too. */
+/**
+ * Returns the number of bytes to read when the mounts are saved, including holes, because copying takes time for holes,
+ * too.
+ */
 export const bytesToReadOf = (mounts: readonly SavedMount[]): number =>
   sum(mounts.map(({ bytes, length = bytes }) => length));
 
@@ -249,14 +258,14 @@ export interface LastTime {
   seconds: number;
 }
 
-/** Seconds that stops and starts take, regardless of the size of the data. */
+/** Time in seconds that stopping and starting services takes, regardless of the size of the data. */
 const fixedSeconds = 1;
-/** Minimum number of bytes for which the duration is a measure of the disk's speed. */
+/** Minimum size in bytes of a restore point whose duration shows the speed of the disk. */
 const tellingBytes = 50_000_000;
 
 /**
- * Estimates the downtime from the last restore point if possible; otherwise from 2 GB/s in memory to 100 MB/s on a slow
- * disk.
+ * Estimates the downtime from the last restore point if possible; otherwise with a speed between 2 GB/s (in memory) and
+ * 100 MB/s (slow disk).
  */
 export function estimateDuration(bytes: number, last: LastTime | null): Estimate {
   if (last !== null && (last.bytes >= tellingBytes || bytes <= tellingBytes)) {

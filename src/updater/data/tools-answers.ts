@@ -2,8 +2,8 @@ import * as z from 'zod/mini';
 import { storedFieldSchemas } from '../run/state/stored-fields.ts';
 import type { Verb } from './tools-protocol.ts';
 
-// Lines that tools.ts prints. The updater checks each line, because tools.ts handles files that a bad release may have
-// written. tools.ts uses only the types.
+// Schemas of the lines that tools.ts prints. The updater checks each line, because tools.ts handles files that a bad
+// release may have written. tools.ts itself uses only the types.
 
 const { list } = storedFieldSchemas;
 const text = z.string();
@@ -13,26 +13,26 @@ const lookSchema = z.strictObject({
   /** `other` is a socket or a device. */
   type: z.enum(['directory', 'file', 'other']),
   /**
-   * Mounted directory of the file system, such as `/opt/svc/data`. `device` is major:minor. Both have the format of
-   * mountinfo.
+   * Path of the mounted directory inside its file system, such as `/opt/svc/data`. `device` is the device number, as
+   * major:minor. Both have the format of mountinfo.
    */
   root: text,
   device: text,
-  /** Number of the file system type in the kernel. */
+  /** Number that the kernel uses for the type of the file system. */
   fileSystem: number,
-  /** Bytes on the disk, without holes. */
+  /** Bytes that the contents occupy on the disk, without holes. */
   bytes: number,
-  /** Bytes to read, including holes. */
+  /** Bytes to read when the contents are copied, including holes. */
   length: number,
   files: number,
-  /** Size of the file system in bytes. `free` is also in bytes. */
+  /** Size of the file system in bytes. `free` is its free space in bytes. */
   size: number,
   free: number,
   /** Number of files and directories that can still be created. */
   freeFiles: number,
   /**
-   * Up to five paths each: `inside` contains other file systems or subvolumes, `strange` files of unmapped owners,
-   * `tooLong` paths that are too long to copy.
+   * Up to five paths of other file systems or subvolumes. `strange` lists up to five paths of files with unmapped
+   * owners, and `tooLong` up to five paths that are too long to copy.
    */
   inside: list(text),
   strange: list(text),
@@ -50,13 +50,16 @@ const probeSchema = z.strictObject({
   free: number,
   freeFiles: number,
 });
-/** Result of `probe`. `/point` is a directory on the disk that will contain restore points. */
+/** Result of `probe`, which checks the disk that will contain restore points. */
 export interface Probe extends z.infer<typeof probeSchema> {}
 
 const tablesSchema = z.strictObject({
-  /** Kernel lists of mounts, by process and for this container (`self`); empty if the process has ended. */
+  /**
+   * Mount tables of the kernel, by process id; `self` is the table of the helper container. A table is empty if its
+   * process has ended.
+   */
   tables: z.record(text, text),
-  /** Whether each mount of this container is a directory. */
+  /** Whether each data mount of the helper container is a directory, in the order of the mounts. */
   directories: list(z.boolean()),
 });
 /** Result of `tables`. */
@@ -67,9 +70,9 @@ export const toolsResults = {
   probe: probeSchema,
   warm: z.null(),
   cold: z.null(),
-  /** Hash of each mount. */
+  /** Hash of the copy of each mount. */
   hash: list(storedFieldSchemas.hash),
-  /** Remaining differences of each mount; empty if there are none. */
+  /** Differences that remain after the restore, listed for each mount; empty if there are none. */
   restore: list(list(text)),
   /** TCP ports on which a process is listening. */
   ports: z.array(number),
@@ -87,11 +90,11 @@ const toldSchema = z.union([
     /** Message in the first line, details in the other lines. */
     error: text,
     code: z.enum(['no-space', 'changed', 'failed']),
-    /** Path in the container whose mount caused the error. */
+    /** Path, in the helper container, of the mount that caused the error. */
     at: z.exactOptional(text),
   }),
 ]);
-/** Last line: the result or the error. */
+/** Last line that tools.ts prints: the result or the error. */
 export type ToolsMessage = z.infer<typeof toldSchema>;
 
 export const toolsLine = z.union([progressSchema, toldSchema]);

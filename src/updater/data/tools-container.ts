@@ -1,6 +1,6 @@
-// Call of `tools.ts` in a helper container from the updater's image, with the mounts of other containers. The container
-// has no network, a read-only root, and only the file capabilities of root. It exits when its standard input closes,
-// which the updater holds.
+// Runs `tools.ts` in a helper container from the updater's image, with the mounts of other containers. The container
+// has no network, a read-only root file system, and only those capabilities of root that concern files. The updater
+// holds the standard input of the container open; when it closes, the container exits.
 
 import { createHash } from 'node:crypto';
 import { PassThrough } from 'node:stream';
@@ -23,16 +23,19 @@ export interface ToolsCall<V extends Verb> {
   asked: ToolsRequest;
   /** Mounts in the format of the Engine API. */
   mounts: readonly Json[];
-  /** Container whose network namespace is joined, for `ports`. */
+  /** Container whose network namespace the helper container joins, for `ports`. */
   networkOf?: string;
   /** Additional access to the host, in the format of the Engine API. */
   hostConfig?: Json;
   onProgress?: (bytes: number) => void;
-  /** Makes `cold` begin when it resolves. If it rejects, the caller must end the container through `signal`. */
+  /**
+   * Promise that makes `cold` begin when it is fulfilled. If it is rejected, the caller must end the container through
+   * `signal`.
+   */
   stopped?: Promise<unknown>;
   /** Ends the container when aborted. */
   signal?: AbortSignal;
-  /** Error code for all failures of the program except missing space. */
+  /** Error code for all failures of `tools.ts` except missing space. */
   code: ErrorCode;
 }
 
@@ -41,13 +44,13 @@ const memory = 1024 ** 3;
 /** Maximum number of characters of a result, which is one line and may list the mounts of all processes. */
 const longestResult = 16 * 1024 ** 2;
 const pauseMs = 100;
-/** Label of a prepared container; its value is the hash of the container's definition. */
+/** Label of a container that was created ahead of time. Its value is the hash of the container's definition. */
 const preparedLabel = 'svc-updater.prepared';
 
 /**
- * Runs the program until it exits, which may take hours, and returns its result.
- * @throws UpdateError no-space; the code of the call if the program fails; engine-unavailable if the container was
- * ended from outside; Cancelled; the signal's reason
+ * Runs `tools.ts` in a helper container until it exits, which may take hours, and returns its result.
+ * @throws UpdateError no-space; the code of the call if `tools.ts` fails; engine-unavailable if the container was ended
+ * from outside; Cancelled; the signal's reason
  */
 export async function runTools<V extends Verb>(
   doors: DataContext,
@@ -66,10 +69,10 @@ export async function runTools<V extends Verb>(
     throw ofFullDisk(error);
   } finally {
     const uncancelled = doors.engine.uncancellable();
-    // Not awaited: this helper container changes no files, and an unreachable network share could delay its removal
-    // forever.
+    // The removal is not awaited: this helper container changes no files, and an unreachable network share could delay
+    // the removal forever.
     if (call.verb === 'tables') removeHelper(uncancelled, id).catch(() => {});
-    // A container that failed is not used again.
+    // Only a container that was created ahead of time and has succeeded is kept for another call.
     else if (!isKept) await remove(uncancelled, id);
   }
 }
@@ -79,10 +82,10 @@ async function findPrepared(doors: DataContext, call: ToolsCall<Verb>): Promise<
   const { engine, toolsImage } = doors;
   const label = [`${preparedLabel}=${hashOf(toolsImage, definitionOf(call))}`];
   const found = await engine.listContainers({ label });
-  // A compose file can set any label on its containers.
+  // Containers of compose projects are ignored, because a compose file can set any label on them.
   const own = found.find(({ labels }) => !(composeLabels.project in labels));
   if (own === undefined) return null;
-  // An updater that was killed a moment ago may have started the container.
+  // The container may still be running, because an updater that was killed a moment ago may have started it.
   await engine.stopContainers([own.id]);
   return own.id;
 }
@@ -94,8 +97,9 @@ const hashOf = (image: string, definition: object): string =>
 
 /**
  * Creates a helper container.
- * @param holder label by which a container created ahead of time is removed: on a full disk, an engine can start a
- * container with less space than it needs to create one. Equal calls reuse this container as long as it succeeds.
+ * @param holder label by which a container that is created ahead of time is removed. On a full disk, the engine may
+ * still have enough space to start a container, but not to create one. Equal calls reuse this container as long as it
+ * succeeds.
  */
 export async function createTools(
   { engine, project, toolsImage }: DataContext,
@@ -116,7 +120,7 @@ export async function createTools(
   return id;
 }
 
-/** Returns the definition of the container for a call. */
+/** Returns the definition of the helper container for a call, in the format of the Engine API. */
 const definitionOf = ({ verb, asked, mounts, networkOf, hostConfig = {} }: ToolsCall<Verb>) => ({
   config: {
     Entrypoint: toolsCommand,
@@ -136,12 +140,12 @@ const definitionOf = ({ verb, asked, mounts, networkOf, hostConfig = {} }: Tools
     CapAdd: networkOf === undefined ? rights : [],
     SecurityOpt: ['no-new-privileges', 'label=disable'],
     ReadonlyRootfs: true,
-    // Owners of files are the host's, even if the engine maps the users of its containers.
+    // The helper container sees the file owners of the host, even if the engine maps the users of its containers.
     UsernsMode: 'host',
     Memory: memory,
     MemorySwap: memory,
     PidsLimit: 256,
-    // The output is read while the container is running.
+    // The engine stores no output, because the updater reads the output while the container is running.
     LogConfig: { Type: 'none' },
     ...hostConfig,
   },
@@ -181,7 +185,7 @@ async function run<V extends Verb>(
   const state = await endOf(engine, id);
   const told = last as ToolsMessage | null;
   const exitCode = Number(state.ExitCode);
-  // The program exits with 0 or 1; other codes come from the engine or from a signal.
+  // `tools.ts` exits with 0 or 1; other codes come from the engine or from a signal.
   if (told === null || exitCode > 1 || state.OOMKilled === true) {
     const why = state.OOMKilled === true ? 'out of memory' : `exit code ${exitCode}`;
     const reason = lastLine(stderr);
@@ -201,7 +205,10 @@ async function run<V extends Verb>(
   throw new UpdateError(told.code === 'no-space' ? 'no-space' : code, message, { detail });
 }
 
-/** Waits until the container has exited. After a lost connection, the container also exits, but later. */
+/**
+ * Waits until the container has exited, and returns its state. The container also exits if the connection to it is
+ * lost, but not at once.
+ */
 function endOf(engine: Engine, id: string): Promise<Json> {
   const observe = async () => {
     const [raw] = await engine.inspectRaw([id]);

@@ -2,23 +2,26 @@
 // service (`/data/<n>`). The directory of that service in the restore point is mounted at /point and contains one copy
 // of each mount (`/point/<n>`).
 
-/** Command in the updater's image. */
+/** Command of a helper container in the updater's image. */
 export const toolsCommand = ['/usr/local/bin/node', '--', '/usr/local/lib/svc-updater/tools.mjs'];
 
 export type Verb = 'look' | 'probe' | 'warm' | 'cold' | 'hash' | 'restore' | 'ports' | 'tables';
 
-/** Argument after the verb, as JSON. */
+/** Request to tools.ts: the JSON argument after the verb. */
 export interface ToolsRequest {
   mounts: readonly RequestedMount[];
-  /** Whether to use the lowest CPU and disk priority, because the product is available. */
+  /** Whether to use the lowest CPU and disk priority, because the app is in use at the same time. */
   isIdle?: boolean;
-  /** Ids of processes on the host, for `tables`. */
+  /** Ids of the host's processes whose mount tables `tables` returns. */
   pids?: readonly number[];
 }
 
 export interface RequestedMount {
   isFile: boolean;
-  /** Root and device of an earlier `look`: a mount that differs now is rejected. Null if not known yet. */
+  /**
+   * Root that an earlier `look` returned; the same applies to `device`. A mount with another root or device is
+   * rejected. Null if there is no earlier value to compare.
+   */
   root: string | null;
   device: string | null;
   /** Relative paths below the mount that are neither copied nor removed. */

@@ -1,5 +1,6 @@
-// Program `tools.mjs` in the image. Runs in a container with the mounts of one service, and inspects, copies and
-// restores them: `tools.mjs look '{"mounts":[]}'`. Prints one JSON object per line; the last line is `Told`.
+// Source of the program `tools.mjs` in the updater's image. It runs in a container with the mounts of one service, and
+// inspects, copies and restores these mounts: `tools.mjs look '{"mounts":[]}'`. It prints one JSON object per line; the
+// last line is a `ToolsMessage`.
 
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -32,7 +33,7 @@ import {
 const verbs = { look, probe, warm, cold, hash, restore, ports, tables } satisfies Record<Verb, unknown>;
 
 const mostNames = 5;
-/** Maximum number of remembered files with several names, because memory must be bounded. */
+/** Maximum number of files with several names that are remembered, to limit the memory. */
 const mostLinked = 50_000;
 const shownLength = 300;
 const everyMs = 500;
@@ -40,11 +41,14 @@ const lowestShare = 0.05;
 const fullDisk = 'the disk is full or a quota is exceeded';
 
 /**
- * rsync option for files that the release being rolled back may have written: xxHash, the default of rsync, is easy to
- * deceive.
+ * rsync option for comparing files that a bad release may have written: the default checksum of rsync, xxHash, is easy
+ * to deceive.
  */
 const untrusted = '--checksum-choice=md5';
-/** Options with which the same tree always yields the same archive. Contents are packed without searching for holes. */
+/**
+ * Options with which tar always creates the same archive from the same tree. Contents are packed without searching for
+ * holes.
+ */
 const tarArgs = [
   ...'--create --sort=name --format=posix --numeric-owner --acls --xattrs --xattrs-include=* --file=-'.split(
     ' ',
@@ -58,7 +62,7 @@ class Failure extends Error {
   readonly code: FailureCode;
   readonly at: string | undefined;
 
-  /** @param at path in this container whose mount caused the error */
+  /** @param at path, in this container, of the mount that caused the error */
   constructor(code: FailureCode, message: string, at?: string) {
     super(message);
     this.code = code;
@@ -96,7 +100,7 @@ async function lookAt(at: number, { excluded }: RequestedMount): Promise<MountIn
       if (linked.has(status.ino)) continue;
       const isLinked = !status.isDirectory() && status.nlink > 1;
       const canRemember = linked.size < mostLinked;
-      // For files with several names that are not remembered, each name counts as a fraction of the file.
+      // If a file with several names is not remembered, each name counts as a fraction of the file.
       const share = isLinked && !canRemember ? 1 / status.nlink : 1;
       const bytes = status.blocks * 512;
       found.bytes += share * bytes;
@@ -115,14 +119,14 @@ const shown = (name: Buffer): string => {
 
 function disk(path: string): Pick<MountInspection, 'fileSystem' | 'size' | 'free' | 'freeFiles'> {
   const { type, blocks, bavail, bsize, files, ffree } = fs.statfsSync(path);
-  // Some file systems do not limit the number of files, and report 0.
+  // A file system that does not limit the number of files reports 0.
   const freeFiles = files === 0 ? Number.MAX_SAFE_INTEGER : ffree;
   return { fileSystem: type, size: blocks * bsize, free: bavail * bsize, freeFiles };
 }
 
 /**
- * Rejects a mount that differs from an earlier `look`: the engine follows symbolic links when it mounts a path, and
- * their targets may have changed.
+ * Rejects a mount that has changed since an earlier `look`. The engine follows symbolic links when it mounts a path,
+ * and the targets of these links may have changed.
  */
 function refuseChanged({ mounts }: ToolsRequest): void {
   for (const [at, { root, device }] of mounts.entries()) {
@@ -192,18 +196,22 @@ async function warm({ mounts }: ToolsRequest): Promise<null> {
       const ended = await runRsync(mount, [dataPath(at), copyPath(at)], [], { more, signal: full.signal });
       full.signal.throwIfAborted();
       if (isFull(ended)) throw noSpace(restorePointPath, fullDisk);
-      // Files that change or disappear while the app runs (exit codes 23 and 24) are included in the cold copy.
+      // Exit codes 23 and 24 report files that changed or disappeared because the app is running. The cold copy
+      // includes these changes.
       judge('rsync', ended, [0, 23, 24]);
     }
   } finally {
     clearInterval(timer);
   }
-  // Leaves less to write for the cold copy.
+  // Sync now, so that less must be written to the disk after the cold copy.
   await syncFileSystems([restorePointPath]);
   return null;
 }
 
-/** Waits for input before copying, because the container is started while services are stopping. */
+/**
+ * Copies the mounts while services are stopped. Waits for input first, because the container is started while services
+ * are still stopping.
+ */
 async function cold({ mounts }: ToolsRequest): Promise<null> {
   await once(process.stdin, 'data');
   const more = progress();
@@ -219,7 +227,7 @@ async function cold({ mounts }: ToolsRequest): Promise<null> {
   return null;
 }
 
-/** Returns up to five files in which the trees differ, as rsync lists them. */
+/** Returns up to five differences between the trees, as rsync lists them. */
 async function differences(
   mount: RequestedMount,
   ends: RsyncPaths,
@@ -248,7 +256,7 @@ async function hash({ mounts }: ToolsRequest): Promise<string[]> {
   return hashes;
 }
 
-/** Restores all mounts after checking every mount. Returns up to five differences for each mount. */
+/** Restores all mounts, after checking all of them first. Returns up to five remaining differences for each mount. */
 async function restore({ mounts }: ToolsRequest): Promise<string[][]> {
   for (const [at, mount] of mounts.entries()) {
     const copy = fs.lstatSync(copyPath(at));
@@ -264,8 +272,8 @@ async function restore({ mounts }: ToolsRequest): Promise<string[][]> {
   }
   const more = progress();
   const ends = (at: number) => [copyPath(at), dataPath(at)] as const;
-  // The disk may be full: all files that the copies lack are removed before anything is written. For an older restore
-  // point, contents are written in place to retain attributes that its copies lack.
+  // All files that the copies lack are removed before anything is written, because the disk may be full. For a restore
+  // point of an older updater, contents are written in place, to retain attributes that its copies lack.
   for (const [at, mount] of mounts.entries())
     await equalizeContents(mount, ends(at), mount.hasRsyncAttributes !== true, more);
   for (const [at, mount] of mounts.entries())
@@ -276,7 +284,7 @@ async function restore({ mounts }: ToolsRequest): Promise<string[][]> {
   return found;
 }
 
-/** Returns the TCP ports in LISTEN state. */
+/** Returns the TCP ports in the LISTEN state. */
 function ports(): number[] {
   const lines = ['tcp', 'tcp6'].flatMap(
     (name) => nullIfMissing(() => fs.readFileSync(`/proc/net/${name}`, 'utf8'))?.split('\n') ?? [],
@@ -311,7 +319,9 @@ function judge(program: string, ended: RsyncResult, accepted: readonly number[] 
   if (failure !== null) throw new Failure('failed', failure);
 }
 
-/** Returns a function that prints the progress: its first call at once, later calls at most twice a second. */
+/**
+ * Returns a function that adds up the handled bytes and prints the sum: at its first call, then at most twice a second.
+ */
 function progress(): (more: number) => void {
   let bytes = 0;
   let saidAt = Number.NEGATIVE_INFINITY;
@@ -324,8 +334,8 @@ function progress(): (more: number) => void {
 }
 
 /**
- * Kills all processes of the container. Called when the updater, which holds the other end of standard input, is
- * killed.
+ * Kills all processes of the container. Called when standard input closes, because the updater, which holds its other
+ * end, was killed.
  */
 function abandon(): void {
   killPrograms();

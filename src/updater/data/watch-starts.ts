@@ -6,11 +6,11 @@ import { isOfService, type MountContext, writersOf } from './choose-mounts.ts';
 import type { DataContext } from './data-doors.ts';
 import type { SavedMount } from './point.ts';
 
-/** Container that was started although nothing may write to the data now. */
+/** Container that was started while no container may write to the data. */
 export interface StartedContainer {
   id: string;
   name: string;
-  /** Service of this project; empty for any other container. */
+  /** Service of this project that the container belongs to; empty for any other container. */
   service: string;
 }
 
@@ -21,15 +21,19 @@ interface Watched {
 }
 
 /**
- * Watches data that nothing may write to. Events report a start at once, even of a container that is removed before the
- * next poll; ids and start times reveal starts that the events miss.
+ * Watches for containers that start while nothing may write to the data. Events report a start at once, even of a
+ * container that is removed before the next poll. In a poll, ids and start times reveal starts that the events have
+ * missed.
  */
 export class StartWatch {
   readonly #doors: DataContext;
   readonly #watched: Watched;
   readonly #around: MountContext;
   readonly #end: () => void;
-  /** Ids of containers that cannot write to the data: mounts never change. */
+  /**
+   * Ids of containers that cannot write to the data. They are not inspected again, because the mounts of a container
+   * never change.
+   */
   readonly #harmless = new Set<string>();
   #known = new Map<string, string>();
   #heard = new Map<string, StartedContainer>();
@@ -46,8 +50,8 @@ export class StartWatch {
   static async open(doors: DataContext, watched: Watched): Promise<StartWatch> {
     const info = await doors.engine.getInfo();
     const watch = new StartWatch(doors, watched, String(info.DockerRootDir ?? ''));
-    // Inspect all containers now: a machine may run a hundred of them, and while services are stopped, only relevant
-    // containers are inspected.
+    // Inspect all containers now, because a machine may run a hundred of them. Later, while services are stopped, only
+    // relevant containers are inspected.
     await watch.#look();
     return watch;
   }
@@ -56,14 +60,14 @@ export class StartWatch {
     this.#end();
   }
 
-  /** Begins to watch after everything was stopped. The first start of a container aborts the controller. */
+  /** Begins to watch, once all services that use the data are stopped. The first start of a container aborts `work`. */
   async begin(work: AbortController): Promise<void> {
     this.#heard = new Map();
     this.#work = work;
     this.#known = new Map((await this.#look()).map(({ id, startedAt }) => [id, startedAt]));
   }
 
-  /** Returns containers that are running, or have started since `begin`. */
+  /** Returns the relevant containers that are running or have started since `begin`. */
   async started(): Promise<StartedContainer[]> {
     const now = await this.#look();
     const seen = now.filter((each) => {
@@ -80,7 +84,7 @@ export class StartWatch {
    */
   async #hear(id: string, attributes: Container['labels']): Promise<void> {
     if (!this.#isCovered({ labels: attributes })) {
-      // A container that was already removed cannot be inspected.
+      // A container that was already removed cannot be inspected and is ignored.
       const [container] = await this.#doors.engine.inspectContainers([id]).catch(() => []);
       if (container === undefined || !(await this.#isWriter(container).catch(() => false))) return;
     }
@@ -124,12 +128,15 @@ export class StartWatch {
   }
 }
 
-/** Maximum number of different containers that may be started, such as containers of `docker compose run`. */
+/**
+ * Maximum number of different containers whose starts are tolerated: each `docker compose run`, for example, starts
+ * another container.
+ */
 const mostStarted = 10;
 
 /**
- * Counts the starts of containers that must stay stopped, by container name: a single `docker compose up` may start
- * several containers, one after the other.
+ * Counts the starts of containers that must stay stopped, by container name. Some starts are tolerated, because a
+ * single `docker compose up` may start several containers, one after the other.
  */
 export class RepeatedStarts {
   readonly #stops = new Map<string, { count: number; at: number }>();
@@ -138,14 +145,15 @@ export class RepeatedStarts {
 
   /**
    * @param most number of tolerated starts of one container
-   * @param restlessMs a container that starts again within this time in ms is expected to start repeatedly
+   * @param restlessMs a container that starts again within this many milliseconds of its stop is considered to be in a
+   * restart loop
    */
   constructor(most: number, restlessMs = 0) {
     this.#most = most;
     this.#restlessMs = restlessMs;
   }
 
-  /** Returns the names of containers that are started repeatedly. */
+  /** Returns the names of those containers whose starts are no longer tolerated. */
   tooOften(started: readonly StartedContainer[]): string[] {
     const names = started.map(({ name }) => name);
     if (this.#stops.size >= mostStarted) return names;
@@ -155,7 +163,7 @@ export class RepeatedStarts {
     });
   }
 
-  /** Records that these containers were stopped again. */
+  /** Records that these containers were stopped again after an unwanted start. */
   note(started: readonly StartedContainer[]): void {
     const at = performance.now();
     for (const { name } of started)
@@ -163,5 +171,5 @@ export class RepeatedStarts {
   }
 }
 
-/** Reason for aborting a copy: a container was started, see `StartWatch.started`. */
+/** Reason for aborting a copy: a container was started. `StartWatch.started` returns that container. */
 export class SomethingStarted extends Error {}

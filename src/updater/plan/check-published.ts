@@ -8,19 +8,19 @@ import { changesTag, type ReleasePlan, type ServiceUpdate } from './release-plan
 import type { TagLookup } from './tag-lookup.ts';
 
 /**
- * Checks before the pull that the registry has the partial version that a pin changes to. For a target with too few
- * numbers, finds the tags of the target.
+ * Checks before the pull that the registry has the new tag if it is a partial version. If the target has too few
+ * numbers for the pin, finds the tags of the target.
  * @throws UpdateError pin-unsupported, with the available tags
  */
 export async function checkPublished(plan: ReleasePlan, lookUp: TagLookup): Promise<void> {
   const { release, updates } = plan;
   if (release === null) return;
-  // App and worker often use the same image: only the first service is reported.
+  // App and worker often use the same image, so a missing tag is only reported for the first service.
   const byReference = new Map(updates.toReversed().map((update) => [update.to, update] as const));
   for (const update of byReference.values()) {
     const { pin, tag, pull, isShort } = update;
     const { repository } = pin.reference;
-    // Other tags are checked by the pull, which is also decisive if the registry does not respond.
+    // Other tags are left to the pull, which also decides if the registry does not respond to the lookup.
     const mayBeMissing = parsePinTag(tag).kind === 'part' || /\d/.test(suffixOf(pin.tag));
     const isChecked = changesTag(update) && mayBeMissing && pull;
     if (!isShort && (!isChecked || (await lookUp(repository, tag)) !== 'none')) continue;
@@ -40,7 +40,8 @@ function unpublished(
   { pin, tag }: ServiceUpdate,
   published: readonly string[],
 ): UpdateError {
-  // A tag with fewer numbers than the pin may point to another release.
+  // Only a tag with at least as many numbers as the pin is suggested, because a shorter tag may point to another
+  // release.
   const own = published.find((each) => numbersIn(each) >= numbersIn(pin.tag.text));
   const pins = updates.filter(changesTag).map((update) => update.pin);
   const others = own ? `; ${to} is published as ${joinWithAnd(published)}` : '';

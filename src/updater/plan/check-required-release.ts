@@ -9,18 +9,22 @@ import { type PlannedTarget, parseTarget } from '../../core/release/target.ts';
 import type { Image } from '../../engine/container.ts';
 import { labelledVersion, type ReleasePlan } from './release-plan.ts';
 
-/** Facts about the running app for the check of required intermediate releases. */
+/** Facts about the running app that are needed to check for required intermediate releases. */
 export interface RunningApp {
-  /** Oldest version of the app's containers; newer workers do not count, because the app migrates the database. */
+  /**
+   * Oldest version of the app's containers. Newer workers do not count, because it is the app that migrates the
+   * database.
+   */
   oldestVersion: string | null;
   /** Whether the app already runs the pulled image. */
   isInstalled: boolean;
-  /** Returns the tag change of the app's pin for the required release. */
+  /** Returns the change of the app's tag for the required release. */
   nextTag: (required: PlannedTarget) => NextTag;
 }
 
 /**
- * Checks whether another release must be installed before the pulled release. Returns warnings if this is unknown.
+ * Checks whether another release must be installed before the pulled release. If this cannot be determined, returns
+ * warnings.
  * @throws UpdateError upgrade-step, with the required release
  */
 export function checkRequiredRelease(
@@ -61,13 +65,14 @@ export function checkRequiredRelease(
   throw new UpdateError('upgrade-step', message, { advice, requiredRelease: step.tag });
 }
 
-/** Returns the advice to install the required release, and then the target. */
+/** Returns the advice to install the required release first, and then the target. */
 function adviceTo({ app: { pin }, updates, target, to }: ReleasePlan, step: string, next: NextTag): string {
   const pins = updates.map((update) => update.pin).filter(({ tag }) => tag.text === pin.tag.text);
   const again = target === null ? 'without --target' : `with --target ${to}`;
   if (next.kind === 'moved' && parsePinTag(next.tag).kind === 'release') {
     return `Run the update with --target ${step} first, then run it again ${again}.`;
   }
-  // A floating pin is only pulled again, regardless of the target.
+  // The tag must be set manually, because a floating tag is never changed, whatever the target: it is only pulled
+  // again.
   return `Set the tag ${step} manually (${placesOf(pins)}) and run the update with --target ${step}. Then change the tag back to ${pin.tag.text} and run the update ${again}.`;
 }

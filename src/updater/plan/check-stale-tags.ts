@@ -20,7 +20,7 @@ function mayBeStale(update: ServiceUpdate, app: ServiceUpdate, version: string):
     case 'release':
       return false;
     case 'part':
-      // A target with no more numbers than the tag is identical to the tag.
+      // If the target has no more numbers than the tag, both are the same version.
       return countOf(version) > countOf(tag.version);
     case 'latest':
     case 'word':
@@ -44,7 +44,7 @@ export async function checkStaleTags(
   lookUp: TagLookup,
 ): Promise<string[]> {
   const updates = floatingUpdates(plan);
-  // App and worker often use the same image.
+  // App and worker often use the same image, which is only checked once.
   const byReference = new Map(updates.map((update) => [update.to, update]));
   const findings = await Promise.all(
     [...byReference.values()].map((update) => compareWithTarget(plan, update, images.get(update.to), lookUp)),
@@ -56,7 +56,10 @@ export async function checkStaleTags(
   throw new UpdateError('tag-lags', first, { detail: others, advice });
 }
 
-/** Compares an image with the target. Returns a stale tag, or a warning; null if the tag points to the target. */
+/**
+ * Compares an image with the target. Returns a sentence about a stale tag, or a warning; null if the tag points to the
+ * target.
+ */
 async function compareWithTarget(
   plan: ReleasePlan,
   update: ServiceUpdate,
@@ -67,14 +70,14 @@ async function compareWithTarget(
   const { to, tag, pin } = update;
   const version = labelledVersion(update, image);
   if (image === undefined || release === null) return null;
-  // A newer version only causes a warning at the end of the run.
+  // A version newer than the target only causes a warning, at the end of the run.
   if (version !== null && compareSharedNumbers(version, release.version) >= 0) return null;
-  // The label may be inherited from the base image. In this case, the registry has this image under a tag of the
-  // target.
+  // The older version may be the inherited label of the base image. If so, the registry has this image under a tag of
+  // the target.
   const older = version && `${to} points to ${prefix}${version}, not to ${plan.to}`;
   const stale = (otherwise: string) => ({ isStale: true, sentence: older || otherwise });
   const { repository } = pin.reference;
-  // The first of these tags that exists in the registry is the tag of the target.
+  // The first of these tags that exists in the registry is considered to be the tag of the target.
   for (const name of wholeForms(pin.tag, release)) {
     const published = await lookUp(repository, name);
     const unknown = `${to} does not specify its version, so it is unknown whether ${tag} points to ${plan.to}`;

@@ -21,21 +21,18 @@ import type { ReleaseRequest } from '../run/options.ts';
 export interface ServiceUpdate {
   service: string;
   pin: Pin;
-  /** New tag; the old tag if it is floating and only pulled again. */
+  /** New tag; the old tag if the tag is floating and its image is only pulled again. */
   tag: string;
   /** Reference of the image to pull, always by tag: the new digest is only known after the pull. */
   to: string;
   /** Whether the image is pulled; false for `pull_policy: never`, which uses the local image. */
   pull: boolean;
   /**
-   * Whether the version label of the image is compared; false if the tag contains the version, or contradicts the
-   * label.
+   * Whether the version label of the image is used; false if the tag contains the version or the label contradicts the
+   * tag.
    */
   trustsLabel: boolean;
-  /**
-   * Set if the target has too few numbers for this pin. The update is then refused with the list of tags in the
-   * registry.
-   */
+  /** Set if the target has too few numbers for this pin. The update then fails and lists the tags in the registry. */
   isShort?: true;
 }
 
@@ -48,7 +45,7 @@ interface InstalledRelease {
   prefix: 'v' | '' | null;
 }
 
-/** Update of a compose project or a stack, as far as it is determined by tags. */
+/** Update of a compose project or a stack, as far as the tags determine it. */
 export interface ReleasePlan {
   installation: InstalledRelease;
   /** Running version as shown in messages: `v1.4.2`, `canary`. */
@@ -56,7 +53,7 @@ export interface ReleasePlan {
   /** Version after the update as shown in messages: `v1.5.0`, `2025.8.4`, `canary`, `latest`. */
   to: string;
   target: PlannedTarget | null;
-  /** Target if it is a release, for comparison with tags, labels and versions. */
+  /** Target, for comparison with tags, labels and versions; null if the target is not a release. */
   release: ReleaseTarget | null;
   /** Prefix of the product's versions. */
   prefix: 'v' | '';
@@ -98,7 +95,7 @@ export function planRelease<I extends InstalledRelease>(
   const to = release ? `${prefix}${release.version}` : (target?.tag ?? app.tag);
   const warnings =
     asked?.kind === 'word' ? [] : updates.flatMap((update) => keptTagWarning(update, app, target));
-  // Reject a downgrade: migrations only run forward.
+  // Reject a downgrade, because migrations only run forward.
   if (release && runningVersion && compareSharedNumbers(release.version, runningVersion) < 0) {
     const message = `${to} is older than the running version ${prefix}${runningVersion}`;
     throw new UpdateError('downgrade', message);
@@ -106,7 +103,10 @@ export function planRelease<I extends InstalledRelease>(
   return { installation, from, target, release, to, prefix, updates, app, warnings };
 }
 
-/** Returns the requested target in the product's version format. A pinned release requires a target. */
+/**
+ * Returns the requested target in the product's version format. Fails if a release is pinned and no target is
+ * requested.
+ */
 function plannedTarget(
   { product }: InstalledRelease,
   { services, defaultTarget }: PinnedServices,
@@ -124,7 +124,7 @@ function plannedTarget(
   if (pinned?.tag.kind !== 'release') return defaultTarget;
   const message = `${pinned.service} is pinned to ${pinned.tag.text} by ${pinned.place.description}`;
   const advice = `Specify the release with --target ${pinned.tag.prefix}X.Y.Z.`;
-  // Only this product has a `canary` tag.
+  // The general advice is only used for this product, because no other product has a `canary` tag.
   throw new UpdateError('no-target', message, isOfProduct(pinned, product) ? {} : { advice });
 }
 
@@ -157,7 +157,7 @@ function planService(
   }
 }
 
-/** Warns about tags that are not compared with the target. The app's tag is always compared. */
+/** Warns about a tag that the update keeps and does not compare with the target. The app's tag is always compared. */
 function keptTagWarning(
   { service, pin, tag, to }: ServiceUpdate,
   app: ServiceUpdate,
@@ -173,22 +173,22 @@ function keptTagWarning(
 }
 
 /**
- * Checks whether a pin is for the product of this updater. The product's versions have the prefix `v`, regardless of
- * the image labels.
+ * Checks whether a pin is for the product of this updater, whose versions always have the prefix `v`, whatever the
+ * image labels contain.
  */
 export const isOfProduct = ({ reference }: Pick<Pin, 'reference'>, { name }: Product): boolean =>
   reference.repository.split('/').at(-1) === name;
 
-/** Checks whether the tag of the service changes, and not only the image of a floating tag. */
+/** Checks whether the update changes the tag of the service. For a floating tag, only the image changes. */
 export const changesTag = ({ pin, tag }: ServiceUpdate): boolean => tag !== pin.tag.text;
 
-/** Returns the version from the label of a pulled image; null if there is no label or it is not trusted. */
+/** Returns the version from the label of a pulled image; null if there is no label or the label is not trusted. */
 export const labelledVersion = ({ trustsLabel }: ServiceUpdate, image: Image | undefined): string | null =>
   trustsLabel ? parseVersionLabel(image?.labels[versionLabel]) : null;
 
 /**
- * Checks whether the version label contradicts the version in the tag, such as `12.5.0` and `31`. The label is then
- * usually inherited from the base image, in other releases as well.
+ * Checks whether the version label contradicts the version in the tag: `12.5.0` and `31`. Usually, such a label is
+ * inherited from the base image, and the labels of other releases are inherited, too.
  */
 export function hasInheritedVersion(tag: PinTag, labels: Readonly<Record<string, string>>): boolean {
   const version = parseVersionLabel(labels[versionLabel]);

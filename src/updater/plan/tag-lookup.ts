@@ -5,7 +5,7 @@ export type TagLookup = (repository: string, tag: string) => Promise<RemoteDiges
 
 /**
  * Creates a lookup function.
- * @param engine null to query no registry
+ * @param engine null to make no requests to registries
  */
 export const tagLookup =
   (engine: Engine | null): TagLookup =>

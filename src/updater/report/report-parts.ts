@@ -21,8 +21,8 @@ import { shownModel } from './shown-model.ts';
 type Part = (context: RunContext, instance: FoundInstance) => Promise<string>;
 
 /**
- * Files of a report about an instance (docs/contract.md 1.12). Each part may fail, and adds its secrets to the mask of
- * the log.
+ * Functions that create the files of a report about an instance, by file name (docs/contract.md 1.12). Each function
+ * may fail, and adds the secrets of its file to the mask of the log.
  */
 export const reportParts: Readonly<Record<string, Part>> = {
   [logName]: async (_, { place: { mountedAt } }) => {

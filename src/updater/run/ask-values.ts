@@ -5,11 +5,11 @@ import { UpdateError } from '../../core/progress/update-error.ts';
 import { mistakeInValue } from '../../core/release/release-settings.ts';
 import type { RunContext } from './run-context.ts';
 
-/** Time limit for typing a value in ms: a restarted container may have a terminal without a person. */
+/** Time limit in ms for typing a value, because a restarted container may have a terminal that nobody is watching. */
 const typingMs = 600_000;
 
 /**
- * Returns the given settings and prompts for missing values on the terminal, without echo.
+ * Returns the values of the new settings. Prompts for missing values on the terminal, without echo.
  * @throws UpdateError settings-invalid
  */
 export async function promptValues(

@@ -36,12 +36,12 @@ export class Cancellation {
     return constants.signals[this.#received ?? 'SIGTERM'];
   }
 
-  /** Disables cancellation; signals are only logged. */
+  /** Disables cancellation: from now on, signals are only logged. */
   tooLate(): void {
     this.#stage = 'too-late';
   }
 
-  /** Stops logging signals, because the last line of the log has been written. */
+  /** Stops logging signals, so that no line follows the last line of the log. */
   over(): void {
     this.#stage = 'over';
   }

@@ -14,27 +14,27 @@ import {
   variableOf,
 } from './option-table.ts';
 
-/** A command with its validated options. */
+/** A command with its validated option values. */
 export interface CommandLine {
   command: Command;
   product: Product;
-  /** Values by option name; `data` is only set by a settings file. */
+  /** Values by option name. Only a settings file can set `data`. */
   values: Values;
-  /** Error code to explain; null for all codes. */
+  /** Error code that `explain` explains; null for all codes. */
   code: ErrorCode | null;
 }
 
 export type Values = ReadonlyMap<string, readonly GivenValue[]>;
 
-/** A value and the option, variable or line that set it, for error messages. */
+/** A value, together with the option, variable or line that set it, for error messages. */
 export interface GivenValue {
   value: string;
   where: string;
-  /** In `data`, the name of a service, a mount (`app:/library`) or a host. */
+  /** Name of a service, a mount (`app:/library`) or a host, for values of the setting `data`. */
   key?: string;
 }
 
-/** All mistakes of a command line, so that an operator can fix them together. */
+/** Reports all mistakes of a command line at once, so that an operator can fix them together. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
   readonly mistakes: readonly string[];
@@ -84,12 +84,13 @@ export function parseCommandLine(
   const typed = readFlags(hasVerb ? args.slice(1) : args, table, mistakes);
   const values = new Map([...readVariables(env, table), ...typed]);
   mistakes.push(...mistakesIn(command, values));
-  // The settings file is read later and may list the services.
+  // A missing list of services is not an error yet, because the settings file, which is read later, may contain the
+  // list.
   if (mistakes.some((each) => each !== needsService)) throw new UsageError(mistakes);
   return { ...nothing, command, values };
 }
 
-/** Returns mistakes: values with the wrong form, missing options, and options that exclude each other. */
+/** Returns all mistakes: values with the wrong form, missing options, and options that exclude each other. */
 export function mistakesIn(command: Command, values: Values): string[] {
   const mistakes: string[] = [];
   const rows: UpdaterOptions = { ...optionsOf[command], data: { form: dataForm, help: '' } };
@@ -170,8 +171,8 @@ function readFlags(args: readonly string[], table: UpdaterOptions, mistakes: str
 }
 
 /**
- * Reads the product from a name or a JSON object. Returns svc if the text is empty or invalid, and adds the mistakes to
- * the list.
+ * Reads the product from a name or a JSON object. If the text is empty or invalid, returns the product svc and adds the
+ * mistakes to the list.
  */
 function readProduct(text: string | undefined, mistakes: string[]): Product {
   const given = text?.trim();
@@ -187,7 +188,10 @@ function readProduct(text: string | undefined, mistakes: string[]): Product {
   return svcProduct;
 }
 
-/** Reads the argument of `explain`; null for all codes. An unknown code is a mistake that lists similar codes. */
+/**
+ * Returns the error code that is the argument of `explain`; null without an argument, for all codes. An unknown code is
+ * a mistake that lists similar codes.
+ */
 function readCode(words: readonly string[], mistakes: string[]): ErrorCode | null {
   const [word = '-'] = words;
   readFlags(word.startsWith('-') ? words : words.slice(1), {}, mistakes);

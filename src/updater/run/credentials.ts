@@ -5,9 +5,10 @@ import { exists } from '../../core/files/file-system.ts';
 import type { Log } from './log/log.ts';
 
 /**
- * Writes a docker configuration for the updater from the mounted config.json: credentials, proxies (which compose
- * passes to services) and the credential helpers that exist in the image. A missing helper or an unknown context would
- * break even the pull of a public image. Returns the directory for `docker --config`.
+ * Writes a docker configuration for the updater from the mounted config.json. Returns its directory, for the option
+ * `--config` of docker. The configuration contains credentials, proxies (which compose passes to services) and only
+ * those credential helpers that exist in the image: a missing helper or an unknown context would break even the pull of
+ * a public image.
  */
 export async function prepareConfig(
   directory: string,
@@ -21,7 +22,7 @@ export async function prepareConfig(
     return null;
   });
   const given = text === null ? {} : parsed(text, source, log);
-  // Passwords must be masked before the first message about the file.
+  // Passwords must be masked before the first message about config.json is logged.
   log.addMaskRules(() => ({ hidden: passwordsOf(given) }));
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const config = JSON.stringify(await usable(given, log));

@@ -7,12 +7,12 @@ import type { EngineContext } from './run-context.ts';
 /** Goal of a run: the new version, or a rollback to the old version. */
 export type Goal = 'update' | 'rollback';
 
-/** The goal is reached. */
+/** Result of planning if the goal is reached. */
 interface Done {
   kind: 'done';
 }
 
-/** The goal cannot be reached. */
+/** Result of planning if the goal cannot be reached. */
 interface Blocked {
   kind: 'blocked';
   why: unknown;
@@ -22,11 +22,11 @@ export type NextStep<Step> = Step | Done | Blocked;
 
 /** Inspects, plans and executes the steps of a run on a compose project or a stack (docs/design.md, "The loop"). */
 export interface Driver<View, Step extends { kind: string }> {
-  /** Inspects the part of the current state that matters for the goal. */
+  /** Inspects the part of the current state that is relevant to the goal. */
   look(goal: Goal): Promise<View>;
-  /** Returns the next step. Depends on the view alone. */
+  /** Returns the next step, which depends only on the view and the goal. */
   next(view: View, goal: Goal): NextStep<Step>;
-  /** Executes a step. Data that a later run needs is written to the journal before anything is changed. */
+  /** Executes a step. Before anything is changed, the data that a later run needs is written to the journal. */
   execute(step: Step, view: View): Promise<void>;
   /** Returns a signal that aborts waits in the current state of the run (docs/contract.md 5.13, 5.14). */
   signalFor(goal: Goal): AbortSignal;
@@ -47,11 +47,11 @@ export interface DrivenRun<View, Step extends { kind: string }> extends Driver<V
 
 /** A failure that may succeed if the operation is retried. */
 export class TryAgain extends Error {
-  /** Operation that failed; its tries are counted. */
+  /** Name of the failed operation, whose tries are counted. */
   readonly what: string;
-  /** Error of the run after the last try. */
+  /** Error with which the run fails after the last try. */
   readonly failure: unknown;
-  /** Message for the log; null for no message. */
+  /** Message for the log; null if nothing must be logged. */
   readonly sentence: string | null;
   readonly tries: number;
 
@@ -70,11 +70,11 @@ export class TryAgain extends Error {
 
 const pauseMs = 500;
 
-/** Publishes each step before it is executed: tests interrupt the run at this point. */
+/** Publishes each step before it is executed, so that tests can interrupt the run at this point. */
 const told = channel('svc-updater.step');
 let current: string | null = null;
 
-/** Returns the name of the last executed step: `verify`. */
+/** Returns the name of the last executed step, such as `verify`. */
 export const currentStep = (): string | null => current;
 
 /** Inspects, plans and executes steps until the goal is reached. */
@@ -95,7 +95,10 @@ export async function runSteps<View, Step extends { kind: string }>(
   }
 }
 
-/** Updates to the new version, and rolls back if the update fails. @throws the final error of the run */
+/**
+ * Updates to the new version, and rolls back if the update fails.
+ * @throws the final error of the run, after the rollback
+ */
 export async function runToGoal<View, Step extends { kind: string }>(
   run: DrivenRun<View, Step>,
   log: Log,
@@ -110,7 +113,7 @@ export async function runToGoal<View, Step extends { kind: string }>(
   return run.end();
 }
 
-/** Rolls back, then always throws the final error of the run. */
+/** Rolls back. Always throws the final error of the run, even after a successful rollback. */
 export async function rollBack<View, Step extends { kind: string }>(
   run: DrivenRun<View, Step>,
   error: unknown,
@@ -121,7 +124,7 @@ export async function rollBack<View, Step extends { kind: string }>(
   throw end();
 }
 
-/** Retries work outside the loop. */
+/** Retries work that is not a step of the loop. */
 export async function retryUntilDone<T>({ engine, log }: EngineContext, work: () => Promise<T>): Promise<T> {
   const patience = patienceOf(log, () => engine.aborted);
   for (;;) {
@@ -133,7 +136,10 @@ export async function retryUntilDone<T>({ engine, log }: EngineContext, work: ()
   }
 }
 
-/** Returns an error handler that waits before each retry, longer each time. @throws the failure after the last try */
+/**
+ * Returns an error handler that waits before each retry, longer each time.
+ * @throws the failure after the last try
+ */
 function patienceOf(log: Log, signalNow: () => AbortSignal): (error: unknown) => Promise<void> {
   const counts = new Map<string, number>();
   return async (error) => {

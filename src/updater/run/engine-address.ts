@@ -3,8 +3,8 @@ import { join } from 'node:path';
 const tlsFlags = { tlscacert: 'ca.pem', tlscert: 'cert.pem', tlskey: 'key.pem' };
 
 /**
- * Reads the engine address from the environment and returns it as CLI flags, because compose must not see the
- * variables.
+ * Reads the engine address from the environment and returns it as CLI flags, because compose must not receive the
+ * environment variables.
  */
 export function engineAddress(env: Readonly<Record<string, string | undefined>>): {
   host: string;

@@ -10,11 +10,11 @@ import type { ProofOptions, UpdateOptions } from './options.ts';
 
 /** Digests that the images and files of a verified release must have (docs/contract.md 3.21). */
 export interface ExpectedDigests {
-  /** Digests of an image index, a manifest or a configuration, by service or repository. */
+  /** Accepted digests (of an image index, a manifest or an image configuration), by service or repository. */
   images: ReadonlyMap<string, ReadonlySet<string>>;
-  /** `sha256:…` digests of release files, by file name. */
+  /** Digests (`sha256:…`) of release files, by file name. */
   files: ReadonlyMap<string, string>;
-  /** Compressed sizes in bytes of known layers by digest, by service or repository. */
+  /** Compressed sizes in bytes of the known image layers: for each service or repository, the size by layer digest. */
   layers: ReadonlyMap<string, Readonly<Record<string, number>>>;
   /** New settings from a `release.json`. */
   settings?: ReleaseFile['settings'];
@@ -23,8 +23,8 @@ export interface ExpectedDigests {
 type Asked = Pick<UpdateOptions, 'proof' | 'product' | 'target'>;
 
 /**
- * Sets the target to the release of an archive if there is no other target. An archive that cannot be verified is
- * ignored here, because `readExpectedDigests` reports the error.
+ * Sets the target to the release of an archive if no target is specified. An archive that cannot be verified is ignored
+ * here, because `readExpectedDigests` reports the error.
  */
 export async function withTargetOfArchive(options: UpdateOptions): Promise<UpdateOptions> {
   const { proof, target } = options;
@@ -34,8 +34,8 @@ export async function withTargetOfArchive(options: UpdateOptions): Promise<Updat
 }
 
 /**
- * Collects expectations from the options and from the `release.json` of a directory or an archive; null if there are
- * none.
+ * Collects the expected digests from the options and from the `release.json` of a directory or an archive; null if
+ * there are none.
  * @param platform the engine's platform: `linux/amd64`
  * @throws UpdateError not-proven
  */
@@ -48,7 +48,7 @@ export async function readExpectedDigests(options: Asked, platform: string): Pro
   for (const [name, digest] of options.proof.expect.map(halves)) add(name, [digest]);
   const { release, archive, trust } = options.proof;
   let settings: ReleaseFile['settings'];
-  // Without a release directory or archive, the trust file is only for the channel file.
+  // Without a release directory or archive, the trust file is only used for the channel file.
   if (trust !== null && (release !== null || archive !== null)) {
     const told = await provenIn(options);
     for (const [name, { digest, platforms }] of Object.entries(told.images)) {
@@ -77,7 +77,7 @@ const halves = (text: string): [string, string] => {
   return [text.slice(0, at), text.slice(at + 1)];
 };
 
-/** Returns the path of the verified file, for messages. */
+/** Returns the path of the `release.json` or the archive, for messages. */
 const fileOf = ({ release, archive }: ProofOptions): string =>
   archive === null ? `${release}/release.json` : archive;
 

@@ -2,7 +2,7 @@ import { exitCodes } from '../../core/progress/outcome.ts';
 import type { Product } from '../../core/progress/product.ts';
 import { type ErrorCode, errorCodes, explanationOf } from '../../core/progress/update-error.ts';
 
-/** Returns the output of `explain`: details of one code, or all codes with their meanings. */
+/** Returns the output of `explain`: the details of one error code, or all error codes with their meanings. */
 export function explain(code: ErrorCode | null, product: Product): string {
   if (code === null) {
     const width = Math.max(...errorCodes.map(({ length }) => length));

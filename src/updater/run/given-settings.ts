@@ -8,8 +8,8 @@ import { nameAndValue } from './options.ts';
 import { readSmallFile } from './settings-file.ts';
 
 /**
- * Adds the values of `--set-file` to the command line as `--set` options; `--set` options override them. Messages never
- * contain a value.
+ * Adds the values from `--set-file` to the command line as `--set` options, which real `--set` options override.
+ * Messages never contain a value.
  * @throws UsageError with all mistakes
  */
 export async function withGivenSettings(line: CommandLine, isTerminal: boolean): Promise<CommandLine> {
@@ -26,16 +26,17 @@ export async function withGivenSettings(line: CommandLine, isTerminal: boolean):
   return all.length === 0 ? line : { ...line, values: new Map(line.values).set('set', all) };
 }
 
-/** JSON format of the settings file that the server writes. */
+/** JSON format of the `--set-file` that the server writes: pairs of a name and a value. */
 const entries = createJsonTextSchema(z.array(z.tuple([z.string(), z.string()])));
-/** A line of an env file. `__proto__` is rejected because dotenv ignores that name. */
+/** Form of a line of an env file. The name `__proto__` is rejected, because dotenv ignores it. */
 const lineForm = /^\s*(?:#.*|(?:export\s+)?(?!__proto__\b)[A-Za-z_][A-Za-z0-9_]*\s*=.*)?$/;
 
 async function settingsIn(path: string): Promise<GivenValue[]> {
   const file = await readSmallFile(path, path).catch((error: unknown) => {
     throw error instanceof UpdateError ? new UsageError([error.message]) : error;
   });
-  // A restarted container may belong to a run that has ended.
+  // The file from the server is deleted when a run ends, and this container may have been restarted after the end of
+  // its run.
   if (file === null && path === givenSettingsPath) return [];
   if (file === null) throw new UsageError([`${path} does not exist`]);
   const { data = fromEnvFile(file.text, path) } = entries.safeParse(file.text);

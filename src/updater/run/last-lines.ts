@@ -4,13 +4,13 @@ import type { Fields, Log } from './log/log.ts';
 import { formatSeconds } from './log/wording.ts';
 import type { RunContext } from './run-context.ts';
 
-// Last log lines of successful runs, for a project and a stack.
+// Functions that log the last line of a successful run, for both projects and stacks.
 
 type TimedLog = Pick<RunContext, 'log' | 'beganAt'>;
 
 /**
  * Logs that nothing was updated.
- * @param runs the running version, as a sentence: `app runs v1.5.0 already`
+ * @param runs sentence with the running version: `app runs v1.5.0 already`
  * @param to the target version of the plan
  */
 export function logUnchanged({ log, beganAt }: TimedLog, runs: string, to: string): Ending {
@@ -21,8 +21,8 @@ export function logUnchanged({ log, beganAt }: TimedLog, runs: string, to: strin
 /**
  * Logs a successful update.
  * @param facts additional fields for programs
- * @param reached the new version; for a floating tag, with the version of its image
- * @param next the rest of the line: the version of each service, if required, and the next action
+ * @param reached the new version; for a floating tag, together with the version of its image
+ * @param next the rest of the line: the version of each service, if required, and the action to take next
  */
 export function logUpdated(
   { log, beganAt }: TimedLog,

@@ -7,10 +7,10 @@ import { addressForm, parseNotifyAddress } from '../../notify/address.ts';
 /** An option of the updater. A switch can also be turned on by setting its environment variable to 1. */
 interface UpdaterOption extends OptionRow {
   /**
-   * The option has no environment variable, although an option with the same name in another command has a variable.
+   * Whether the option has no environment variable, although another command has an option with this name that does.
    */
   isTyped?: boolean;
-  /** A settings file may set the option, because it belongs to the instance and not to a single run. */
+  /** Whether a settings file may set the option, because the option describes the instance and not a single run. */
   inFile?: boolean;
 }
 
@@ -223,7 +223,7 @@ export const bumpTable = {
 
 export type UpdaterOptions = OptionTable<UpdaterOption>;
 
-/** Returns options that other commands share with `update`. */
+/** Returns the named options of `update`, for another command. */
 const shared = (...names: (keyof typeof updateTable)[]): UpdaterOptions =>
   Object.fromEntries(names.map((name) => [name, updateTable[name]]));
 
@@ -242,14 +242,14 @@ export const commandNames = [
   'serve',
 ] as const;
 
-/** Commands, including `help` and `version`, which may be anywhere on a command line. */
+/** All commands. Only `help` and `version` may be anywhere on a command line. */
 export type Command = (typeof commandNames)[number] | 'help' | 'version';
 
-/** Options by command. */
+/** Options of each command. */
 export const optionsOf: Readonly<Record<Command, UpdaterOptions>> = {
   update: updateTable,
   plan: updateTable,
-  // No option for data: without the lock, inspecting data could disturb a database that an update is using.
+  // `fetch` has no data options: without the lock, inspecting data could disturb a database that an update is using.
   fetch: {
     ...shared('target', 'project', 'dir', 'container', ...ofServices, 'pull-timeout', 'accept-drift'),
     ...shared(
@@ -270,7 +270,7 @@ export const optionsOf: Readonly<Record<Command, UpdaterOptions>> = {
   'restore-point': shared('project', 'dir', 'container', 'restore-dir', 'log'),
   bump: bumpTable,
   explain: {},
-  // No option for data, for the same reason as in `fetch`.
+  // `report` has no data options, for the same reason as `fetch`.
   report: {
     ...shared('target', 'project', 'dir', 'stack', 'file', 'container', ...ofServices, 'log'),
     base64: { help: 'Write the archive as lines of base64, for a server that reads the log' },
@@ -280,24 +280,25 @@ export const optionsOf: Readonly<Record<Command, UpdaterOptions>> = {
   version: {},
 };
 
-/** Allowed values in `data`, which only a settings file sets. */
+/** Check and description of the values in `data`, which only a settings file sets. */
 export const dataForm = [{ test: isDataKeyword }, '"save" or "none"'] as const;
 
 /** Returns the settings key of an option: `services` for `--service`. */
 export const keyOf = (name: string): string => (name === 'service' || name === 'file' ? `${name}s` : name);
 
 /**
- * Returns the environment variable of an option; null for `--set` and for options that only `rollback` or `bump` has.
+ * Returns the environment variable of an option; null for `--set` and for options that only exist for `rollback` or
+ * `bump`.
  */
 export const variableOf = (name: string): string | null =>
   name in updateTable && name !== 'set'
     ? `SVC_UPDATER_${keyOf(name).toUpperCase().replaceAll('-', '_')}`
     : null;
 
-/** Form of a setting; `pairs` maps each service to a keyword. */
+/** Form of a setting. `pairs` is a mapping of services to keywords. */
 export type SettingForm = 'value' | 'list' | 'switch' | 'pairs';
 
-/** Settings by key: options, and the data that a restore point contains. */
+/** Settings by their key in a settings file: options, and `data`, which selects the data in a restore point. */
 export const settings = new Map<string, { name: string; form: SettingForm }>([
   ...Object.entries<UpdaterOption>({ ...updateTable, ...bumpTable }).flatMap(([name, row]) => {
     const form: SettingForm = row.isList ? 'list' : row.value === undefined ? 'switch' : 'value';

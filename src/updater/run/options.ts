@@ -14,10 +14,10 @@ export type ProofOptions = UpdateOptions['proof'];
 export function updateOptionsOf({ command, product, values }: CommandLine) {
   const { all, one, isOn } = readerOf(values);
   /**
-   * Whether the operator listed the services. A missing listed service is an error, a missing default worker is not.
+   * Whether the operator listed the services: if so, a missing service is an error; a missing default worker is not.
    */
   const servicesNamed = values.has('service');
-  // The first service is the app, the others are workers.
+  // The first service is the app, and all others are workers.
   const [app = 'app', ...others] = servicesNamed ? all('service') : product.services;
   const workers: readonly string[] = others;
   return {
@@ -26,12 +26,12 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
     project: one('project'),
     /** Compose directory, as a path inside the container. */
     dir: one('dir'),
-    /** Id of the only container whose labels are trusted. If null, the labels of all containers must agree. */
+    /** Id of the only container whose labels are trusted. Null if the labels of all containers must agree. */
     container: one('container'),
     app,
     workers,
     servicesNamed,
-    /** App services that are not updated; `*` for all. */
+    /** Services of the app that are not updated; `*` for all. */
     exclude: all('exclude'),
     versionVariable: one('version-var') ?? product.versionVariable,
     acceptDrift: isOn('accept-drift'),
@@ -40,7 +40,7 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
     removeOldImages: isOn('remove-old-images'),
     /** Whether the rollback after a failed update is disabled. */
     noRollback: isOn('no-rollback'),
-    /** Addresses that are notified about a run. */
+    /** Addresses to which the updater sends notifications about a run. */
     notify: command === 'update' || isOn('yes') ? all('notify') : [],
     limits: {
       waitTimeoutMs: 1000 * Number(one('wait-timeout') ?? usualSeconds.wait),
@@ -56,7 +56,7 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
       said: dataOf(values),
     },
     proof: {
-      /** `NAME=sha256:…` digests of images. If a name has several digests, each is accepted. */
+      /** Expected digests of images as `NAME=sha256:…`. If a name has several digests, each of them is accepted. */
       expect: all('expect'),
       expectFiles: all('expect-file'),
       /** Directory with a `release.json`, as a path inside the container. */
@@ -69,11 +69,11 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
       channelFile: one('channel-file'),
     },
     /**
-     * Values for new settings, by name. An undefined value is read from the terminal. Null if the command has no
+     * Values of new settings, by name. An undefined value is prompted for on the terminal. Null if the command has no
      * `--set`.
      */
     settings: 'set' in optionsOf[command] ? new Map(all('set').map(nameAndValue)) : null,
-    /** Options for a Swarm stack, which is updated instead of a compose project. */
+    /** Options for a Swarm stack, which the updater can update instead of a compose project. */
     stack: {
       name: one('stack'),
       /** Stack files in the order of `docker stack deploy -c`. */
@@ -84,12 +84,10 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
   };
 }
 
-/** Options that a plan requires. */
+/** Options that are required to plan a release. */
 export type ReleaseRequest = Pick<UpdateOptions, 'target'>;
 
-/**
- * Returns the part of the options that a journal stores, so that a later run can check whether its request is the same.
- */
+/** Returns the options that a journal stores, so that a later run can check whether it has the same options. */
 export const requestOf = ({ target, app, workers }: UpdateOptions) => ({
   target: target?.tag ?? null,
   services: [app, ...workers],
@@ -97,7 +95,7 @@ export const requestOf = ({ target, app, workers }: UpdateOptions) => ({
 
 /**
  * Checks whether a stored run has the target and services of the options.
- * @param stored a journal, or the record of a stack, which has no services
+ * @param stored a journal; or the record of a stack, which lists no services
  */
 export function isSameRequest(
   stored: { target: string | null; services?: readonly string[] },
@@ -111,8 +109,8 @@ export function isSameRequest(
 export const nameAndValue = (text: string) => text.split(/=(.*)/s, 2) as [string, string | undefined];
 
 /**
- * Whether a restore point contains the data of a service, of a mount (`app:/library`) or of a database host outside the
- * project.
+ * The operator's choice whether a restore point contains certain data: of a service, of a mount (`app:/library`) or of
+ * a database host outside the project.
  */
 export interface DataChoice {
   key: string;
@@ -128,9 +126,9 @@ const dataOf = (values: CommandLine['values']): readonly DataChoice[] =>
 export function rollbackOptionsOf({ values }: CommandLine) {
   const { isOn } = readerOf(values);
   return {
-    /** Whether to roll back; false for a dry run. */
+    /** Whether the rollback is carried out; false for a dry run. */
     yes: isOn('yes'),
-    /** Whether to skip saving the current data before the rollback. */
+    /** Whether the current data is discarded without being saved before the rollback. */
     discardCurrent: isOn('discard-current'),
   };
 }
@@ -140,7 +138,7 @@ export type BumpOptions = ReturnType<typeof bumpOptionsOf>;
 export function bumpOptionsOf({ values }: CommandLine) {
   const { all, one, isOn } = readerOf(values);
   return {
-    /** Compose directory; null for the directory of the first file, or the working directory. */
+    /** Compose directory. Null for the directory of the first file; without files, for the working directory. */
     dir: one('dir'),
     files: all('file'),
     envFiles: all('env-file'),

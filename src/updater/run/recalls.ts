@@ -15,13 +15,13 @@ import type { RunContext } from './run-context.ts';
 
 /** Releases that the publisher recalled, from `--channel-file`. */
 export interface Recalls extends Pick<ChannelFile, 'recalled'> {
-  /** Whether the operator accepts recalled releases. */
+  /** Whether the operator accepts an update to a recalled release. */
   accepted: boolean;
 }
 
 /**
- * Reads the channel file and checks the target (docs/contract.md 3.24); null without a channel file. Warns about an
- * expired file, and about a recall that the operator accepts.
+ * Reads the channel file and checks whether the target is recalled (docs/contract.md 3.24); null without a channel
+ * file. Warns about an expired file, and about a recall that the operator accepts.
  * @throws UpdateError not-proven, recalled
  */
 export async function recallsOf({
@@ -43,7 +43,7 @@ export async function recallsOf({
 }
 
 /**
- * Returns a warning for a recalled version if the operator accepts recalled releases.
+ * Checks whether a version is recalled. Returns a warning if it is and the operator accepts recalled releases.
  * @throws UpdateError recalled
  */
 export function checkRecalled(recalls: Recalls | null, version: string | null): string[] {
@@ -55,7 +55,7 @@ export function checkRecalled(recalls: Recalls | null, version: string | null): 
   throw new UpdateError('recalled', message);
 }
 
-/** Reads the channel file and verifies it if there is a trust file. @throws UpdateError not-proven */
+/** Reads the channel file, and verifies its signature if there is a trust file. @throws UpdateError not-proven */
 async function channelFileAt(path: string, { proof, product, target }: UpdateOptions): Promise<ChannelFile> {
   try {
     const bytes = await read(path);

@@ -5,7 +5,7 @@ import { type EngineError, findEngineError } from '../../engine/http/engine-erro
 import { readUserMapping } from '../../engine/mapped-users.ts';
 import { proxyAdvice } from '../../engine/proxy-refusal.ts';
 
-/** Advice if root in this container is not root on the host. */
+/** Advice for each reason why root in this container is not root on the host. */
 const adviceFor = {
   remapped:
     'Add --userns=host to the docker run command. This engine maps users (userns-remap), so root in a container does not have permission to use its socket.',
@@ -25,8 +25,8 @@ export async function requireEngine(engine: Engine): Promise<EngineFacts> {
 }
 
 /**
- * Returns an error that explains why an engine cannot be used; null if the engine error is already clear.
- * @param users why root in this container is another user on the host
+ * Returns an error that explains why an engine cannot be used; null if the engine's own error is already clear.
+ * @param users reason why root in this container is another user on the host
  */
 export function explainUnusableEngine(
   host: string,
@@ -44,11 +44,11 @@ export function explainUnusableEngine(
       `permission denied for the engine socket, ${host}`,
       users === null ? {} : { advice: adviceFor[users] },
     );
-  // For example, an authorization plugin does not respond.
+  // The engine reports a status, for example, if an authorization plugin does not respond.
   if (error.status !== null)
     return new UpdateError('engine-unavailable', `the engine at ${host} rejects requests: ${message}`);
-  // The command in the README mounts the socket of the rootful engine, which may not exist on a host with a rootless
-  // engine.
+  // The socket may be missing because the command in the README mounts the socket of a rootful engine, and the host may
+  // have a rootless engine.
   return new UpdateError(
     'no-socket',
     `no engine answers at ${host}: ${message}`,

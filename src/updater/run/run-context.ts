@@ -12,21 +12,21 @@ export interface RunContext {
   log: Log;
   cancellation: Cancellation;
   notifier: Notifier;
-  /** Start of the run in milliseconds since the epoch. */
+  /** Start time of the run, in milliseconds since the epoch. */
   startedAt: number;
-  /** Start of the run by `performance.now()`. Durations use this clock, because the system clock may be changed. */
+  /** Start time of the run by `performance.now()`, for durations, because the system clock may be changed. */
   beganAt: number;
 }
 
 /** Dependencies of code that calls the engine and logs. */
 export type EngineContext = Pick<RunContext, 'engine' | 'log'>;
 
-/** Reports an uncaught exception immediately. Returns the exit code. */
+/** Logs an uncaught exception immediately and returns the exit code of the process. */
 export type ReportCrash = (error: unknown) => number;
 
-/** Context while the compose project, and with it the settings file, has not been found yet. */
+/** Context of a command before the compose project, and with it the settings file, is found. */
 export interface FirstContext extends RunContext {
   line: CommandLine;
-  /** Replaces the crash report with a more specific report. */
+  /** Replaces the report of an uncaught exception with a more specific report. */
   onCrash(report: ReportCrash): void;
 }

@@ -8,15 +8,17 @@ interface Run {
   work(): Promise<Ending>;
   /** Returns facts for the last line of a failed run. */
   facts(): EndingFacts;
-  /** Records the outcome. */
+  /** Records the outcome of the run. */
   close(ending: Ending): Promise<void>;
-  /** Records a crash immediately. Returns whether the engine restarts this container, which then continues the run. */
+  /** Records a crash immediately. Returns whether the engine restarts this container, which then resumes the run. */
   recordCrash(ending: Ending): boolean;
-  /** Message about the continuation after an engine shutdown. If null, a shutdown is a failure. */
+  /**
+   * Message that explains how the run is resumed after an engine shutdown. If null, a shutdown is a failure of the run.
+   */
   afterShutdown: string | null;
 }
 
-/** Runs the work and always logs its outcome. Returns the exit code. */
+/** Does the work of a run and always logs its outcome. Returns the exit code. */
 export async function runToEnd(
   { log, cancellation, notifier, onCrash }: FirstContext,
   { work, facts, close, recordCrash, afterShutdown }: Run,
@@ -35,7 +37,7 @@ export async function runToEnd(
       if (error instanceof Interrupted && afterShutdown !== null) throw error;
       return logFailure(error, log, factsNow(), cancellation.signalNumber);
     });
-    // The last line of the log has been written.
+    // A later crash logs nothing, because the last line of the log has been written.
     onCrash(() => ending.exitCode);
     cancellation.over();
     await close(ending);

@@ -29,7 +29,7 @@ export async function withSettings(line: CommandLine, directory: string, log: Lo
   return { ...line, values };
 }
 
-/** Adds the settings that the command supports and the command line does not set. */
+/** Adds the settings that the command supports and that are not set on the command line. */
 export function completeCommandLine({ command, values }: CommandLine, settings: Values): Values {
   const all = new Map(values);
   const services = (values.get('service') ?? []).map(({ value }) => value);
@@ -86,7 +86,10 @@ interface Place {
   follow(node: unknown): unknown;
 }
 
-/** Readers by form. Each returns the values, or the second part of an error message: `must be a single value`. */
+/**
+ * Functions that read a setting, by its form. They return the values, or the second part of an error message, such as
+ * `must be a single value`.
+ */
 const readers: Record<SettingForm, (node: unknown, place: Place) => GivenValue[] | string> = {
   value: (node, { where }) => {
     const value = textOf(node);
@@ -129,7 +132,7 @@ function parsed(file: TextFile) {
   }
 }
 
-/** Returns a scalar as it is written in the file: a service may be called `no`, and `007` is not 7. */
+/** Returns a scalar as it is written in the file, because a service may be called `no`, and `007` must not become 7. */
 const textOf = (node: unknown): string | null => {
   if (!isScalar(node) || node.value === null) return null;
   return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
@@ -150,7 +153,7 @@ export async function readSmallFile(path: string, name: string): Promise<TextFil
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // If the directory cannot be read, a later check fails with a clearer message.
+    // If the directory cannot be read either, a later check fails with a clearer message.
     if (code === 'ENOENT' || (await access(dirname(path), constants.X_OK).catch(() => true))) return null;
     if (code === 'ELOOP') throw invalid([`${name} is a symbolic link, but must be a regular file`]);
     throw invalid([`${name} cannot be read (${code ?? (error as Error).message})`]);

@@ -1,6 +1,6 @@
 /**
- * Starts work whose result is awaited later. Handles the rejection, because Node would otherwise exit before the
- * promise is awaited. Code that awaits the promise still gets the rejection.
+ * Starts work whose result is awaited later. Without a handler, Node would exit if the promise were rejected before the
+ * caller awaits it. The caller still gets the rejection.
  */
 export function startEarly<T>(work: Promise<T>): Promise<T> {
   work.catch(() => {});

@@ -6,9 +6,9 @@ import type { Log } from './log/log.ts';
 export type PreviousRun<Left, R> =
   /** The previous run needs no recovery. `left` is the state from its journal. */
   | { kind: 'settled'; left: Left }
-  /** The update of the previous run must be continued. */
+  /** The update of the previous run must be resumed. */
   | { kind: 'resume'; run: R }
-  /** The previous run's outcome is also the outcome of this run. */
+  /** The outcome of the previous run is also the outcome of this run. */
   | { kind: 'ended'; ending: Ending };
 
 /** The compose project or the stack that is updated. */

@@ -25,8 +25,8 @@ function sharedOptions(command: Command, end: string): string {
 }
 
 /**
- * Returns the output of `--help`. Only the help of svc lists the environment variables, because only operators of svc
- * set them.
+ * Returns the output of `--help`. Environment variables are only listed for svc, because only operators of svc set
+ * them.
  */
 export function usageOf(product: Product): string {
   const { name, versionVariable, containerName } = product;

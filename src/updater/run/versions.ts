@@ -28,17 +28,19 @@ const programsSchema = z.object({
 type Programs = z.infer<typeof programsSchema>;
 
 /**
- * File with the versions, written by the image build because running both programs takes a tenth of a second in each
- * run.
+ * Path of the versions file, which the image build writes because running both programs takes a tenth of a second in
+ * each run.
  */
 const noted = join(import.meta.dirname, 'programs.json');
 
-/** No docker CLI up to this major version requires an engine API newer than `needed`. */
+/**
+ * Newest known major version of the docker CLI. Up to this version, no CLI requires a newer engine API than `needed`.
+ */
 const lastKnown = 29;
 const needed = '1.44';
 
 /**
- * Returns the versions after checking that the programs can use the engine.
+ * Returns the versions of the docker CLI and compose after checking that both can use the engine.
  * @throws UpdateError engine-version, no-compose
  */
 export async function readProgramVersions(
@@ -52,7 +54,7 @@ export async function readProgramVersions(
   const { exitCode, stdout, stderr } = await engine.call(['version', '--format', '{{.Client.Version}}']);
   if (exitCode !== 0) {
     const message = `the docker CLI of this image cannot use the engine: ${lastLine(stderr)}`;
-    // If HEAD /_ping fails, the docker CLI uses its own API version.
+    // If HEAD /_ping fails, the docker CLI uses its own API version, which may be too new for the engine.
     const advice = 'Update the engine. If a proxy is in front of the engine, allow HEAD /_ping.';
     throw new UpdateError('engine-version', message, { advice });
   }
@@ -67,13 +69,16 @@ export async function readPrograms(file: string): Promise<Programs | null> {
   return createJsonTextSchema(programsSchema).safeParse(text).data ?? null;
 }
 
-/** Checks whether the docker CLI can certainly use the engine. The CLI makes the same check before every command. */
+/** Checks whether the docker CLI can certainly use the engine, so that the CLI need not be run to find out. */
 async function fits(engine: Engine, { api }: EngineFacts, known: Programs): Promise<boolean> {
   if (api === null || Number.parseInt(known.cli.replace(/^v/, ''), 10) > lastKnown) return false;
   return isAtLeast(api.newest, needed) && isAtLeast(known.api, api.oldest) && (await engine.answersPing());
 }
 
-/** Time limit in ms: an engine that is shutting down may keep a connection open without responding. */
+/**
+ * Time limit in ms for each version, because an engine that is shutting down may keep a connection open without
+ * responding.
+ */
 const deadlineMs = 4_000;
 
 /** Returns the output of `--version`: the updater, the programs in its image, and the engine if it responds. */
@@ -94,7 +99,7 @@ export async function versionLine(
     commandVersion(['compose', 'version', '--short']),
     engineVersion().catch(() => ''),
   ]);
-  // A part is empty if the program is missing or the engine does not respond.
+  // A version is empty if the program is missing or the engine does not respond.
   const found = ['docker CLI', 'compose', 'engine'].flatMap((part, at) =>
     /^v?\d/.test(parts[at] ?? '') ? [`${part} ${parts[at]}`] : [],
   );

@@ -17,7 +17,7 @@ import type { UpdateOptions } from '../run/options.ts';
 import { isEligibleNode, isUnreachable } from './specs.ts';
 import { isAlive } from './tasks.ts';
 
-/** Stack with the services to update. */
+/** Chosen stack: the app and the workers to update, and all services of the stack. */
 export interface ChosenStack {
   name: string;
   app: SwarmService;
@@ -25,11 +25,11 @@ export interface ChosenStack {
   services: readonly SwarmService[];
 }
 
-/** Returns the name of a service in the stack file: `app` for `svc_app`. */
+/** Returns the name that a service has in the stack file, such as `app` for the service `svc_app`. */
 export const shortName = (stack: string, { name }: Pick<SwarmService, 'name'>): string =>
   name.startsWith(`${stack}_`) ? name.slice(stack.length + 1) : name;
 
-/** Returns the stacks that contain the app service. */
+/** Returns the names of the stacks that contain a service with the name of the app. */
 export const stacksWithApp = (services: readonly SwarmService[], app: string): string[] => [
   ...new Set(
     services.flatMap(({ name, stack }) => (stack !== null && name === `${stack}_${app}` ? [stack] : [])),
@@ -108,7 +108,7 @@ function refuseNotUpdated({ name, app, workers, services }: ChosenStack, { exclu
   throw new UpdateError('unlisted-services', message);
 }
 
-/** Tasks and nodes that the managers report. */
+/** Tasks and nodes of the Swarm, as reported by the managers. */
 export interface SwarmFacts {
   /** Tasks of the updated services. */
   tasks: readonly SwarmTask[];
@@ -116,8 +116,9 @@ export interface SwarmFacts {
 }
 
 /**
- * Checks whether services can be updated at all (docs/contract.md 11.6).
- * @param isOurs whether an update in progress is resumed by this run
+ * Requires that the app and the workers can be updated (docs/contract.md 11.6).
+ * @param isOurs whether this run resumes an interrupted update: updates in progress and unreachable nodes are then
+ * accepted
  * @throws UpdateError stack-unsupported, stack-busy
  */
 export function checkServices(
@@ -162,8 +163,8 @@ export function nodesFor(
 }
 
 /**
- * Returns the image as written in the stack file: the label set by `docker stack deploy`, otherwise the image of the
- * spec without its digest.
+ * Returns the image of a service as written in the stack file: the value of the label that `docker stack deploy` sets.
+ * Without the label, returns the image of the spec without its digest.
  */
 export const writtenImage = ({ spec }: Pick<SwarmService, 'spec'>): string =>
   labelsOf(spec)[swarmLabels.image] ?? imageOf(spec).replace(/@.*$/, '');

@@ -8,12 +8,14 @@ import type { RecordData } from './record.ts';
 import type { StackServiceUpdate } from './specs.ts';
 import type { StackWatch } from './watch.ts';
 
-// Errors of stack updates, with the resulting state of the stack.
+// Errors of stack updates, which report the resulting state of the stack.
 
-/** Number of failures after which the run stops waiting for a service. */
+/** Number of failed new tasks after which the run stops waiting for a service. */
 const maxFailures = 5;
 
-/** Returns an error if further waiting is pointless; otherwise null. */
+/**
+ * Returns the error with which a wait ends if it has failed or takes too long; null if the run must continue to wait.
+ */
 export function endOfWait(
   watch: StackWatch,
   { service, what }: WaitStep,
@@ -24,8 +26,8 @@ export function endOfWait(
   if (what === 'starts') {
     const isOver = tasks.newAlive.length === 0 && tasks.failures > 0 && waitedMs > 15_000;
     if ((tasks.failures < maxFailures || tasks.isUnsure) && !isOver && !isLate) return null;
-    // A task that has been starting for so long counts as started. The next poll records the start before the run
-    // fails.
+    // A task that is still `starting` now counts as started. The run continues until the next poll has recorded this
+    // start, and fails after that.
     return watch.countStarting() ? null : unwell(watch, service, waitedMs);
   }
   if (!isLate) return null;
@@ -40,7 +42,10 @@ export function endOfWait(
     : failureError(watch, message);
 }
 
-/** Returns the sum of the owner's configured delays in ms: between tasks, for monitoring and for stopping. */
+/**
+ * Returns the sum of the delays in ms that the owner has configured for a service: between tasks, for monitoring a new
+ * task, and for stopping a task.
+ */
 function ownDelaysMs({ wanted }: StackServiceUpdate): number {
   const { Delay = 0, Monitor = 0 } = toObject(wanted.UpdateConfig);
   const { StopGracePeriod = 0 } = containerOf(wanted);
@@ -79,7 +84,7 @@ export function changedError({ hasStarted }: StackWatch, { move }: ServiceView):
 const adviceOn = (moves: readonly StackServiceUpdate[]): string =>
   `Check the output of docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}. Fix the cause, then run {command} again.`;
 
-/** Builds the error for managers that were lost while services were being replaced. */
+/** Builds the error for a connection to the Swarm managers that was lost while services were being replaced. */
 export const swarmLostError = ({ message }: UpdateError): UpdateError =>
   new UpdateError('engine-lost', message, {
     state:
@@ -88,7 +93,7 @@ export const swarmLostError = ({ message }: UpdateError): UpdateError =>
       'Check the nodes with docker node ls on a manager, then run {command} again. The new run continues where this run stopped.',
   });
 
-/** Builds the error for a stack that can no longer be rolled back. */
+/** Builds the error for a failed update that can no longer be rolled back, because the new version has started. */
 export function notRolledBackError(
   data: RecordData,
   error: UpdateError,
@@ -115,7 +120,7 @@ export function rolledBackError(data: RecordData, error: UpdateError): UpdateErr
   });
 }
 
-/** Returns the last log lines of the last failed task, whichever node it ran on. */
+/** Returns the last log lines of the new task that failed last; empty if no task failed or its log cannot be read. */
 export async function lastTaskLogLines(engine: Engine, watch: StackWatch): Promise<string[]> {
   const { failure } = watch;
   if (failure === null || failure.node === '') return [];

@@ -24,22 +24,25 @@ import type { RunContext } from '../run/run-context.ts';
 import { type ChosenStack, shortName } from './choose-stack.ts';
 import { tagOf } from './plan-moves.ts';
 
-/** Files that a stack is deployed from, verified to belong to the stack. */
+/** Files from which the stack was deployed, according to a check of their images. */
 export interface StackFiles {
   directory: string;
   project: ProjectFiles;
   /** Paths of the stack files, in the order of the `-c` options of `docker stack deploy`. */
   paths: readonly string[];
-  /** Whether the values of `.env` are used, which `docker stack deploy` does not read automatically. */
+  /** Whether the files are resolved with the values of `.env`, which `docker stack deploy` itself does not read. */
   withEnv: boolean;
-  /** Program that resolves the files: `docker stack config`, or compose if that command rejects the files. */
+  /** Program that resolves the files: `docker stack config`, or compose if `docker stack config` rejects the files. */
   reader: 'stack' | 'compose';
 }
 
-/** Image of each service, as resolved by a reader. */
+/** Image of each service by service name, as resolved by `docker stack config` or compose. */
 type Images = ReadonlyMap<string, string>;
 
-/** Finds the mounted directory of a stack; null if none is mounted. @throws UpdateError stack-file, several-projects */
+/**
+ * Finds the mounted directory that contains the stack files; null if there is none. @throws UpdateError stack-file,
+ * several-projects
+ */
 export async function stackDirectory(
   paths: HostPaths,
   { dir, stack: { files } }: UpdateOptions,
@@ -62,8 +65,9 @@ export async function stackDirectory(
 }
 
 /**
- * Reads the files and verifies that the stack was deployed from them.
- * @param left image references of an unfinished run: the files may have the version of one service for all services
+ * Reads the stack files and verifies that the stack was deployed from them.
+ * @param left old and new image references of an unfinished run: after such a run, the files may specify any of these
+ * versions for any service
  * @throws UpdateError stack-file, compose-invalid
  */
 export async function readStackFiles(
@@ -81,7 +85,7 @@ export async function readStackFiles(
   const known = new Set([...wanted.flatMap(({ from, to }) => [from, to]), ...left].map(versionOf));
   const fits = (images: Images) =>
     wanted.every(({ name, from }) => images.get(name) === from) ||
-    // The files are already edited, but not deployed yet.
+    // The files already specify the new images, but were not deployed yet.
     wanted.every(({ name, to }) => images.get(name)?.replace(/@.*$/, '') === to) ||
     (left.length > 0 &&
       wanted.every(({ name, repository }) => {
@@ -121,8 +125,8 @@ function versionOf(image: string): string {
 }
 
 /**
- * Returns the project as `docker stack deploy` reads it, without the values of `.env`. An empty file keeps compose from
- * searching for its own.
+ * Returns the project without the values of `.env`, as `docker stack deploy` reads it. The empty env file prevents
+ * compose from searching for an env file itself.
  */
 const withoutEnv = (project: ProjectFiles): ProjectFiles => ({
   ...project,
@@ -130,8 +134,8 @@ const withoutEnv = (project: ProjectFiles): ProjectFiles => ({
 });
 
 /**
- * Drafts the new texts of the files and verifies them by resolving the images: updated services have exactly their new
- * image, all other images are unchanged. @throws UpdateError proof-failed, pin-…
+ * Drafts the new contents of the stack files, resolves their images, and requires that updated services have exactly
+ * their new images and that all other images are unchanged. @throws UpdateError proof-failed, pin-…
  */
 export async function draftStackFiles(
   { engine, log }: RunContext,
@@ -172,7 +176,10 @@ async function imagesOf(engine: Engine, { reader, paths }: StackFiles, files: Pr
   }
 }
 
-/** Resolves images with `docker stack config`, which needs no engine. @throws UpdateError compose-invalid */
+/**
+ * Resolves the image of each service with `docker stack config`, which needs no engine. @throws UpdateError
+ * compose-invalid
+ */
 async function stackImages(engine: Engine, files: ProjectFiles, paths: readonly string[]): Promise<Images> {
   const flags = paths.flatMap((path) => ['--compose-file', path]);
   const result = await engine.call(['stack', 'config', ...flags], { env: valuesOf(files) });
@@ -204,8 +211,8 @@ async function composeImages(engine: Engine, files: ProjectFiles, paths: readonl
 const readers = { stack: stackImages, compose: composeImages };
 
 /**
- * Returns only the variables that the compose files refer to, because they become the environment of the docker
- * command.
+ * Returns the variables to which the compose files refer. Other variables are omitted, because the result becomes the
+ * environment of the docker command.
  */
 function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, string> {
   const lookup = createVariableLookup(envFiles);
@@ -220,7 +227,9 @@ function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, stri
   );
 }
 
-/** Returns the command to deploy the stack, with the values of `.env` if they are used. */
+/**
+ * Returns the command with which a user can deploy the stack, including the values of `.env` if the files need them.
+ */
 export function deployCommand(stack: string, { project, paths, withEnv, reader }: StackFiles): string {
   const files = paths.map((path) => `-c ${displayPathOf(project, path)}`).join(' ');
   if (reader === 'compose') return `docker compose config | docker stack deploy -c - ${stack}`;
@@ -228,8 +237,8 @@ export function deployCommand(stack: string, { project, paths, withEnv, reader }
 }
 
 /**
- * Returns the image references that the owner must change in the stack file or its variables if no directory is
- * mounted.
+ * Returns the changes of image references that the owner must make in the stack file or its variables if no directory
+ * is mounted.
  */
 export const textToChange = ({ updates }: ReleasePlan): string =>
   joinWithAnd([...new Set(updates.filter(changesTag).map(({ pin, to }) => `${pin.referenceText} → ${to}`))]);

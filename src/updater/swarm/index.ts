@@ -42,7 +42,7 @@ export async function updateStack(given: FirstContext): Promise<number> {
   });
 }
 
-/** Plans an update and creates its record. Returns the final result if there is nothing to do. */
+/** Plans an update and creates its record. Returns the outcome instead of a run if there is nothing to update. */
 async function beginStack(
   { found, ended, inherits }: StackStart,
   soFar: StackRunState,
@@ -83,7 +83,8 @@ async function beginStack(
 
 async function close(engine: Engine, { found, record }: StackRunState, ending: Ending): Promise<void> {
   if (found === null) return;
-  // If the outcome cannot be written, the next run resumes from the record. The last log line is already written.
+  // A failure to record the outcome is ignored: the last log line is already written, and the next run resumes from the
+  // record.
   await record?.end(ending).catch(() => {});
   record?.release();
   const { id, restartPolicy } = found.own;
@@ -93,9 +94,9 @@ async function close(engine: Engine, { found, record }: StackRunState, ending: E
 }
 
 /**
- * Checks whether the run is for a stack: the engine manages a Swarm with a stack that contains the app. Queries the
- * engine only if no project was found, to save compose projects the extra requests.
- * @param error error of the search for a project
+ * Checks whether to update a stack instead of a compose project: the engine is a Swarm manager, and a stack contains
+ * the app. Queries the engine only if no project was found, because compose projects do not need these requests.
+ * @param error error of the search for a compose project
  */
 export async function isStackInstead({ engine, options }: RunContext, error: unknown): Promise<boolean> {
   const isNone = error instanceof UpdateError && ['not-compose', 'not-mounted'].includes(error.code);

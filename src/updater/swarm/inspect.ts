@@ -24,7 +24,7 @@ import type { RecordHolder } from './record.ts';
 
 /** State of a stack before any decision is made. */
 export interface FoundStack extends SwarmFacts {
-  /** Context with the options from the settings file of the directory. */
+  /** Run context, with the options from the settings file in the stack's directory if that directory is mounted. */
   context: RunContext;
   chosen: ChosenStack;
   place: SwarmMembership;
@@ -75,7 +75,7 @@ export async function inspectStack(given: FirstContext): Promise<FoundStack> {
 /** Rejects options that are not supported for stacks. */
 export function requireStackOptions({ options, log }: RunContext): void {
   const { expect, expectFiles, release, archive } = options.proof;
-  // Without a release, the trust file applies only to the channel file.
+  // A trust file alone is not rejected: without a release, it applies only to the channel file.
   if (release !== null || archive !== null || expect.length + expectFiles.length > 0) {
     const message = 'stack images cannot be verified, because every node pulls them itself';
     const advice = 'Verify the release yourself, then update without verification.';
@@ -97,8 +97,8 @@ export function requireStackOptions({ options, log }: RunContext): void {
 }
 
 /**
- * Fetches the current services, tasks and nodes. Called again after the previous run has ended or was taken over,
- * because the first result may be from the middle of that run.
+ * Fetches the current services, tasks and nodes. Called a second time after the previous run has ended or was taken
+ * over, because the first result may be from the middle of that run.
  */
 export async function observeStack(context: RunContext): Promise<SwarmFacts & Pick<FoundStack, 'chosen'>> {
   const { engine, log, options } = context;

@@ -2,11 +2,14 @@ import { imageOf } from '../../engine/swarm.ts';
 import { hadNewImage, type SpecForm, type StackServiceUpdate } from './specs.ts';
 import type { TaskSummary } from './tasks.ts';
 
-/** All writes of a run to the services of a Swarm. */
+/**
+ * Writes of a run to the services of a stack: the form of the spec to write, and the images that the current spec may
+ * have.
+ */
 export const swarmWrites = {
-  /** The old worker must not run on data that the new app has migrated. */
+  /** Stops a worker, because an old worker must not run on data that the new app has migrated. */
   'stop-worker': { form: 'stopped', from: ['old', 'new'] },
-  /** Stops all old app tasks before the first new task starts, as with `--stop-first`. */
+  /** Stops all old app tasks before the first new app task starts, for example because of `--stop-first`. */
   'stop-first': { form: 'stopped', from: ['old'] },
   'move-app': { form: 'moving', from: ['old', 'new'] },
   'move-worker': { form: 'moving', from: ['old', 'new'] },
@@ -15,11 +18,14 @@ export const swarmWrites = {
   /** Makes Swarm remove new tasks that have not started, without starting other tasks. */
   hold: { form: 'held', from: ['new'] },
   /**
-   * Restores a spec with the new image only if the service already had that image: any other new task may have migrated
-   * data.
+   * Restores the original spec. A spec with the new image is replaced only if the service had that image before the
+   * run, because any other new task may have migrated data.
    */
   restore: { form: 'before', from: ['old', 'new'] },
-  /** Written even if the spec is unchanged: a rollback by Swarm restores the spec before the last write. */
+  /**
+   * Restores the owner's settings and keeps the new image. Written even if the spec is unchanged, because Swarm's own
+   * rollback restores the spec that preceded the last write.
+   */
   settle: { form: 'after', from: ['new'] },
 } as const satisfies Record<string, { form: SpecForm; from: readonly ('old' | 'new')[] }>;
 
@@ -28,14 +34,14 @@ export type SwarmWrite = keyof typeof swarmWrites;
 /** State of a service in one poll. */
 export interface ServiceView {
   move: StackServiceUpdate;
-  /** Null if another user or process changed the spec. */
+  /** Whether the current spec has the old or the new image; null if another user or process changed the spec. */
   side: 'old' | 'new' | null;
   /** Image of the current spec. */
   image: string;
   isStopped: boolean;
   /** Forms that the current spec matches exactly. */
   forms: ReadonlySet<SpecForm>;
-  /** Whether a rollback by another user would restore the new version, too. */
+  /** Whether the previous spec has the new image, so that a rollback by another user keeps the new version. */
   isSettled: boolean;
   /** Whether Swarm has paused the rolling update because a new task failed. */
   isPaused: boolean;
@@ -49,13 +55,16 @@ export interface StackView {
   workers: readonly ServiceView[];
   /** Whether all app tasks are stopped before the first new app task starts. */
   stopFirst: boolean;
-  /** Whether the new app has been healthy once: its migrations are complete, and new workers may run. */
+  /**
+   * Whether the new app has been healthy at least once. From then on, its migrations are complete, and new workers may
+   * run.
+   */
   hasBeenWell: boolean;
 }
 
 export type StackStep =
   | { kind: 'write'; write: SwarmWrite; service: ServiceView }
-  /** @param progress increases as the wait approaches its end */
+  /** Wait for a service. `progress` increases as the wait approaches its end. */
   | { kind: 'wait'; service: ServiceView; what: 'ends' | 'starts' | 'returns'; progress: number }
   | { kind: 'foreign'; service: ServiceView }
   /** A new task has started, so a rollback is no longer possible. */
@@ -76,7 +85,7 @@ const ends = (service: ServiceView): StackStep => ({
   progress: -service.tasks.oldAlive.length,
 });
 
-/** Returns the first step of an update that is not done yet, in the order of docs/contract.md 11.3. */
+/** Returns the first remaining step of an update, in the order of docs/contract.md 11.3. */
 export function nextUpdateWrite({ app, workers, stopFirst, hasBeenWell }: StackView): StackStep {
   const foreign = [app, ...workers].find(({ side }) => side === null);
   if (foreign) return { kind: 'foreign', service: foreign };
@@ -91,8 +100,8 @@ export function nextUpdateWrite({ app, workers, stopFirst, hasBeenWell }: StackV
     if (!app.isStopped) return write('stop-first', app);
     if (app.tasks.oldAlive.length > 0) return ends(app);
   }
-  // Services that run once, such as migrations, precede the app: no old worker runs on migrated data, and the new app
-  // finds migrated data.
+  // Services that run once, such as migrations, are updated after the old workers have stopped and before the app, so
+  // that no old worker runs on migrated data and the new app finds migrated data.
   for (const each of once) {
     const next = comes(each, 'move-worker');
     if (next) return next;
@@ -116,7 +125,8 @@ function comes(service: ServiceView, move: 'move-app' | 'move-worker'): StackSte
   const isMoved = service.side === 'new' && isForm;
   if (!isMoved || (isStopped && !isOff)) return write(move, service);
   if (tasks.isWell) return null;
-  // A task failed once and is healthy now: Swarm continues with the other tasks after another write.
+  // Swarm paused the update because a task failed. All new tasks are healthy now, so another write makes Swarm continue
+  // with the other tasks.
   const { newRunning, newAlive, oldAlive } = tasks;
   const isHealed = newRunning.length > 0 && newAlive.length === newRunning.length;
   if (isPaused && isHealed && tasks.steadyMs >= nudgeMs && oldAlive.length + newAlive.length >= tasks.needs)
@@ -133,7 +143,8 @@ const nudgeMs = 5_000;
 export function nextRollbackWrite({ app, workers }: StackView): StackStep {
   const all = [app, ...workers];
   if (all.some(({ tasks }) => tasks.started)) return { kind: 'started' };
-  // Changes by other users are not undone. If the app runs another version, no old worker is restored.
+  // Changes by other users are not undone. If such a change made the app run another version, no worker is restored to
+  // the old version.
   const before = imageOf(app.move.before);
   const isOther =
     [app, ...app.tasks.oldAlive].some(({ image }) => image !== before) || app.tasks.newAlive.length > 0;

@@ -5,29 +5,29 @@ import { endingOfState, type OpenState, openOf, rollbackOf } from '../run/state/
 import { type FoundRecord, type RecordData, rollingBackState } from './record.ts';
 import { imageSideOf, isDeepEqual, type StackServiceUpdate } from './specs.ts';
 
-/** Step that deals with the previous run (docs/contract.md 11.4). */
+/** Step with which a run deals with the previous run of the same stack (docs/contract.md 11.4). */
 type EarlierStackStep =
-  /** No previous run, or a run that has ended: its record is replaced. */
+  /** No step, because there is no previous run, or because that run has ended and its record is only replaced. */
   | { kind: 'none' }
-  /** Run that was ended by this same updater. */
+  /** Previous run of this same updater that has ended: its outcome is logged again. */
   | { kind: 'repeat'; ending: Ending }
-  /** Run that was killed before it changed a service: files are restored, and the update starts again. */
+  /** Previous run that was killed before it changed a service: its files are restored, and the update starts again. */
   | { kind: 'files-back'; inherits: Inheritance }
-  /** Run that is resumed at the point of interruption. @param state state of the resumed run */
+  /** Previous run that this run resumes where it was interrupted. `state` is the state from which it continues. */
   | { kind: 'go-on'; state: OpenState }
-  /** Run whose changes are all rolled back first. */
+  /** Previous run whose changes are all rolled back before this update starts. */
   | { kind: 'back'; state: OpenState }
   /**
-   * Run whose new version has started, or that has left services stopped: its record has the specs that their owner
-   * wants.
+   * Previous run whose new version has started, or that has left services stopped. This run keeps these changes and
+   * takes the specs that the owner wants from the record.
    */
   | { kind: 'succeed'; inherits: 'halfway' }
-  /** Run after which the services were changed. */
+  /** Previous run after which the services were changed: nothing is undone, and its record is discarded. */
   | { kind: 'set-aside'; inherits: 'wanted' };
 
 /**
- * Specs that a restarted update takes from the record of the previous run. `wanted`: the owner's specs of services that
- * are unchanged since that run. `halfway`: the owner's specs of services that the run has left half updated.
+ * Specs that an update takes from the record of the previous run. `wanted`: the owner's specs of services that have not
+ * changed since that run. `halfway`: the owner's specs of services that the previous run left half updated.
  */
 export type Inheritance = 'nothing' | 'wanted' | 'halfway';
 
@@ -61,8 +61,8 @@ export function planStackRecovery(
 }
 
 /**
- * Returns what a run inherits from a run that has undone its changes. If that run found services halfway, only its
- * record has the specs that the owner wants.
+ * Returns the specs that an update takes from the record of a previous run that has undone its changes. If services
+ * were already half updated before that run, only its record contains the specs that the owner wants.
  */
 export const inheritanceOf = ({ moves }: RecordData): Inheritance =>
   moves.some(({ before, wanted }) => !isDeepEqual(before, wanted)) ? 'halfway' : 'nothing';

@@ -14,7 +14,8 @@ import { isAlive } from './tasks.ts';
 
 /**
  * Plans the new tag of each service; changes nothing.
- * @param tasks tasks of the updated services: old tasks may be running although the spec is new
+ * @param tasks tasks of the updated services, because old tasks may still be running although the spec already has the
+ * new image
  * @throws UpdateError pin-digest, pin-unsupported
  */
 export function planServiceUpdates(
@@ -36,7 +37,7 @@ export function planServiceUpdates(
   const services = pins.map((each) => ({
     pin: each,
     pull: true,
-    // A release tag already contains the version.
+    // The version label is not used for a release tag, because the tag already contains the version.
     trustsLabel: each.tag.kind !== 'release' || request.target?.kind === 'canary',
   }));
   const nextTag = ({ tag }: Pin, to: PlannedTarget | null) =>
@@ -47,7 +48,7 @@ export function planServiceUpdates(
   return planRelease({ product, runningVersion, prefix }, pinned, request);
 }
 
-/** Returns the tag of an image reference with or without a digest. */
+/** Returns the tag of an image reference, which may also have a digest. */
 export const tagOf = (image: string): PinTag => parsePinTag(parseReference(image)?.tag ?? '');
 
 /** Returns the image of a service as written in the stack file. */

@@ -10,7 +10,7 @@ import {
   specOf,
 } from './specs.ts';
 
-/** Service that makes nodes pull an image without running its programs. */
+/** Temporary service that makes nodes pull an image without running its programs. */
 export interface PullService {
   name: string;
   image: string;
@@ -23,7 +23,9 @@ const pullPrefix = 'svc-updater-pull-';
 /** Label of pull services; its value is the name of the stack. */
 export const pullLabel = 'svc-updater.pull';
 
-/** Command that the engine provides: with `init`, it is available in every container, whatever the image contains. */
+/**
+ * Command of a pull service. The engine adds this program to every container with `Init`, whatever the image contains.
+ */
 const probe = ['/sbin/docker-init', '--version'];
 
 /**
@@ -45,7 +47,7 @@ export function createPullServices(
       specs.findIndex((each) => each.image === image && isDeepEqual(each.placement, placement)) === at,
   );
   return unlike.map(({ image, placement, after }, at) => {
-    // Two stacks may be updated in the same second.
+    // The name also contains the stack, because two stacks may be updated in the same second.
     const name = `${pullPrefix}${run.toLowerCase()}-${stack.slice(0, 24).replace(/[^A-Za-z0-9]+$/, '')}${at === 0 ? '' : `-${at + 1}`}`;
     const spec: Json = {
       Name: name,
@@ -72,8 +74,8 @@ function placementOf(spec: Json): Json {
 }
 
 /**
- * Returns the pull progress of the nodes.
- * @param nodes current state of the nodes: nodes that became unavailable are not waited for
+ * Returns which nodes have pulled the image of a pull service, which nodes have failed, and which are still waiting.
+ * @param nodes current nodes, because a node that has become unavailable since the plan is not waited for
  */
 export function pullState(
   { nodes: wanted }: PullService,
@@ -82,7 +84,7 @@ export function pullState(
 ) {
   /** Names of nodes that have the image. */
   const done: string[] = [];
-  /** Nodes that failed, with the error message of Swarm. */
+  /** Names of nodes that failed to pull the image, with the error message of Swarm. */
   const failed: { node: string; error: string }[] = [];
   const waiting: { node: string; state: string }[] = [];
   for (const { id, name } of wanted) {
@@ -100,6 +102,9 @@ export function pullState(
   return { done, failed, waiting };
 }
 
-/** Checks whether a node has pulled the image: its task ran, or failed only at starting the container. */
+/**
+ * Checks whether the node of a task has pulled the image: the task has completed, or only the start of its container
+ * has failed.
+ */
 const hasPulled = ({ state, error }: SwarmTask): boolean =>
   state === 'complete' || (state === 'failed' && error.startsWith('starting container failed'));

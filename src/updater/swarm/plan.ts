@@ -20,20 +20,23 @@ import type { FoundRecord } from './record.ts';
 import { imageSideOf, isActive, type StackServiceUpdate } from './specs.ts';
 import { isAlive, isRunOnceService } from './tasks.ts';
 
-/** All decisions made before the first change. */
+/** Plan of a stack update: all decisions made before the first change. */
 export interface PlannedStack extends ReleasePlan {
-  /** Whether all old app tasks are stopped before new tasks start: as requested, or because the old app crashes. */
+  /**
+   * Whether all old app tasks are stopped before new app tasks start: because of `--stop-first`, because an app task is
+   * not running, or because the previous run left services half updated.
+   */
   stopFirst: boolean;
   moves: readonly StackServiceUpdate[];
   published: readonly PublishedImage[];
-  /** Null if no directory is mounted. */
+  /** Stack files and their planned changes; null if no directory is mounted. */
   files: (StackFiles & { draft: ProjectDraft }) | null;
-  /** Null without a channel file. */
+  /** Recalls from the channel file; null without a channel file. */
   recalls: Recalls | null;
 }
 
 /**
- * Runs the phase `plan`: queries registries and reads files, changes nothing.
+ * Runs the phase `plan`, which queries registries and reads files, but changes nothing.
  * @param earlier record of the previous run
  */
 export async function planStack(
@@ -72,8 +75,8 @@ export async function planStack(
   });
   const digests = new Map([...published].map(([to, { digest }]) => [to, digest] as const));
   const files = read && { ...read, draft: await draftStackFiles(context, read, { chosen, plan, digests }) };
-  // An app task that waits for its restart may start beside the new tasks. With stop-first, a crashing app has no task
-  // left.
+  // If an app task waits for its restart, all old tasks must stop first: otherwise, this task could start while new
+  // tasks are running.
   const isIll = tasks.some(
     (task) => task.service === chosen.app.id && isAlive(task) && task.state !== 'running',
   );
@@ -101,13 +104,16 @@ export async function planStack(
   return { ...plan, stopFirst, moves, published: [...published.values()], files, recalls, warnings };
 }
 
-/** Rejects an old version that was started after a newer version and may have changed migrated data. */
+/**
+ * Rejects the update if an older version was started after a newer version, because the older version may have changed
+ * migrated data.
+ */
 function refuseOlder(
   { installation: { runningVersion: running }, from }: ReleasePlan,
   earlier: FoundRecord | null,
   { name: stack, app }: ChosenStack,
 ): void {
-  // Does not apply to a stack that was removed and deployed again.
+  // A stack that was removed and deployed again has new service ids and is not checked.
   if (earlier?.data.moves[0]?.id !== app.id) return;
   const { labels, data } = earlier;
   if (!running || (endingOfState(labels.state)?.outcome !== 'updated' && !labels.started)) return;
@@ -118,7 +124,7 @@ function refuseOlder(
   throw new UpdateError('downgrade', message, { advice });
 }
 
-/** Returns the output line of `plan` for a service. */
+/** Returns the line that `plan` prints for a service. */
 export const describeServiceUpdate = (
   stack: string,
   { name, role, wanted, label, image }: StackServiceUpdate,

@@ -43,7 +43,7 @@ export async function pullStack(
   await pullEverywhere(context, data, published, deadline);
 }
 
-/** Checks the release in the pulled images and returns warnings. @throws UpdateError downgrade */
+/** Checks the release by the labels of the pulled images, and returns warnings. @throws UpdateError downgrade */
 export async function checkImages(
   { engine }: Pick<RunContext, 'engine'>,
   planned: ReleasePlan & Pick<PlannedStack, 'recalls'>,
@@ -105,7 +105,10 @@ async function pullHere(
   return image;
 }
 
-/** Returns headers for Swarm requests, with the credentials that the registry of an image has just accepted. */
+/**
+ * Returns the headers of a Swarm request for an image, with the credentials that the image's registry has just
+ * accepted.
+ */
 export const swarmCredentialsFor = (
   published: readonly PublishedImage[],
   image: string,
@@ -113,7 +116,7 @@ export const swarmCredentialsFor = (
   credentialHeaders(published.find(({ digest }) => image.endsWith(digest))?.login ?? null);
 
 /**
- * Makes every node that may need the images pull them before any change (docs/contract.md 11.3).
+ * Makes all nodes that may need the new images pull them before any service is changed (docs/contract.md 11.3).
  * @throws UpdateError pull-failed, which lists the nodes that lack an image
  */
 async function pullEverywhere(

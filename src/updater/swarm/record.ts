@@ -20,8 +20,9 @@ import { storedFieldSchemas } from '../run/state/stored-fields.ts';
 import { stackServiceUpdateSchema, swarmId } from './specs.ts';
 
 /**
- * Constant data of a stack update, from which a later run can resume on any manager. Contains environment values of the
- * services. New fields must be optional, because the records of earlier versions lack them.
+ * Part of the record of a stack update that does not change during the run, and from which a later run on any manager
+ * can resume the update. Contains environment values of the services. New fields must be optional, because records of
+ * earlier versions lack them.
  */
 const recordDataSchema = z.strictObject({
   format: z.literal(2),
@@ -48,12 +49,15 @@ export interface RecordData extends z.infer<typeof recordDataSchema> {}
 
 const labelNumber = z.pipe(storedFieldSchemas.like(/^\d+$/), z.transform(Number));
 
-/** Data of a record that changes during the run. */
+/** Part of the record that changes during the run, stored in the labels of the config. */
 const recordLabelsSchema = z.strictObject({
   run: storedFieldSchemas.run,
-  /** Id of the updater's service, or of its container. */
+  /** Id of the updater's Swarm service, or of its container if it has no service. */
   holder: swarmId,
-  /** Container of the updater, and its node: an updater on the same node can check whether the container is running. */
+  /**
+   * Id of the updater's container. `node` is the id of its node: another updater on that node can check whether the
+   * container is running.
+   */
   container: swarmId,
   node: z.string(),
   /** Whether a new task has started. */
@@ -68,12 +72,15 @@ interface RecordLabels extends z.infer<typeof recordLabelsSchema> {}
 
 const prefix = 'svc-updater.';
 const beatMs = 10_000;
-/** Time in ms without a write after which the run of a record counts as dead. */
+/** Time in ms without a write of a record after which its run is considered dead. */
 const deadMs = 45_000;
-/** Time in ms since its last write after which the holder must confirm the record before any other write. */
+/**
+ * Time in ms since the last write of the record after which its holder must write the record again before it changes a
+ * service.
+ */
 const staleMs = 30_000;
 const lookMs = 1_000;
-/** Limit in bytes, below the maximum of Swarm, which is 1,024,000 bytes. */
+/** Maximum size of a record in bytes, below Swarm's limit of 1,024,000 bytes for a config. */
 const maxBytes = 1_000_000;
 const longestName = 64;
 
@@ -93,7 +100,7 @@ function readLabels(labels: SwarmConfig['labels']) {
   return recordLabelsSchema.safeParse(texts);
 }
 
-/** Record that was read from a config. */
+/** Record that was read from a Swarm config. */
 export interface FoundRecord {
   config: SwarmConfig;
   labels: RecordLabels;
@@ -101,8 +108,8 @@ export interface FoundRecord {
 }
 
 /**
- * Result of reading a record. `mistake` is the reason why the record cannot be read, such as `moves.0.role is not
- * valid`: another version wrote the record, or a user changed it.
+ * Result of reading a record; null if there is none. `mistake` is the reason why the record cannot be read, such as
+ * `moves.0.role is not valid`, for example because another version wrote the record or a user changed it.
  */
 type Look = FoundRecord | { config: SwarmConfig; mistake: string } | null;
 
@@ -127,23 +134,29 @@ export async function readRecord(engine: Engine, stack: string): Promise<FoundRe
   throw new UpdateError('stack-busy', message, { advice });
 }
 
-/** State of a rollback, which a later run completes before it starts again. */
+/**
+ * State of a rollback. If the run is killed in this state, a later run completes the rollback before it starts its own
+ * update.
+ */
 export const rollingBackState: OpenState = { at: 'rolling-back', from: 'replacing', ending: null };
 
-/** Returns the phase of a run for the log: `pull`, `recreate`, `back`. */
+/** Returns the phase of a run as named in the log, such as `pull` or `recreate`; `back` during a rollback. */
 export const phaseOf = ({ state }: Pick<RecordLabels, 'state'>): string =>
   openOf(state)?.at === 'rolling-back' ? 'back' : loggedPhaseOf(state);
 
-/** Identity of the updater of a run. */
+/** Identity of the updater that holds a record. */
 export type RecordHolder = Pick<RecordLabels, 'holder' | 'container' | 'node'>;
 
-/** Lock of a stack and journal of its run. Renewed periodically until it is released. */
+/**
+ * Record of a stack update, which is the lock of the stack and the journal of the run. Renewed periodically until it is
+ * released.
+ */
 export class StackRecord {
   readonly data: RecordData;
   #config: SwarmConfig;
   #labels: RecordLabels;
   readonly #engine: Engine;
-  /** Queue that serializes writes. */
+  /** Last queued write. Each write waits for the preceding one. */
   #queue: Promise<unknown> = Promise.resolve();
   #writtenAt = performance.now();
   #lost: UpdateError | null = null;
@@ -167,7 +180,7 @@ export class StackRecord {
   }
 
   /**
-   * Creates the record in place of the record of a run that has ended.
+   * Creates the record of a run, after removing the record of the previous run, if any.
    * @throws UpdateError update-running if another run was faster; stack-unsupported if the record is too large
    */
   static async make(
@@ -190,7 +203,7 @@ export class StackRecord {
     if (ended !== null) await removeConfig(engine, ended.config);
     const made = await createConfig(engine, { name, labels: writeLabels(labels), data: text });
     const found = await lookForRecord(engine, data.stack);
-    // If a leader election lost the response, the config exists anyway.
+    // Only the record that was read back counts: a leader election may have lost the response to a successful creation.
     if (!isOf(found, labels)) throw isHeld(found, made === 'taken');
     return new StackRecord(engine, found.config, data, labels);
   }
@@ -215,8 +228,8 @@ export class StackRecord {
   }
 
   /**
-   * Writes the changes, and renews the record. @throws UpdateError update-running if another run has taken over the
-   * record
+   * Writes the changes to the record, which also renews it. @throws UpdateError update-running if another run has taken
+   * over the record
    */
   note(change: Partial<Pick<RecordLabels, 'state' | 'started'>> = {}): Promise<void> {
     const next = this.#queue.then(() => this.#write(change));
@@ -252,8 +265,8 @@ export class StackRecord {
   }
 
   /**
-   * Checks right before a write to a service whether this run still owns the record. A run that was suspended for a
-   * while detects a takeover here. @throws UpdateError update-running
+   * Requires that this run still owns the record; called right before each write to a service. A run that was suspended
+   * for a while detects here that another run has taken over the record. @throws UpdateError update-running
    */
   async confirm(): Promise<void> {
     this.check();
@@ -262,12 +275,12 @@ export class StackRecord {
       const askedAt = performance.now();
       const found = await lookForRecord(this.#engine, this.data.stack);
       if (!isOf(found, this.#labels, this.#config)) throw this.#lose(found);
-      // A late response may be outdated.
+      // A response that took longer may be outdated, so the record is read again.
       if (performance.now() - askedAt < beatMs) return;
     }
   }
 
-  /** Fails if this run has lost the record. @throws UpdateError update-running */
+  /** Throws an error if this run has lost the record. @throws UpdateError update-running */
   check(): void {
     if (this.#lost !== null) throw this.#lost;
   }
@@ -277,7 +290,9 @@ export class StackRecord {
   }
 }
 
-/** Checks whether a record belongs to a run and its container, and is the given config, if any. */
+/**
+ * Checks whether a record belongs to the given run and container and, if a config is given, is stored in that config.
+ */
 const isOf = (
   found: Look,
   { run, container }: Pick<RecordLabels, 'run' | 'container'>,
@@ -301,9 +316,9 @@ const isHeld = (found: Look, isOthers: boolean): UpdateError =>
 const stepsAside = 'this run will make no further changes';
 
 /**
- * Waits until the holder of the record has proved to be active, or has been silent for 45 s. Returns the current
- * record; null if it was removed. @throws UpdateError update-running if the holder is active; stack-busy if the record
- * cannot be read
+ * Waits until the holder of a record has written it, which proves that the holder is active, or has not written it for
+ * 45 s. Returns the current record; null if it was removed. @throws UpdateError update-running if the holder is active;
+ * stack-busy if the record cannot be read
  */
 export async function awaitLeaseEnd(engine: Engine, found: FoundRecord): Promise<FoundRecord | null> {
   const { stack } = found.data;

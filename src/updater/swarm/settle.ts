@@ -13,13 +13,13 @@ import { awaitLeaseEnd, type FoundRecord, phaseOf, readRecord, StackRecord } fro
 import { StackRun } from './stack-run.ts';
 import { restoreStackFiles } from './write.ts';
 
-/** State of a run so far, for its last log line and its cleanup. */
+/** Current state of a run, needed for its last log line and its cleanup. */
 export interface StackRunState {
   found: FoundStack | null;
   facts: EndingFacts;
   /** Record of this run; before it is created, the record taken over from the previous run. */
   record: StackRecord | null;
-  /** Run whose changes have not been rolled back. */
+  /** Run whose changes have not been rolled back; null if there is none. */
   run: StackRun | null;
 }
 
@@ -31,7 +31,7 @@ export interface StackStart {
   inherits: Inheritance;
 }
 
-/** Finds the stack, and resumes or undoes the previous run. */
+/** Finds the stack, and resumes or undoes the previous run if necessary. */
 export async function recoverStack(
   given: FirstContext,
   soFar: StackRunState,
@@ -84,8 +84,8 @@ export async function recoverStack(
       if (step.kind === 'go-on') return { kind: 'resume', run };
       await runSteps(run, 'rollback', log);
       soFar.run = null;
-      // The record stays until this run replaces it. If this run is killed before that, the next run sees that the
-      // rollback is complete.
+      // The record of the previous run is kept until this run replaces it. If this run is killed before that, the next
+      // run sees that the rollback is complete.
       return settled({
         found: { ...found, ...(await observeStack(context)) },
         ended: await readRecord(engine, data.stack),
@@ -105,8 +105,8 @@ function storyOf({ data, labels }: FoundRecord): string {
 }
 
 /**
- * Returns the record of the previous run, once that run has ended or is dead. @throws UpdateError update-running,
- * stack-busy
+ * Returns the record of the previous run once that run has ended or is considered dead; null if there is none. @throws
+ * UpdateError update-running, stack-busy
  */
 async function endedOrDead(
   { engine, log }: RunContext,

@@ -12,8 +12,8 @@ import { phaseOf, readRecord } from './record.ts';
 import { isActive, isSideBySide, overriddenSettings } from './specs.ts';
 
 /**
- * Shows the changes that `update` would make to a stack; changes nothing, pulls nothing, takes no lock. Returns the
- * exit code.
+ * Logs the changes that `update` would make to a stack, and returns the exit code. Changes nothing, pulls nothing and
+ * takes no lock.
  */
 export async function showStackPlan(given: FirstContext): Promise<number> {
   const found = await inspectStack(given);

@@ -5,38 +5,40 @@ import { parsePlatform } from '../../engine/platform.ts';
 import { constraintsOf, imageOf, labelsOf, replicasOf, type SwarmNode } from '../../engine/swarm.ts';
 import { storedFieldSchemas } from '../run/state/stored-fields.ts';
 
-/** Variants of a service spec that a run may write; `before` is the original spec. */
+/** Variants of a service spec that a run may write. `before` is the original spec, and `after` is the final spec. */
 export type SpecForm = 'before' | 'after' | 'moving' | 'nudged' | 'stopped' | 'held';
 
-/** Id assigned by the engine; used in request paths. */
+/**
+ * Schema of an id assigned by the engine. Only these characters are allowed, because the id is used in request paths.
+ */
 export const swarmId = storedFieldSchemas.like(/^\w[\w-]*$/);
 
-/** Updated service in the record of a run. */
+/** Schema of an updated service in the record of a run. */
 export const stackServiceUpdateSchema = z.strictObject({
   id: swarmId,
   /** Full name, such as `svc_app`. */
   name: storedFieldSchemas.name,
-  /** `once`: a service that exits when it is done, such as a migration. */
+  /** Role of the service. `once` is a service that exits when it is done, such as a migration. */
   role: z.enum(['app', 'worker', 'once']),
-  /** Spec before this run. */
+  /** Spec of the service before this run. */
   before: storedFieldSchemas.object,
   /**
-   * Spec that the owner wants, except for the image: the spec before this run, or before an earlier run that did not
-   * succeed.
+   * Spec that the owner wants, except for the image. Differs from `before` if an earlier run did not succeed and left
+   * the service with another spec.
    */
   wanted: storedFieldSchemas.object,
-  /** Image as `repository:tag@digest`. */
+  /** New image as `repository:tag@digest`. */
   image: storedFieldSchemas.reference,
-  /** Image as written in a stack file. */
+  /** New image as written in a stack file. */
   label: storedFieldSchemas.reference,
-  /** Platforms of the image that the registry reports; empty if it reports none. */
+  /** Platforms of the new image that the registry reports; empty if it reports none. */
   platforms: storedFieldSchemas.list(storedFieldSchemas.object),
 });
 export interface StackServiceUpdate extends z.infer<typeof stackServiceUpdateSchema> {}
 
 /** Constraint that keeps a global service off all nodes. */
 const nobody = 'node.id==nobody';
-/** Label that makes a spec differ: during an update, Swarm ignores an identical spec. */
+/** Label that makes a spec differ from the current spec, because Swarm ignores an identical spec during an update. */
 const nudge = 'svc-updater.nudge';
 
 /** Values that may change during a run: replicas, forced updates, and the old tasks to retain in a rollback. */
@@ -47,7 +49,7 @@ export interface Amounts {
   forced: number;
   /** Number of old tasks to retain while Swarm removes new tasks. */
   held: number;
-  /** Ids of nodes that run no old task of a global service. */
+  /** Ids of the eligible nodes on which no old task of a global service is running. */
   nodesWithout: readonly string[];
 }
 
@@ -93,8 +95,8 @@ export function specOf(move: StackServiceUpdate, form: SpecForm, amounts: Amount
 }
 
 /**
- * Returns whether a spec has the old or the new image. Null if another process has changed more of the spec: this run
- * must not overwrite that.
+ * Returns whether a spec has the old or the new image; null if another process has changed more of the spec, which this
+ * run must not overwrite.
  */
 export function imageSideOf(move: StackServiceUpdate, spec: Json): 'old' | 'new' | null {
   const image = imageOf(spec);
@@ -102,7 +104,7 @@ export function imageSideOf(move: StackServiceUpdate, spec: Json): 'old' | 'new'
   return [move.wanted, move.before].some((each) => isDeepEqual(common(each), common(spec))) ? side : null;
 }
 
-/** Checks whether the service already had the new image, from a manual change or an interrupted run. */
+/** Checks whether the service already had the new image before the run, from a manual change or an interrupted run. */
 export const hadNewImage = ({ before, image }: StackServiceUpdate): boolean => imageOf(before) === image;
 
 /** Checks whether the spec allows no tasks, whatever its owner wants. */
@@ -154,7 +156,10 @@ function withImage({ wanted, image, label, platforms }: StackServiceUpdate): Jso
   };
 }
 
-/** Replaces the failure action `rollback`, which would automatically start the old version on migrated data. */
+/**
+ * Replaces the failure action `rollback`, with which Swarm would start the old version on migrated data. `stopFirst`
+ * also replaces the order `start-first`.
+ */
 function paused(spec: Json, { stopFirst = false }: { stopFirst?: boolean } = {}): Json {
   const config = toObject(spec.UpdateConfig);
   const changed = {
@@ -186,8 +191,8 @@ function withConstraints(spec: Json, more: readonly string[]): Json {
 }
 
 /**
- * Returns the spec without the fields that a run writes or that the owner may change during an update: replicas and
- * forced updates.
+ * Returns the parts of a spec that must not change during an update: omits the fields that a run writes, and the
+ * replicas and forced updates, which the owner may change.
  */
 function common(spec: Json): Json {
   const template = toObject(spec.TaskTemplate);
@@ -211,7 +216,9 @@ function common(spec: Json): Json {
   };
 }
 
-/** Serializes a value for comparison. The engine treats absent and empty fields alike. */
+/**
+ * Serializes a value for comparison. Empty fields are omitted, because the engine treats absent and empty fields alike.
+ */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) => {
     if (typeof each !== 'object' || each === null || Array.isArray(each)) return each;
@@ -241,10 +248,13 @@ export function isEligibleNode(spec: Json, node: SwarmNode): boolean {
 export const isActive = ({ state, availability }: SwarmNode): boolean =>
   state === 'ready' && availability === 'active';
 
-/** Checks whether the node is unreachable; its tasks may still be running. */
+/** Checks whether the managers cannot reach the node. Its tasks may still be running. */
 export const isUnreachable = ({ state }: SwarmNode): boolean => state === 'down' || state === 'disconnected';
 
-/** Checks a placement constraint such as `node.labels.disk == ssd`. An unsupported constraint counts as fulfilled. */
+/**
+ * Checks whether a node meets a placement constraint such as `node.labels.disk == ssd`. An unsupported constraint
+ * counts as met.
+ */
 function fulfils(constraint: string, node: SwarmNode): boolean {
   const [, key = '', operator = '', wanted = ''] =
     /^\s*([\w.-]+)\s*(==|!=)\s*(.*?)\s*$/.exec(constraint) ?? [];

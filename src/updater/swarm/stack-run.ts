@@ -35,14 +35,19 @@ import { finishUpdatedStack } from './updated.ts';
 import { StackWatch } from './watch.ts';
 import { restoreStackFiles, writeFiles } from './write.ts';
 
-/** Polls every 100 ms, to see even a new task that starts and exits at once. */
+/** Minimum time in ms between two polls, short enough to see even a new task that starts and exits at once. */
 const lookMs = 100;
-/** If another user keeps changing a service, the run gives up after this many writes. */
+/**
+ * Number of writes of one kind per service after which the run gives up, because another user keeps changing a service.
+ */
 const maxRewrites = 5;
 
 type StackToUpdate = Pick<FoundStack, 'context' | 'place' | 'paths' | 'directory'>;
 
-/** View of a run that has not changed any service yet: only the run state, because the engine is not polled yet. */
+/**
+ * View of a run that has not changed any service yet. It contains only the run state, because the engine is not polled
+ * yet.
+ */
 interface Prepared {
   at: 'pulling' | 'writing';
   planned: PlannedStack;
@@ -55,7 +60,7 @@ type StackRunStep =
   | { kind: 'restore-files' };
 type Executors = { [K in StackRunStep['kind']]: (step: Extract<StackRunStep, { kind: K }>) => Promise<void> };
 
-/** Update of a stack. Every write to a service is decided on the latest poll of the stack. */
+/** Update of a stack. Each decision to write to a service is based on the latest poll of the stack. */
 export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   readonly record: StackRecord;
   /** Whether services may have been changed. */
@@ -67,13 +72,13 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   readonly #watch: StackWatch;
   readonly #writes = new Map<SwarmWrite, number>();
   #lookedAt = Number.NEGATIVE_INFINITY;
-  /** Current wait condition, and the time at which the wait began (ms). */
+  /** Current wait: `key` identifies its condition, and `since` is the time in ms at which the wait began. */
   #wait = { key: '', since: 0 };
   #areFilesBack = false;
 
   /**
    * @param earlier state in which the resumed run was killed; null for a new run
-   * @param planned null for a resumed run, whose record contains everything it needs
+   * @param planned plan of a new run; null for a resumed run, whose record contains everything that the run needs
    */
   constructor(
     stack: StackToUpdate,
@@ -170,7 +175,8 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
       this.#wait.since = performance.now();
     };
     const view = await waitUntil(observe, evaluate, { pause: 0, signal });
-    // Record the start before any decision depends on it: a later run must not roll back.
+    // Record the start of a new task before any decision depends on it, because a later run must not roll back after
+    // it.
     if (this.#watch.hasStarted !== record.hasStarted) await record.note({ started: this.#watch.hasStarted });
     this.#enterVerify(view);
     return view;
@@ -182,7 +188,9 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     if (!this.#watch.isBack && [app, ...workers].every(isTold)) this.#log.enter('verify');
   }
 
-  /** Restores the files even if the rollback of the services fails, unless a new task has started. */
+  /**
+   * Does the given work. If it fails during a rollback, the files are restored anyway, unless a new task has started.
+   */
   async #orRestore<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -191,7 +199,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
       const { hasStarted } = this.#watch;
       if (!hasStarted) await this.#restoreFiles();
       if (!(cause instanceof UpdateError)) throw cause;
-      // The record retains the remaining work for the next run.
+      // The next run continues the rollback, because the record retains the remaining work.
       if (cause.code === 'engine-unavailable') throw swarmLostError(cause);
       throw hasStarted ? notRolledBackError(this.record.data, cause, []) : cause;
     }
@@ -245,7 +253,8 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     const headers = isMoved ? swarmCredentialsFor(this.#planned?.published ?? [], image) : {};
     const done = await updateService(this.#engine, { id, name, version: each.version }, spec, headers);
     this.#wait.since = performance.now();
-    // Another write came first, or a leader election lost the response. The next poll shows which.
+    // `moved` means that another write came first or that a leader election lost the response. The next poll shows
+    // which.
     if (done === 'moved') return;
     this.#log.info(writeSentences[write](service), { write, service: name });
     each.known = spec;

@@ -3,31 +3,33 @@ import { replicasOf, type SwarmNode, type SwarmService, type SwarmTask } from '.
 import { hadNewImage, isActive, isEligibleNode, isUnreachable, type StackServiceUpdate } from './specs.ts';
 
 /**
- * Observations of a service's new tasks, collected over all polls: Swarm deletes old tasks, and a single poll shows
- * only the current state.
+ * Observations of a service's new tasks, collected over all polls, because Swarm deletes ended tasks and a single poll
+ * shows only the current state.
  */
 export interface ObservedTasks {
-  /** Tasks that existed before the app was updated: none of them was created by this run. */
+  /** Ids of the tasks that existed before the update: none of them was created by this run. */
   readonly earlier: ReadonlySet<string>;
-  /** Last state of each new task. */
+  /** Last observed state of each new task, by task id. `at` is the time of the request in ms. */
   readonly states: Map<string, { state: string; node: string; at: number }>;
-  /** New tasks that failed, were rejected, or exited on their own. */
+  /** New tasks that failed, were rejected, or exited on their own, by task id. */
   readonly failed: Map<string, SwarmTask>;
   /**
-   * New tasks that have started, or that ended unseen between two polls. A single entry rules out a rollback
-   * (docs/contract.md 11.5).
+   * Ids of new tasks that have started, or may have started and ended between two polls. A single entry rules out a
+   * rollback (docs/contract.md 11.5).
    */
   readonly started: Set<string>;
   /**
-   * New tasks in the state `starting`: the engine is about to start them or has started them. Their final state shows
-   * which.
+   * Ids of new tasks in the state `starting`, in which the engine is about to start the container or has started it.
+   * Only the final state shows which.
    */
   readonly starting: Set<string>;
-  /** New tasks that cannot start while a node is down, and that Swarm no longer waits for after a write of this run. */
+  /**
+   * Ids of new tasks that cannot start while a node is down. A write of this run has made Swarm stop waiting for them.
+   */
   readonly passed: Set<string>;
-  /** Slots (nodes, for a global service) whose new task has succeeded. */
+  /** Slots whose new task has succeeded; ids of nodes for a global service. */
   readonly done: Set<string>;
-  /** Running tasks, and the time in ms since when this set has not changed. */
+  /** Key of the set of running tasks, and the time in ms since which this set has not changed. */
   steady: { ids: string; since: number } | null;
 }
 
@@ -35,7 +37,7 @@ export const noObservedTasks = (earlier: Iterable<string>, started = false): Obs
   earlier: new Set(earlier),
   states: new Map(),
   failed: new Map(),
-  // The killed run has recorded the start of a new task.
+  // Placeholder for a new task whose start was recorded by the killed run.
   started: new Set(started ? ['before'] : []),
   starting: new Set(),
   passed: new Set(),
@@ -48,28 +50,28 @@ export interface TaskSummary {
   started: boolean;
   /** Whether no task is known to have started, but at least one is `starting`. */
   isUnsure: boolean;
-  /** Old tasks that have not ended, without the lost tasks. */
+  /** Old tasks that have not ended, except those in `lost`. */
   oldAlive: readonly SwarmTask[];
   newAlive: readonly SwarmTask[];
   /** Old tasks whose state and desired state are `running`. */
   oldRunning: readonly SwarmTask[];
   newRunning: readonly SwarmTask[];
-  /** Number of replicas during a rollback, chosen so that Swarm removes only new tasks. */
+  /** Number of replicas to set in a rollback, chosen so that Swarm removes only new tasks. */
   held: number;
-  /** Number of tasks that must run. */
+  /** Number of tasks that must run now. Does not include the tasks counted in `waiting`. */
   needs: number;
   /** Time in ms for which the set of running tasks has not changed. */
   steadyMs: number;
   /** Number of new tasks that have failed so far. */
   failures: number;
   /**
-   * Whether the required number of new tasks has run unchanged for long enough and no old task is alive, except lost
-   * tasks.
+   * Whether the required number of new tasks has run unchanged for 5 s and no old task is alive, except lost tasks. For
+   * a service that runs once, whether its tasks have succeeded.
    */
   isWell: boolean;
-  /** Whether the old tasks have run unchanged for long enough and no new task is left. */
+  /** Whether the old tasks have run unchanged for 5 s and no new task is left. */
   isBack: boolean;
-  /** Old tasks on nodes that went down after the app's first new task. They cannot be stopped. */
+  /** Old tasks on nodes that are down, once a new task has started. These old tasks cannot be stopped. */
   lost: readonly SwarmTask[];
   /** New tasks on nodes that went down. */
   lostNew: readonly SwarmTask[];
@@ -77,15 +79,15 @@ export interface TaskSummary {
   stuck: readonly SwarmTask[];
   /** Whether Swarm still waits for a stuck task, because no write has made it continue yet. */
   isStuck: boolean;
-  /** Number of new tasks that no other node can run: they start when a node returns. */
+  /** Number of new tasks that no other node can run. They start when a node returns. */
   waiting: number;
 }
 
-/** Time in ms for which the same tasks must run to count as healthy. */
+/** Time in ms for which the same tasks must run before they count as healthy. */
 const steadyMs = 5_000;
 /**
- * Maximum gap between two polls in ms. A task that was not started in the first poll and is shut down in the second
- * counts as started if the gap is longer.
+ * Maximum gap in ms between two polls in which a task cannot have started and stopped. After a longer gap, a task that
+ * had not started before and is shut down now counts as started.
  */
 const betweenLooksMs = 400;
 
@@ -94,13 +96,14 @@ const before = ['new', 'pending', 'assigned', 'accepted', 'preparing', 'ready'];
 
 export const isAlive = ({ state }: SwarmTask): boolean => !ended.includes(state);
 const runs = ({ state, wanted }: SwarmTask): boolean => state === 'running' && wanted === 'running';
-/** Checks whether the container could not be started: no process of the image has run. */
+/** Checks whether the container of a task could not be started, so that no process of the image has run. */
 const couldNotStart = ({ state, error }: SwarmTask): boolean =>
   state === 'rejected' || (state === 'failed' && error.startsWith('starting container failed'));
 
 /**
  * Records the observations of one poll.
- * @param at time of the poll in ms, from a monotonic clock
+ * @param at time of the responses in ms, from a monotonic clock
+ * @param askedAt time of the requests in ms
  */
 export function recordObservation(
   seen: ObservedTasks,
@@ -114,11 +117,12 @@ export function recordObservation(
   for (const task of own) {
     const { id, state, node } = task;
     const last = seen.states.get(id);
-    // The state of a task on an unreachable node is unknown.
+    // The state of a task on an unreachable node is unknown, so the task counts as started.
     if (hasStarted(task, last, at) || (down.has(node) && isAlive(task))) seen.started.add(id);
     if (state === 'starting') seen.starting.add(id);
     else seen.starting.delete(id);
-    // An unhealthy task is stopped and may exit with 0. A task that Swarm removes may exit with an error.
+    // `complete` also counts as a failure, because an unhealthy task is stopped and may exit with 0. A task that Swarm
+    // removes does not count, because it may exit with an error.
     const isEnd = ['failed', 'rejected', 'complete'].includes(state);
     if (isEnd && task.wanted !== 'remove') seen.failed.set(id, task);
     // The state in a response may be as old as the request.
@@ -127,7 +131,7 @@ export function recordObservation(
   const there = new Set(own.map(({ id }) => id));
   for (const [id, { state, node, at: lastAt }] of seen.states) {
     if (there.has(id)) continue;
-    // Swarm has deleted the task and its end was not seen: if it was assigned to a node, it may have started.
+    // Swarm has deleted the task before its end was seen. If the task was assigned to a node, it may have started.
     const isLate = node !== '' && at - lastAt > betweenLooksMs;
     if (state === 'starting' || (before.includes(state) && isLate)) seen.started.add(id);
     seen.starting.delete(id);
@@ -136,21 +140,21 @@ export function recordObservation(
 }
 
 /**
- * Checks whether a task has started. The state `starting` is not enough: the engine reports it before it starts the
- * container, and until the container is healthy.
+ * Checks whether a task has started. The state `starting` is not sufficient, because the engine reports it before the
+ * container starts and until the container is healthy.
  */
 function hasStarted(task: SwarmTask, last: { state: string; at: number } | undefined, at: number): boolean {
   const { state, node } = task;
   if (before.includes(state) || state === 'starting' || couldNotStart(task) || node === '') return false;
   if (state !== 'shutdown' && state !== 'remove') return true;
-  // The end of the task was evaluated when it was first seen.
+  // An end that was seen in an earlier poll was evaluated in that poll.
   if (last !== undefined && ended.includes(last.state)) return false;
   return last === undefined || !before.includes(last.state) || at - last.at > betweenLooksMs;
 }
 
 /**
- * Returns a function that detects tasks that stay pending: Swarm creates a task of a global service for each node, even
- * if the platform does not match.
+ * Returns a function that detects tasks that stay pending, because Swarm creates a task of a global service even for a
+ * node whose platform does not match.
  */
 const idleOf =
   (spec: Json, nodes: readonly SwarmNode[]) =>
@@ -160,7 +164,7 @@ const idleOf =
     nodes.some((each) => each.id === node && !isEligibleNode(spec, each));
 
 /**
- * Summarizes a poll after its observations are recorded.
+ * Summarizes the tasks of a service in one poll, after `recordObservation` has recorded the poll.
  * @param spec spec that the service must have when the run is complete
  */
 export function summariseTasks(
@@ -213,7 +217,7 @@ export function summariseTasks(
       (isOnce
         ? fresh.length === 0 && seen.done.size >= needs
         : isSteady && fresh.length === newRunning.length && newRunning.length === needs),
-    // Tasks on a node that is down cannot be restored.
+    // Lost tasks are ignored, because tasks on a node that is down cannot be restored.
     isBack: isOnce
       ? fresh.length === 0
       : isSteady &&
@@ -228,10 +232,10 @@ export function summariseTasks(
 }
 
 /**
- * Returns the number of replicas with which Swarm retains all old tasks, or 0 if it would end an old task. When scaling
- * down, Swarm retains the first slot of each node, then the second, and so on; on one node, running slots first.
- * Otherwise, Swarm could end an old task and start another in the slot of a new task, on data that the new task has
- * migrated unseen.
+ * Returns the number of replicas with which Swarm retains exactly the old tasks; 0 if there is no such number. When
+ * scaling down, Swarm retains the first slot of each node, then the second, and so on; on each node, running slots come
+ * first. With a wrong number, Swarm could end an old task and start another in the slot of a new task, on data that the
+ * new task has migrated unseen.
  */
 function heldOf(alive: readonly SwarmTask[], isNew: (task: SwarmTask) => boolean): number {
   const wanted = alive.filter((task) => task.wanted === 'running');
@@ -247,12 +251,13 @@ function heldOf(alive: readonly SwarmTask[], isNew: (task: SwarmTask) => boolean
     ranks[isOld ? 'old' : 'other'].push(isCounted ? count : Number.POSITIVE_INFINITY);
   }
   const [last, first] = [Math.max(...ranks.old), Math.min(...ranks.other)];
-  // Swarm sorts up to 12 slots by insertion, so slots of equal rank stay in order, running ones first.
+  // Swarm sorts up to 12 slots by insertion, so slots of equal rank keep their order, with running slots first.
   return last < first || (last === first && slots.length <= 12) ? ranks.old.length - 1 : 0;
 }
 
 /**
- * Checks whether tasks may have come and gone unseen, because Swarm has as many ended tasks of a slot as it retains.
+ * Checks whether Swarm may have deleted tasks before they were seen: a slot has as many ended new tasks as Swarm
+ * retains.
  * @param history number of ended tasks that Swarm retains per slot
  */
 export function mayHaveMissedTasks(
@@ -269,8 +274,8 @@ export function mayHaveMissedTasks(
 }
 
 /**
- * Checks whether a service exits when it is done, as a migration does: Swarm does not restart it, and a task has
- * succeeded within the time limit.
+ * Checks whether a service exits when it is done, as a migration does: Swarm does not restart it after success, and a
+ * task has succeeded within the time limit.
  */
 export function isRunOnceService(
   { id, spec }: SwarmService,
@@ -283,7 +288,10 @@ export function isRunOnceService(
   return ['none', 'on-failure'].includes(String(Condition)) && isDone && !own.some(isAlive);
 }
 
-/** Checks whether all tasks of a service with the new image are running or have succeeded, in a single poll. */
+/**
+ * Checks in a single poll whether a service is healthy: all its tasks are running with the new image, or have succeeded
+ * with it if the service runs once.
+ */
 export function isHealthyService(
   move: StackServiceUpdate,
   tasks: readonly SwarmTask[],

@@ -5,7 +5,7 @@ import type { ServiceView, SwarmWrite, WaitStep } from './next-write.ts';
 import { isActive } from './specs.ts';
 import type { StackWatch } from './watch.ts';
 
-// Log messages for the writes to services.
+// Log messages about writes to services, waits and tasks.
 
 export const writeSentences: Record<SwarmWrite, (service: ServiceView) => string> = {
   'stop-worker': ({ move }) => `stopping ${move.name}`,

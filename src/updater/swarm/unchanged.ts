@@ -11,8 +11,8 @@ import { isAlive, isHealthyService } from './tasks.ts';
 const lookMs = 250;
 
 /**
- * Checks whether there is nothing to do. @throws UpdateError unhealthy if the services are up to date but not all
- * running
+ * Checks whether all services and files are already up to date. @throws UpdateError unhealthy if they are, but not all
+ * tasks are running
  */
 export async function isUpToDate(
   found: SwarmFacts & Pick<FoundStack, 'context'>,
@@ -29,7 +29,7 @@ export async function isUpToDate(
   const isMoved = ({ service }: SwarmTask) => ids.includes(service);
   const running = new Set(found.tasks.flatMap((task) => (isAlive(task) ? [task.id] : [])));
   const hasCrashed = found.tasks.some((task) => isMoved(task) && hasEnded(task));
-  // Swarm restarts a crashed task after 5 s.
+  // The services are observed for longer if a task has crashed, because Swarm restarts a crashed task only after 5 s.
   const deadlineMs = hasCrashed ? 20_000 : 5_000;
   const observe = async () => ({
     tasks: await listTasks(engine, ids),
@@ -51,5 +51,8 @@ export async function isUpToDate(
   return waitUntil(observe, evaluate, { pause: lookMs, deadlineMs, signal: engine.aborted });
 }
 
-/** Checks whether a task ended on its own: tasks end as `shutdown` if the owner scales a service or drains a node. */
+/**
+ * Checks whether a task ended on its own. If the owner scales a service or drains a node, tasks end as `shutdown`
+ * instead.
+ */
 const hasEnded = ({ state }: SwarmTask): boolean => ['failed', 'complete', 'rejected'].includes(state);

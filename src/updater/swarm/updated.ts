@@ -8,7 +8,7 @@ import { deployCommand, textToChange } from './files.ts';
 import type { PlannedStack } from './plan.ts';
 import type { RecordData } from './record.ts';
 
-/** Logs the last line of an update. @param planned null if the run has resumed a previous run */
+/** Logs the last line of an update. @param planned plan of the update; null if the run has resumed a previous run */
 export function finishUpdatedStack(
   context: RunContext,
   data: Pick<RecordData, 'stack' | 'from' | 'to' | 'moves' | 'files'>,
@@ -27,7 +27,10 @@ export function finishUpdatedStack(
   return logUpdated(context, { from, to, images }, { reached: to, next: `: ${runs}; ${next}` });
 }
 
-/** Returns the version that each service runs. Omits services with 0 replicas. */
+/**
+ * Returns a text about the services and the version that they run. Omits services that run once, and services with 0
+ * replicas unless all have 0.
+ */
 export function versionsSentence({ stack, to, moves }: Pick<RecordData, 'stack' | 'to' | 'moves'>): string {
   const lasting = moves.filter(({ role }) => role !== 'once');
   const on = lasting.filter(({ wanted }) => replicasOf(wanted) !== 0);

@@ -36,19 +36,23 @@ interface Followed {
   move: StackServiceUpdate;
   seen: ObservedTasks;
   amounts: Amounts;
-  /** Counter of forced updates in the old spec: another number would make Swarm replace the old tasks again. */
+  /**
+   * Counter of forced updates in specs with the old image. Another number would make Swarm replace the old tasks again.
+   */
   forcedOld: number;
-  /** Version index; null before the first poll. Writes by Swarm itself change the version, too. */
+  /** Version index of the service; null before the first poll. Swarm's own writes change it, too. */
   version: number | null;
   /** Last known spec: written by this run, or found after a change by another user. */
   known: Json | null;
-  /** Spec that this run last tried to write: a leader election may have lost the response. */
+  /**
+   * Spec that this run last tried to write. The write may have succeeded even if a leader election lost the response.
+   */
   tried: Json | null;
 }
 
 interface WatchedStack {
   context: EngineContext;
-  /** Number of ended tasks that Swarm retains per slot. */
+  /** `history` is the number of ended tasks that Swarm retains per slot. */
   place: Pick<SwarmMembership, 'history'>;
 }
 
@@ -58,7 +62,7 @@ export class StackWatch {
   nodes: readonly SwarmNode[] = [];
   /** Result of the last poll. */
   views: readonly ServiceView[] = [];
-  /** Last new task that failed. Its log contains the reason. */
+  /** New task that failed last. Its log contains the reason. */
   failure: SwarmTask | null = null;
   readonly #stack: WatchedStack;
   readonly #record: StackRecord;
@@ -68,7 +72,10 @@ export class StackWatch {
   #isFirstLook = true;
   #hasBeenWell = false;
 
-  /** @param earlier state of the previous run, whose tasks are known only as far as Swarm retains them */
+  /**
+   * @param earlier state of the resumed run, or null. The tasks of a resumed run are known only if Swarm still retains
+   * them.
+   */
   constructor(stack: WatchedStack, record: StackRecord, earlier: JournalState | null) {
     this.#stack = stack;
     this.#record = record;
@@ -90,7 +97,8 @@ export class StackWatch {
   }
 
   /**
-   * Counts tasks that are about to start as started from now on. Returns whether the first started task is among them.
+   * Counts all tasks in the state `starting` as started from now on. Returns whether no task had started before and one
+   * has started now.
    */
   countStarting(): boolean {
     const had = this.hasStarted;
@@ -102,7 +110,7 @@ export class StackWatch {
     return rollbackOf(this.#record.state) !== null;
   }
 
-  /** Whether the reported state of nodes and tasks is outdated, which is the case right after a leader election. */
+  /** Whether the managers report an outdated state of nodes and tasks, as they do right after a leader election. */
   get isOutdated(): boolean {
     return this.nodes.some(({ state }) => state === 'unknown');
   }
@@ -111,7 +119,7 @@ export class StackWatch {
     return this.nodes.find((node) => node.id === id)?.name ?? id;
   }
 
-  /** Checks whether a text differs from the last text logged about its subject. */
+  /** Checks whether a text differs from the last text about the same subject, and remembers the text. */
   isNews(of: string, what: string): boolean {
     const isNews = this.#told.get(of) !== what;
     this.#told.set(of, what);
@@ -148,7 +156,7 @@ export class StackWatch {
     });
     this.views = views;
     const [app, ...workers] = views as [ServiceView, ...ServiceView[]];
-    // The killed run updated a worker only after the app was healthy.
+    // An updated worker shows that the app was healthy, because the killed run updated workers only after that.
     const wasWell =
       this.#isFirstLook &&
       this.#earlier !== null &&
@@ -160,7 +168,7 @@ export class StackWatch {
     return { app, workers, stopFirst, hasBeenWell: this.#hasBeenWell };
   }
 
-  /** Logs changed states of tasks. The first poll logs nothing. */
+  /** Logs tasks whose state has changed since the last poll. The first poll logs nothing. */
   #tellTasks(tasks: readonly SwarmTask[]): void {
     for (const task of tasks) {
       const move = this.followed.find((each) => each.move.id === task.service)?.move;
@@ -190,8 +198,8 @@ export class StackWatch {
     const isSettled = service.previous !== null && imageSideOf(move, service.previous) === 'new';
     if (this.#isFirstLook && this.#earlier !== null) {
       if (mayHaveMissedTasks(seen, move, tasks, this.#stack.place.history)) seen.started.add('forgotten');
-      // The run was killed during its rollback: a task that was about to start may have started, and Swarm deletes the
-      // tasks that it removes.
+      // The previous run was killed during its rollback. A new task that was about to start may have started unseen,
+      // because Swarm deletes the tasks that it removes.
       const wasHolding = openOf(this.#earlier)?.at === 'rolling-back';
       if (wasHolding && side === 'old' && isSettled) seen.started.add('missed');
     }
@@ -220,7 +228,10 @@ export class StackWatch {
     };
   }
 
-  /** Adopts the number of replicas and forced updates, which the owner may change during the update. */
+  /**
+   * Adopts the number of replicas and the counter of forced updates from the current spec, because the owner may change
+   * them during the update.
+   */
   #adopt(each: Followed, { spec, version }: SwarmService, side: 'old' | 'new'): void {
     const isFirst = each.version === null;
     each.version = version;
@@ -229,7 +240,8 @@ export class StackWatch {
     const { log } = this.#stack.context;
     const { replicas, forced } = amountsOf(spec);
     if (!isFirst) log.warn(`${each.move.name} was changed by another user or process during the update`);
-    // The number of replicas of a service that a killed run stopped or held was set by that run.
+    // In the first poll, the number of replicas was not set by the owner if a killed run had stopped or held the
+    // service.
     const wasBack = this.#earlier !== null && rollbackOf(this.#earlier) !== null;
     const isOurs = isFirst && (isStopped(spec) || this.isBack || wasBack);
     const isScaled = replicas !== null && replicas !== each.amounts.replicas && !isOurs;

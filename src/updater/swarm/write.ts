@@ -49,8 +49,9 @@ export async function writeFiles(
 }
 
 /**
- * Restores the files that a run has written, from its backups. Logs a warning and skips files that were edited in the
- * meantime, and all files if they are not mounted. @throws UpdateError files-not-restored, unexpected-file
+ * Restores the files that a run has written, from the backups of that run. Skips files that were edited in the
+ * meantime, and all files if their directory is not mounted, and logs a warning. @throws UpdateError
+ * files-not-restored, unexpected-file
  */
 export async function restoreStackFiles(
   { log }: Pick<RunContext, 'log'>,

@@ -3,8 +3,8 @@ const gathered = 2_000;
 
 /**
  * Announces the state of a dialog to screen readers (docs/contract.md 10.8). The live regions are inside the dialog,
- * because everything outside is inert. If several announcements follow within two seconds, only the last announcement
- * is made; urgent announcements are immediate.
+ * because everything outside is inert. Of several announcements within two seconds, only the last is made. Urgent
+ * announcements are made immediately.
  */
 export class Announcer {
   readonly polite = region('status', 'polite');
@@ -25,7 +25,7 @@ export class Announcer {
     }
   }
 
-  /** Sets the text without an announcement, because a screen reader reads the text when the dialog opens. */
+  /** Sets the text without an announcement, because a screen reader reads the text anyway when the dialog opens. */
   begin(text: string): void {
     clearTimeout(this.#timer);
     this.#said = text;

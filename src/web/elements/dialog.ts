@@ -17,7 +17,7 @@ import { patchChildren } from './dom.ts';
 import { dialogSheet } from './styles.ts';
 import { endpointsPathOf, UpdateElement } from './update-element.ts';
 
-/** Time in ms for reading the result before the page reloads. */
+/** Time in ms that the user has to read the result before the page reloads. */
 const reading = 2_000;
 
 /**
@@ -33,7 +33,7 @@ export class SvcUpdateDialog extends UpdateElement {
   #key = '';
   #timer: ReturnType<typeof setTimeout> | undefined;
   #reloadTimer: ReturnType<typeof setTimeout> | undefined;
-  /** Actions that are done only once for each run and have already been done. */
+  /** Keys of actions that must be done only once for each run and have been done. */
   readonly #done = new Set<string>();
   #isShown = false;
   readonly #sizes = new ResizeObserver(() => this.#letScroll());
@@ -48,7 +48,7 @@ export class SvcUpdateDialog extends UpdateElement {
   }
 
   override connectedCallback(): void {
-    // In a collapsed sidebar, the dialog would be hidden.
+    // The dialog is moved to `body`, because a collapsed sidebar would hide it.
     if (this.parentElement !== document.body) document.body.append(this);
     else super.connectedCallback();
   }
@@ -62,7 +62,7 @@ export class SvcUpdateDialog extends UpdateElement {
     return this.#isShown;
   }
 
-  /** Opens the dialog if it is not open. @param opener the element that gets the focus when the dialog closes */
+  /** Opens the dialog if it is not open. @param opener the element to focus when the dialog closes */
   open(opener: HTMLElement | null = null): void {
     if (this.#isShown || !this.isConnected) return;
     this.#isShown = true;
@@ -129,11 +129,11 @@ export class SvcUpdateDialog extends UpdateElement {
     if (body) this.#sizes.observe(body);
     if (isFirst) this.#announcer.begin(announcement);
     else this.#announcer.say(announcement, isUrgent);
-    // If the focused element is gone, focus the heading, which cannot be pressed by mistake.
+    // If the focused element was removed, focus the heading, because it cannot be pressed by mistake.
     if (focused !== null && this.shadow.activeElement === null && this.#dialog.open) this.#heading()?.focus();
   }
 
-  /** Makes a scrollable body focusable, because it must be reachable by keyboard. */
+  /** Makes the body focusable if it can be scrolled, because users must be able to scroll it with the keyboard. */
   #letScroll(): void {
     const body = this.#content.querySelector('.body');
     if (!body) return;
@@ -145,7 +145,7 @@ export class SvcUpdateDialog extends UpdateElement {
     return this.#content.querySelector('h2');
   }
 
-  /** Requests the log lines of a failed run, or schedules the reload after a successful run. */
+  /** Requests the log lines after a failed run, or schedules the reload after a successful run. */
   #prepare({ reportedRun }: Presentation): void {
     const { store } = this;
     if (store.state.isUpdating) this.#local = { ...this.#local, values: undefined };
@@ -161,7 +161,7 @@ export class SvcUpdateDialog extends UpdateElement {
     return isFirst;
   }
 
-  /** Reloads the page unless a script of the page prevents the reload. */
+  /** Reloads the page, unless a script of the page prevents the reload. */
   #reload(run: string): void {
     const { state } = this.store;
     const isWanted = this.hostPage.dispatch('reload', { run: state.watched, version: state.version });
@@ -215,7 +215,8 @@ export class SvcUpdateDialog extends UpdateElement {
       case 'cancel':
         this.#set({ isCancelSent: true });
         await store.cancel();
-        // The state now contains the response. After a refusal or a lost response, the button can be pressed again.
+        // The state now contains the response. If the cancellation was refused or the response was lost, the button can
+        // be pressed again.
         return this.#set({ isCancelSent: false });
       case 'check':
         return store.check();
@@ -238,7 +239,7 @@ export class SvcUpdateDialog extends UpdateElement {
       this.#content.querySelector<HTMLElement>('[aria-invalid]')?.focus();
       return;
     }
-    // The values are not deleted yet, because the update may still be refused.
+    // The values are kept for now, because the update may still be refused.
     this.#local = { values };
     const given = listed.flatMap(({ name }) => (values?.[name] ? [[name, values[name]]] : []));
     void this.store.start(given.length === 0 ? order : { ...order, settings: Object.fromEntries(given) });
@@ -266,7 +267,7 @@ function closingLabel(state: PageState): string {
   return isRollback(findRunInProgress(state)) ? t.closeDuringRollback : t.closeDuringUpdate;
 }
 
-/** Opens the existing dialog of an address, or a new dialog with the attributes of its opener. */
+/** Opens the dialog of an address. If there is none, creates it with the attributes of its opener. */
 export function openUpdateDialog(base: string | null, opener: HTMLElement | null = null): SvcUpdateDialog {
   const found = [...document.querySelectorAll<SvcUpdateDialog>('svc-update-dialog')].find(
     (dialog) => dialog.address === endpointsPathOf(base),

@@ -2,12 +2,12 @@ import { type Child, flattenChildren, type VNode } from './vnode.ts';
 
 const svgTags = new Set(['svg', 'path', 'circle']);
 
-/** Last description of each node. */
+/** The last description of each node. */
 const made = new WeakMap<Node, VNode>();
 
 /**
  * Updates the children of a node. Nodes that match the new description are reused with their focus, selection and
- * position, so that nothing flickers and nothing is announced twice. Text is only ever inserted as text.
+ * scroll position, so that nothing flickers and nothing is announced twice. Text is never inserted as HTML.
  */
 export function patchChildren(parent: Node, children: readonly Child[]): void {
   const wanted = flattenChildren(children);
@@ -48,7 +48,8 @@ function dress(element: Element, wanted: VNode): void {
   for (const name of Object.keys({ ...before, ...wanted.attributes })) {
     const value = wanted.attributes[name] ?? false;
     const text = value === true ? '' : String(value);
-    // Set the property, because the attribute `value` is only the initial value of a field, and would show a secret.
+    // `value` is set as a property, because the attribute is only the initial value of a field and would reveal a
+    // secret.
     if (name.startsWith('on') || name === 'value') Object.assign(element, { [name]: value || null });
     else if (value === false) element.removeAttribute(name);
     else if (element.getAttribute(name) !== text) element.setAttribute(name, text);

@@ -3,7 +3,9 @@ import type { PageStore } from '../store/store.ts';
 import { wordingAt } from '../texts.ts';
 import { tabTitle } from '../views/tab-title.ts';
 
-/** Reports an update to the page around the elements: events for the page's scripts, and the title of the tab. */
+/**
+ * The page around the elements. Reports an update to the page: as events for its scripts, and in the title of the tab.
+ */
 export class EmbeddingPage {
   readonly store: PageStore;
   readonly #elements = new Set<HTMLElement>();
@@ -11,9 +13,9 @@ export class EmbeddingPage {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #openRun: string | null = null;
   readonly #endedRuns = new Set<string>();
-  /** Original title of the page, and the title that is shown instead. */
+  /** Original title of the page, and the title that is shown instead; null if the original title is shown. */
   #title: { own: string; shown: string } | null = null;
-  /** New version after a reload, until the message is closed. */
+  /** New version after the reload; null if there is none or the message about it was closed. */
   arrived: string | null = null;
 
   constructor(store: PageStore) {
@@ -35,8 +37,8 @@ export class EmbeddingPage {
   }
 
   /**
-   * Dispatches an event at the dialog, or at another element if there is no dialog. Returns false if the page prevented
-   * the default action.
+   * Dispatches an event on the dialog, or on another element if there is no dialog. Returns false if the page has
+   * prevented the default action.
    */
   dispatch(name: 'start' | 'end' | 'reload', detail: object): boolean {
     const elements = [...this.#elements];
@@ -74,13 +76,13 @@ export class EmbeddingPage {
     const page = { now: performance.now(), dismissed: dismissed.all() };
     const arrived = this.arrived === null ? null : t.titleUpdated(this.arrived, t.product);
     this.#setTitle(isWanted ? (tabTitle(state, page, t) ?? arrived) : null);
-    // The title may contain the duration of an outage.
+    // During an outage, the title is updated regularly, because it may contain the duration of the outage.
     if (state.outage !== null && document.visibilityState !== 'hidden')
       this.#timer = setTimeout(() => this.#showTitle(), 1000);
   }
 
   #setTitle(text: string | null): void {
-    // If the page has changed the title in the meantime, keep the new title.
+    // If the page has changed its title in the meantime, the changed title is the one to restore.
     const own = this.#title && document.title === this.#title.shown ? this.#title.own : document.title;
     if (text === null) {
       if (this.#title) document.title = own;

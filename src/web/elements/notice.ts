@@ -9,14 +9,14 @@ import { Toast } from './toast.ts';
 import { UpdateElement } from './update-element.ts';
 import { h, type VNode } from './vnode.ts';
 
-/** Data from the previous page, shown by the first notice of an admin; undefined until read. */
+/** Data from the page before the reload, shown by the first notice of an admin; undefined until read. */
 let handover: Handover | null | undefined;
 
-/** `<svc-update-notice>`: the running version, and for admins a button to update. */
+/** `<svc-update-notice>`: shows the running version, and a button to update for admins. */
 export class SvcUpdateNotice extends UpdateElement {
   readonly #bar = document.createElement('span');
   readonly #toast = new Toast(() => this.#closeToast());
-  /** Version in the first response, used as the page's version if the page does not specify a version. */
+  /** Version in the first response. It is considered to be the version of the page if the page does not specify one. */
   #firstVersion: string | null = null;
   #handover: Handover | null = null;
   #news: Run | null = null;
@@ -31,7 +31,7 @@ export class SvcUpdateNotice extends UpdateElement {
     openUpdateDialog(this.getAttribute('base'), this);
   }
 
-  /** Focuses the first button of the notice, because a closing dialog returns the focus to the notice. */
+  /** Focuses the first button of the notice. Needed because a dialog that closes returns the focus to the notice. */
   override focus(): void {
     this.#bar.querySelector('button')?.focus();
   }
@@ -64,7 +64,8 @@ export class SvcUpdateNotice extends UpdateElement {
     const { status } = this.store.state;
     if (handover === undefined) handover = takeHandover(() => sessionStorage);
     if (handover && status?.run?.id === handover.run && status.run.outcome === 'updated') {
-      // Jobs created during the update are only included now; jobs created later did not wait for the update.
+      // The number of queued jobs is only updated now, to include jobs created during the update. Jobs created later
+      // did not wait for the update.
       const now = status.reason?.jobs?.length ?? 0;
       this.#handover = { ...handover, queued: Math.max(handover.queued, now) };
       handover = null;
@@ -73,7 +74,7 @@ export class SvcUpdateNotice extends UpdateElement {
     const news = this.#news;
     if (status && (this.#handover || news))
       this.#toast.show(status, { queued: this.#handover?.queued ?? 0, news }, this.wording);
-    // The message was closed in another tab.
+    // There is no message, or the message was closed in another tab.
     else this.#toast.hide();
   }
 

@@ -11,8 +11,8 @@ import { UpdateElement } from './update-element.ts';
 import { h } from './vnode.ts';
 
 /**
- * `<svc-update-settings>`: the channel and the automatic updates, for a settings page. Changes are stored in a draft
- * until the Save button is pressed.
+ * `<svc-update-settings>`: shows the channel and the automatic updates on a settings page. Changes are stored in a
+ * draft until the Save button is pressed.
  */
 export class SvcUpdateSettings extends UpdateElement {
   readonly #form = document.createElement('form');
@@ -22,7 +22,7 @@ export class SvcUpdateSettings extends UpdateElement {
 
   constructor() {
     super(formSheet);
-    // The server validates the values and explains rejected values.
+    // The browser must not validate the values, because the server validates them and explains which values it rejects.
     this.#form.noValidate = true;
     this.#form.addEventListener('input', ({ target }) => this.#change(target as HTMLInputElement));
     this.#form.addEventListener('submit', (event) => {
@@ -87,7 +87,7 @@ export class SvcUpdateSettings extends UpdateElement {
     this.#isSaving = false;
     const t = this.wording;
     if (answer.kind === 'ok') {
-      // Retain changes that were made during the request.
+      // If the draft is another one, the user has made changes during the request, which must be kept.
       if (this.#draft === draft) this.#draft = {};
       this.#result = { look: 'ok', text: this.#told(store.state.status ?? status) };
     } else {
@@ -105,7 +105,7 @@ export class SvcUpdateSettings extends UpdateElement {
     this.draw();
   }
 
-  /** Sends the settings that may be refused first, so that nothing is saved after a refusal. */
+  /** Sends the draft. Settings that the server may refuse are sent first, so that nothing is saved after a refusal. */
   async #ask(status: Status, draft: SettingsDraft): Promise<RequestResult<Status | UserStatus>> {
     const { channel = status.channel } = draft;
     const answer = this.automaticOf(status) && (await this.store.setAutomatic(automaticChoiceOf(draft)));
@@ -121,7 +121,7 @@ export class SvcUpdateSettings extends UpdateElement {
   }
 }
 
-/** `<svc-update-channel>`: the choice of the release channel, for a settings page. */
+/** `<svc-update-channel>`: shows only the choice of the release channel on a settings page. */
 export class SvcUpdateChannel extends SvcUpdateSettings {
   protected override automaticOf(): null {
     return null;

@@ -4,7 +4,7 @@ const Sheet =
     replaceSync() {}
   };
 
-/** Creates a constructed style sheet, which any content security policy allows. */
+/** Creates a constructed style sheet, because any content security policy allows constructed style sheets. */
 function sheet(css: string): CSSStyleSheet {
   const made = new Sheet();
   made.replaceSync(css);
@@ -12,9 +12,8 @@ function sheet(css: string): CSSStyleSheet {
 }
 
 /**
- * Styles of all elements. Colours, spacing, radius and fonts are custom properties of the page, with defaults for a
- * page without these properties. The `color-scheme` of the page selects light or dark colours. Sizes are in em, because
- * users may double the text size.
+ * Styles of all elements. Colors, spacing, radius and fonts are custom properties that the page may set, with defaults.
+ * The `color-scheme` of the page selects light or dark colors. Sizes are in em, because users may double the text size.
  */
 export const baseSheet = sheet(`
 :host {

@@ -8,7 +8,7 @@ import { boxNode, linkNode } from '../views/components.ts';
 import { patchChildren } from './dom.ts';
 import { h } from './vnode.ts';
 
-/** Message about a successful update, shown above all other content of the page, wherever the notice is placed. */
+/** A message about a successful update, shown above all other content of the page, wherever the notice is placed. */
 export class Toast {
   readonly element = document.createElement('div');
   readonly #close: () => void;
@@ -18,7 +18,7 @@ export class Toast {
     Object.assign(this.element, { className: 'toast', popover: 'manual', role: 'status', hidden: true });
   }
 
-  /** Shows the message. @param news the run, if it was started automatically */
+  /** Shows the message. @param news the run if it was started automatically, otherwise null */
   show(status: Status, { queued, news }: { queued: number; news: Run | null }, t: Wording): void {
     const link = createPageLink(findReleasePageUrl(status, status.version), t.releaseNotes);
     const { run, version, reason } = status;

@@ -12,7 +12,7 @@ export const endpointsPathOf = (base: string | null): string => (base || usualBa
 
 const hostPages = new Map<string, EmbeddingPage>();
 
-/** Returns the page object of an address. Elements with the same address share a store. */
+/** Returns the page object for an address. Elements with the same address share one store. */
 function hostPageFor(address: string): EmbeddingPage {
   const hostPage = hostPages.get(address) ?? new EmbeddingPage(new PageStore(address));
   hostPages.set(address, hostPage);
@@ -20,8 +20,8 @@ function hostPageFor(address: string): EmbeddingPage {
 }
 
 /**
- * Base class of the elements. A server that renders pages has no `HTMLElement`: it imports this module, but creates no
- * elements.
+ * Base class of the elements. The fallback is for a server that renders pages: it has no `HTMLElement`, and imports
+ * this module without creating elements.
  */
 const Base = globalThis.HTMLElement ?? class {};
 
@@ -40,7 +40,7 @@ export abstract class UpdateElement extends Base {
 
   protected abstract draw(): void;
 
-  /** Returns the normalized address of the endpoints. */
+  /** Returns the normalized address of the server's endpoints. */
   get address(): string {
     return endpointsPathOf(this.getAttribute('base'));
   }

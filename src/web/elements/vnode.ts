@@ -4,9 +4,9 @@ type Attributes = Readonly<Record<string, Value>>;
 /** Description of a DOM element. */
 export interface VNode {
   tag: string;
-  /** Key that identifies an element among similar elements, also after the element has moved. */
+  /** Key that identifies an element among similar elements, even after the element has moved. */
   key: unknown;
-  /** Attributes and listeners, such as `onclick`. */
+  /** Attributes and event listeners, such as `onclick`. */
   attributes: Attributes;
   children: readonly (VNode | string)[];
 }
@@ -14,8 +14,8 @@ export interface VNode {
 export type Child = VNode | string | null | false | undefined | readonly Child[];
 
 /**
- * Describes an element: `h('p.muted', { title: 'x', onclick }, 'text', h('b', 'more'))`. Attributes and
- * children that are false or null are omitted.
+ * Describes an element: `h('p.muted', { title: 'x', onclick }, 'text', h('b', 'more'))`. Attributes and children that
+ * are false or null are omitted.
  */
 export function h(name: string, first: Attributes | Child = null, ...rest: Child[]): VNode {
   const [tag = '', ...classes] = name.split('.');

@@ -1,15 +1,15 @@
 /**
- * Time of the server's clock at a value of the page's `performance.now()` counter (docs/contract.md 10.6). The wall
- * clock of a browser may be days off, so it is never used.
+ * The server's time at one value of the page's counter `performance.now()` (docs/contract.md 10.6). The wall clock of a
+ * browser is never used, because it may be days off.
  */
 export interface ServerClock {
   /** Server time in milliseconds since 1970. */
   server: number;
-  /** Value of `performance.now()` in milliseconds. */
+  /** Value of `performance.now()` in milliseconds at this server time. */
   counter: number;
 }
 
-/** Reads the clock from a response; returns the known clock if `now` is invalid. */
+/** Returns the clock set to the time `now` of a response. If `now` is invalid, returns the known clock. */
 export function advanceServerClock(
   now: string,
   counter: number,

@@ -15,9 +15,9 @@ import type { Run } from '../../wire/status.ts';
 import { isRunInProgress, type PageState, type RollbackRequestState } from './page-state.ts';
 import { findRunInProgress, isUneventfulRun, pendingStepOf, pendingStepPosition } from './selectors.ts';
 
-/** Context of a dialog in addition to the page state. */
+/** Context in which a dialog is shown, in addition to the state of the page. */
 interface PageContext extends Omit<StatusContext, 'history'> {
-  /** Current time of the page's counter. */
+  /** Current value of the page's counter, `performance.now()`. */
   now: number;
   /** Ids of runs whose result was dismissed in this browser. */
   dismissed: ReadonlySet<string>;
@@ -26,12 +26,12 @@ interface PageContext extends Omit<StatusContext, 'history'> {
   isReloadPrevented?: boolean;
 }
 
-/** Duration in ms of an unexpected outage before the dialog shows the outage. */
+/** Time in ms for which an unexpected outage must last before the dialog shows the outage. */
 const blip = 2_000;
-/** Time in ms during which a proxy may show its own page before it finds the new container. */
+/** Time in ms during which a proxy may respond with its own page, until it finds the new container. */
 const pageGrace = 10_000;
 
-/** Selects the presentation of a dialog: the first case that applies (docs/contract.md 10.2). */
+/** Selects the presentation of a dialog. The first case that applies is selected (docs/contract.md 10.2). */
 export function selectDialogPresentation(state: PageState, context: PageContext, t: Wording): Presentation {
   const { status, start, version, watched, history } = state;
   const { now, dismissed } = context;
@@ -144,8 +144,8 @@ function rollbackView(
 }
 
 /**
- * Finds a completed run whose result has not been dismissed. The result `updated` only counts if this page has seen the
- * run in progress.
+ * Finds the completed run whose result must be shown, because it has not been dismissed. The result `updated` is only
+ * shown if this page has seen the run in progress.
  */
 const undismissedEnd = ({ watched, status }: PageState, dismissed: ReadonlySet<string>): Run | undefined =>
   [watched, status?.run].find(

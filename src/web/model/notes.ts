@@ -1,4 +1,4 @@
-/** A part of a line. Links always use https. */
+/** A part of a line. The address of a link always uses https. */
 export type NotesInline =
   | { kind: 'text' | 'code'; text: string }
   | { kind: 'strong' | 'em'; inside: NotesInline[] }
@@ -10,18 +10,18 @@ export type NotesBlock =
   | { kind: 'list'; ordered: boolean; start: number; items: NotesInline[][] }
   | { kind: 'code'; lines: string[] };
 
-/** Maximum nesting of emphasis; deeper marks are text. */
+/** Maximum nesting of emphasis. Deeper marks are shown as text. */
 const deepest = 4;
-/** Maximum length of emphasis in characters, so that a line full of marks is parsed quickly. */
+/** Maximum length of emphasis in characters, so that a line with many marks is parsed quickly. */
 const farthest = 1000;
 
 /**
- * Parses release notes: headings, lists, paragraphs and code, with emphasis, inline code and https links. Notes are
- * untrusted, so everything else (HTML, images, other links) is shown as plain text.
+ * Parses release notes: headings, lists, paragraphs and code, with emphasis, inline code and https links. Everything
+ * else (HTML, images, other links) becomes plain text, because release notes are untrusted.
  */
 export function parseReleaseNotes(markdown: string): NotesBlock[] {
   const blocks: NotesBlock[] = [];
-  /** Fence of the open code block; empty outside a code block. */
+  /** Mark that opened the current code block; empty outside code blocks. */
   let fence = '';
   let isApart = true;
   for (const line of markdown.split(/\r\n|\n|\r/)) {
@@ -39,11 +39,11 @@ export function parseReleaseNotes(markdown: string): NotesBlock[] {
   return blocks;
 }
 
-/** Adds a line to the blocks. Returns whether the next line starts a new block. */
+/** Adds a line to the blocks. Returns whether the next line must start a new block. */
 function addLine(blocks: NotesBlock[], line: string, isApart: boolean): boolean {
   const text = line.trim();
   if (text === '') return true;
-  // No group in this pattern repeats, because matching a long line of marks would be slow.
+  // The pattern contains no repeated group, because matching a long line of marks would be slow.
   if (/^[-*_][-*_ ]+$/.test(text) && text.replaceAll(' ', '').length > 2) return true;
   const heading = /^#{1,6}[ \t]+(.*)$/.exec(text)?.[1];
   if (heading !== undefined) {
@@ -68,11 +68,11 @@ function addLine(blocks: NotesBlock[], line: string, isApart: boolean): boolean 
   return false;
 }
 
-// Each alternative starts at a mark and has a bounded length, so that parsing is always fast.
+// Each alternative starts with a mark and has a limited length, so that parsing is always fast.
 const marks =
   /\\([!-/:-@[-`{-~])|(`+)|(!?\[[^[\]\n]{0,500}\])\(([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500})?)\)|(\*\*|__|\*|_)|(https:\/\/[^\s<>"'`]{1,2000})/g;
 
-/** Parses the parts of a line. A link within a link is text. */
+/** Parses the parts of a line. A link within a link becomes text. */
 function readInline(line: string, depth = 0, isInLink = false): NotesInline[] {
   const found: NotesInline[] = [];
   const pattern = new RegExp(marks);
@@ -124,10 +124,10 @@ function readInline(line: string, depth = 0, isInLink = false): NotesInline[] {
   return found;
 }
 
-/** Finds the end of emphasis whose text starts at `from`; -1 if the emphasis has no end. */
+/** Finds the end of emphasis whose text starts at `from`; -1 if there is no emphasis or it has no end. */
 function closing(line: string, mark: string, from: number, begin: number): number {
   const isWord = (char: string | undefined) => char !== undefined && /[\p{L}\p{N}]/u.test(char);
-  // `snake_case` and ` * ` are not emphasis.
+  // Not emphasis: the marks in `snake_case` and ` * `.
   if (/^\s?$/.test(line.charAt(from)) || (mark.startsWith('_') && isWord(line[begin - 1]))) return -1;
   let end = line.indexOf(mark, from + 1);
   for (; end >= 0 && end - from <= farthest; end = line.indexOf(mark, end + 1)) {
@@ -139,7 +139,7 @@ function closing(line: string, mark: string, from: number, begin: number): numbe
 }
 
 /**
- * Returns the address of a link; null if it does not use https or contains a user, because
+ * Returns the address of a link. Null if the address does not use https, or contains a user name, because
  * `https://github.com@evil.example` is misleading.
  */
 function httpsUrl(text: string): string | null {
@@ -147,10 +147,12 @@ function httpsUrl(text: string): string | null {
   return url === null || url.username + url.password !== '' ? null : url.href;
 }
 
-/** Approximate number of characters in a line. */
+/** Approximate number of characters that fit on a line. */
 const lineLength = 56;
 
-/** Returns the blocks that fit on the given number of lines, and may shorten the last block; null if all blocks fit. */
+/**
+ * Returns the blocks that fit on the given number of lines, of which the last may be shortened; null if all blocks fit.
+ */
 export function truncateBlocks(blocks: readonly NotesBlock[], lines: number): NotesBlock[] | null {
   const kept: NotesBlock[] = [];
   let left = lines;

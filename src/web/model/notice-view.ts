@@ -20,7 +20,7 @@ export interface NoticeView {
   /** Whether the version is a button that opens the dialog. */
   isButton: boolean;
   pill: Pill | null;
-  /** Automatic update whose message has not been closed yet. */
+  /** Automatic update to announce, because its message has not been closed yet. */
   news: Run | null;
 }
 
@@ -28,14 +28,14 @@ export interface Pill {
   kind: 'updating' | 'failed' | 'reload' | 'recalled' | 'urgent' | 'available';
   label: string;
   isBad?: boolean;
-  /** Reason from the publisher. */
+  /** Tooltip with the reason that the publisher gives. */
   title?: string;
 }
 
 export interface NoticeContext {
   /** Whether the element has the attribute `admin`. */
   isAdmin: boolean;
-  /** Version that rendered the page; null if unknown. */
+  /** Version of the server that rendered the page; null if unknown. */
   pageVersion: string | null;
   dismissed: ReadonlySet<string>;
   isDialogOpen: boolean;
@@ -43,7 +43,8 @@ export interface NoticeContext {
 
 export function buildNoticeView(state: PageState, surroundings: NoticeContext, t: Texts): NoticeView {
   const { status, version } = state;
-  // A user who receives the user view is not an admin, even if the page has the attribute (docs/contract.md 10.9).
+  // A user who receives the status for users is not an admin, even if the page sets the attribute (docs/contract.md
+  // 10.9).
   const isButton = surroundings.isAdmin && (status !== null || version === null);
   return {
     version: version ?? surroundings.pageVersion,
@@ -72,11 +73,12 @@ function pillOf(
     versionBefore !== null &&
     isSameVersion(version, versionBefore) &&
     !isSameVersion(version, pageVersion);
-  // The reload is not offered while a dialog is open, because the user may be typing.
+  // No reload is suggested while a dialog is open, because the user may be typing in the dialog.
   if (isOld && !isDialogOpen) return { kind: 'reload', label: t.reloadFor(version) };
   if (!isAdmin || status === null) return null;
   const { run: last, next, recalled, urgent, skipped } = status;
-  // An unknown outcome from a newer server is only shown in the dialog, with the text from the server.
+  // An unknown outcome from a newer server is not handled here: only the dialog shows it, with the text from the
+  // server.
   if (
     last &&
     ['failed', 'broken'].includes(resultKind(last)) &&
@@ -101,9 +103,7 @@ function updatingText(run: Run | null, place: PathPosition | null, isAdmin: bool
   return percent === null ? t.updating : t.updatingPercent(percent);
 }
 
-/**
- * Returns the automatic update to announce, but only on a page of the new version. An older page offers a reload first.
- */
+/** Returns the automatic update to announce. Null on a page of an older version, which suggests a reload first. */
 function newsOf({ status, version }: PageState, { pageVersion, dismissed }: NoticeContext): Run | null {
   const run = status?.run;
   const isNew = run?.by === automaticCaller && run.outcome === 'updated' && !dismissed.has(run.id);

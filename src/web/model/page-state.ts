@@ -5,28 +5,30 @@ import { isForAdmins, type Problem, type UserStatus } from '../../wire/reader-sh
 import type { BlockingJob, Reason, RollbackOffer, Run, Status, ToldRun } from '../../wire/status.ts';
 import { advanceServerClock, type ServerClock } from './ages.ts';
 
-/** Milliseconds of the page's counter, `performance.now()`. */
+/** A time as the value of the page's counter `performance.now()` in milliseconds. */
 type Moment = number;
 
-/** Outage during which svc does not respond. */
+/** An outage, during which the server does not respond. */
 interface Outage {
   since: Moment;
-  /** Time of the first successful response that was not sent by svc, but for example by a proxy. */
+  /**
+   * Time of the first successful response from another sender than the server, such as a proxy; null if there is none.
+   */
   pageSince: Moment | null;
 }
 
-/** A start requested on this page. */
+/** State of a start request that was sent from this page. */
 export type StartRequestState =
-  /** The response is pending. */
+  /** The request has been sent, and the response is pending. */
   | { kind: 'pressed'; to: string | null; isRollback?: boolean }
-  /** The start was not accepted; `problem` is null if the connection was lost. */
+  /** The start request was not accepted. `problem` is null if the connection was lost. */
   | { kind: 'not-started'; problem: Problem | null };
 
-/** A rollback requested on this page. */
+/** State of a rollback that was requested on this page. */
 export type RollbackRequestState =
   | { kind: 'asking'; to: string; since: Moment }
   | { kind: 'offer'; offer: RollbackOffer }
-  /** svc refused the offer or the rollback; `problem` is null if the connection was lost. */
+  /** The server refused the request for the offer or for the rollback. `problem` is null if the connection was lost. */
   | { kind: 'refused'; to: string; problem: Problem | null };
 
 /** Immutable state of a page. */
@@ -36,24 +38,24 @@ export interface PageState {
   /** Running version, which all users receive. */
   version: string | null;
   isUpdating: boolean;
-  /** Version in the last response but one. */
+  /** Version in the response before the last response. */
   versionBefore: string | null;
   answeredAt: Moment | null;
   clock: ServerClock | null;
   loggedOut: boolean;
   outage: Outage | null;
-  /** Latest state of the last run that this page has seen in progress. */
+  /** Latest state of the watched run: the last run that this page has seen in progress. */
   watched: Run | null;
   /** Time at which the page received the result of the watched run. */
   watchedEndedAt: Moment | null;
-  /** Whether svc has no record of the watched run. */
+  /** Whether the server has no record of the watched run. */
   isWatchedUnknown: boolean;
   start: StartRequestState | null;
   rollback: RollbackRequestState | null;
   /** Problem document of a refused cancellation. */
   cancelProblem: Problem | null;
   history: readonly Run[] | null;
-  /** Number of queued jobs: at the start of the last update, or now if no update is in progress. */
+  /** Number of queued jobs at the start of the update. If no update is in progress, the current number. */
   queued: number;
 }
 
@@ -77,17 +79,17 @@ export const initialPageState: PageState = {
 };
 
 export type PageAction =
-  /** Events of a run and responses to other requests. Log lines are not part of the state. */
+  /** Events of a run, and responses to other requests. Log lines are not part of the state. */
   | Exclude<RunNews, { kind: 'line' }>
   | { kind: 'status'; status: Status | UserStatus }
   | { kind: 'history'; runs: readonly Run[] }
   | { kind: 'pressed'; to: string | null; isRollback?: boolean }
-  /** The response to a start was 409. */
+  /** The start request was rejected with status 409, and `reason` explains what prevents the start. */
   | { kind: 'in-the-way'; reason: Reason }
   | { kind: 'not-started'; problem: Problem | null }
   | { kind: 'cancel-refused'; problem: Problem }
   | { kind: 'rollback'; rollback: RollbackRequestState }
-  /** The user has read the response to a request. */
+  /** The responses to the start, rollback and cancellation requests need no longer be shown. */
   | { kind: 'acknowledged' }
   | { kind: 'closed' };
 
@@ -124,7 +126,7 @@ export function reducePageState(state: PageState, action: PageAction, at: Moment
     case 'acknowledged':
       return { ...state, start: null, rollback: null, cancelProblem: null };
     case 'closed':
-      // A pending start is still pending when the dialog opens again.
+      // A start request whose response is pending is kept, even if the dialog was closed and opened again.
       return {
         ...state,
         start: isStartPending(state) ? state.start : null,
@@ -135,8 +137,8 @@ export function reducePageState(state: PageState, action: PageAction, at: Moment
 }
 
 /**
- * Escapes all characters in a server's texts that could hide or reverse other text. Line breaks and tabs are not
- * escaped, because release notes need them.
+ * Escapes all characters in the server's texts that could hide or reverse other text. Line breaks and tabs remain,
+ * because release notes need them.
  */
 const clean = <T>(value: T): T =>
   mapTexts(value, (text) => text.replace(/(?:(?!\r\n)[^\n\t])+/g, (piece) => escapeUnprintable(piece)));
@@ -151,18 +153,22 @@ function withStatus(state: PageState, status: Status | UserStatus, at: Moment): 
     clock: advanceServerClock(status.now, at, state.clock),
     status: { ...status, releases: status.releases ?? kept },
     isUpdating: isRunInProgress(status.run),
-    // The page shows this number after the reload.
+    // The page shows this number of queued jobs after the reload.
     queued:
       isRunInProgress(status.run) || state.watched?.outcome === 'updated'
         ? state.queued
         : queuedIn(status.reason?.jobs),
   };
   if (status.run === null) return next;
-  // The next step of an upgrade path may start and end between two requests.
+  // The page expects the next step of an upgrade path but may not see it in progress, because it may start and end
+  // between two requests.
   return withRun(next, status.run, at, state.status?.pendingStep?.to === status.run.to);
 }
 
-/** Checks whether the response to a start or a rollback is pending. Until then, no button may send another request. */
+/**
+ * Checks whether the response to a start or rollback request is pending. Until it arrives, no button may send another
+ * request.
+ */
 export const isStartPending = ({ start }: PageState): boolean => start?.kind === 'pressed';
 /** Checks whether a run is in progress. */
 export const isRunInProgress = (run: Run | null | undefined): run is Run & { outcome: null } =>
@@ -173,13 +179,13 @@ const queuedIn = (jobs: readonly BlockingJob[] = []): number =>
 function withToldRun(state: PageState, run: ToldRun, at: Moment): PageState {
   const next = withRun({ ...state, clock: advanceServerClock(run.now, at, state.clock) }, run, at);
   const hasBeenUpdated = isRunInProgress(state.watched) && next.watched?.outcome === 'updated';
-  // The old version is outdated, although the server has not reported the new version yet.
+  // The new version is set now, although the server has not reported it yet, because the old version is outdated.
   return hasBeenUpdated ? { ...next, version: run.to ?? next.version } : next;
 }
 
 /**
  * Adds a run to the state.
- * @param isAwaited whether the page expected the run, but may not have seen the run in progress
+ * @param isAwaited whether the page expected the run, so that the run is accepted even if it was never seen in progress
  */
 function withRun(state: PageState, run: Run, at: Moment, isAwaited = false): PageState {
   const { watched, status, start } = state;
@@ -187,12 +193,13 @@ function withRun(state: PageState, run: Run, at: Moment, isAwaited = false): Pag
   const seen = { ...state, watched: run, isWatchedUnknown: false, isUpdating: isOn };
   if (watched?.id !== run.id) {
     if (!isOn && !isAwaited) return state;
-    // A run has started, so the response to an earlier start or cancellation is outdated.
+    // Another run has started, so the response to an earlier start request or cancellation is outdated.
     const isOld = start?.kind === 'not-started';
     const watchedEndedAt = isOn ? null : at;
     return { ...seen, watchedEndedAt, cancelProblem: null, rollback: null, start: isOld ? null : start };
   }
-  // A server that has just started may still report an older state. A run that was reported as crashed may continue.
+  // A run in progress is ignored if its result is already known, because a server that has just started may still
+  // report an older state. Only a run that was reported as crashed may be in progress again.
   if (isOn && watched.outcome !== null && watched.outcome !== 'crashed') return state;
   return {
     ...seen,
@@ -210,7 +217,7 @@ function withHistory(state: PageState, at: Moment): PageState {
 
 function withRefusal(state: PageState, refused: FailedResult, at: Moment): PageState {
   if (refused.kind === 'logged-out') return { ...state, loggedOut: true, outage: null };
-  // An error response from svc shows that svc is available.
+  // A problem document from the server shows that the server is available.
   if (refused.kind === 'problem') return { ...state, loggedOut: false, outage: null };
   const { why } = refused;
   const isPage = why.what === 'other' && why.status >= 200 && why.status < 300;

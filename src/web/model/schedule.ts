@@ -1,35 +1,35 @@
-/** Time in ms between two status requests when the page is idle. */
+/** Time in ms between two status requests if the page is idle. */
 const calmPause = 60_000;
-/** Time in ms between two status requests during a run, while a dialog is open, and until the first response. */
+/** Time in ms between two status requests until the first response, during a run, and while a dialog is open. */
 export const closePause = 5_000;
 
 export interface PollingConditions {
-  /** Whether the tab is visible and contains an element. */
+  /** Whether the tab is visible and contains an element of this library. */
   isLookedAt: boolean;
   isDialogOpen: boolean;
-  /** Whether svc has responded since the page was loaded. */
+  /** Whether the server has responded since the page was loaded. */
   hasAnswer: boolean;
-  /** Id of the run in progress; `''` if the id is unknown or the run is about to start. */
+  /** Id of the run in progress. Empty if the id is unknown or the run is about to start. */
   openRun: string | null;
   /** Whether a status request is pending. */
   isAsking: boolean;
-  /** Start of the last request, in milliseconds of the page's counter; null before the first request. */
+  /** Start time of the last status request, as milliseconds of the page's counter; null before the first request. */
   askedAt: number | null;
-  /** Whether the last response is outdated, because the tab was shown again or a run has ended. */
+  /** Whether a new status must be requested, because the tab was shown again or a run has ended. */
   isDue: boolean;
 }
 
 interface RequestSchedule {
-  /** Time of the next status request; null for no request. */
+  /** Time of the next status request; null if no request must be sent. */
   askAt: number | null;
-  /** Id of the run whose event stream must be open. */
+  /** Id of the run whose event stream must be open; null for no stream. */
   follow: string | null;
 }
 
 /**
  * Decides which requests are sent, and when (docs/contract.md 10.5). All tabs of a browser share six connections to a
- * plain-HTTP host. Therefore, only a visible tab with an open dialog opens a stream, and the tab then sends no other
- * requests.
+ * server on plain HTTP. Therefore, only a visible tab with an open dialog opens an event stream, and sends no other
+ * requests during that time.
  */
 export function scheduleRequests(situation: PollingConditions): RequestSchedule {
   const { isLookedAt, isDialogOpen, hasAnswer, openRun, isAsking, askedAt, isDue } = situation;

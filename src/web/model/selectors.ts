@@ -3,7 +3,7 @@ import { expectedStep, type PathPosition, runPosition } from '../../wire/path.ts
 import type { PendingStep, Run } from '../../wire/status.ts';
 import { isRunInProgress, type PageState } from './page-state.ts';
 
-/** Returns the run in progress, as far as the page has been informed. */
+/** Returns the run in progress, as far as the page knows. */
 export function findRunInProgress({ watched, status, isWatchedUnknown }: PageState): Run | null {
   if (isRunInProgress(watched) && !isWatchedUnknown) return watched;
   const last = status?.run;
@@ -11,7 +11,8 @@ export function findRunInProgress({ watched, status, isWatchedUnknown }: PageSta
 }
 
 /**
- * Returns the id of the run after which the page must reload (docs/contract.md 10.4); null for no reload, or not yet.
+ * Returns the id of the run after which the page must reload now (docs/contract.md 10.4). Null if the page must not
+ * reload, or not yet.
  */
 export function findReloadRunId(state: PageState): string | null {
   const { watched, watchedEndedAt, answeredAt } = state;
@@ -21,14 +22,14 @@ export function findReloadRunId(state: PageState): string | null {
 }
 
 /**
- * Checks whether the server has the result of a run. Otherwise, the server may be the old server, with the old page.
+ * Checks whether the server has the result of a run. If not, it may still be the old server, which serves the old page.
  */
 const isEndKnown = ({ status }: PageState, { id }: Run): boolean =>
   status !== null && (status.run?.id !== id || status.run.outcome !== null);
 
 /**
- * Returns the pending step between two updates of an upgrade path. A stream reports the end of a step before the status
- * reports the next step.
+ * Returns the pending step between two updates of an upgrade path. It may be unknown for a moment, because a stream
+ * reports the end of a step before the status reports the next step.
  */
 export function pendingStepOf(state: PageState): PendingStep | null {
   const { status, watched, watchedEndedAt, answeredAt } = state;
@@ -40,16 +41,16 @@ export function pendingStepOf(state: PageState): PendingStep | null {
   return isTold ? (status?.pendingStep ?? null) : expectedStep(watched);
 }
 
-/** Returns the position on an upgrade path between two updates. */
+/** Returns the position on an upgrade path while its next step is pending. */
 export const pendingStepPosition = (
   { status, watched }: PageState,
   { to }: PendingStep,
 ): PathPosition | null =>
   [status?.run, watched].map(runPosition).find((place) => place?.versions[place.at + 1] === to) ?? null;
 
-/** Checks whether an automatic run changed nothing, so that its result need not be shown. */
+/** Checks whether a run was started automatically and changed nothing, so that its result need not be shown. */
 export const isUneventfulRun = ({ by, outcome }: Run): boolean =>
   by === automaticCaller && (outcome === 'cancelled' || outcome === 'refused');
 
-/** Checks whether the run restores an older version and its data. */
+/** Checks whether a run is a rollback, which restores an older version and its data. */
 export const isRollback = (run: Run | null): boolean => run?.kind === 'rollback';

@@ -1,9 +1,10 @@
 /**
- * Returns the browser's storage. Called for each access, because the browser may forbid the storage and throw an error.
+ * Returns the browser's storage. It is called for each access, because the browser may forbid the storage by throwing
+ * an error.
  */
 type GetStorage = () => Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
-/** Reads a value stored as JSON; null if it is missing or unreadable. */
+/** Reads a value that is stored as JSON; null if the value is missing or unreadable. */
 function read(storage: GetStorage, key: string): unknown {
   try {
     return JSON.parse(storage().getItem(key) ?? 'null');
@@ -17,17 +18,17 @@ function write(storage: GetStorage, key: string, value: object | null): void {
     if (value === null) storage().removeItem(key);
     else storage().setItem(key, JSON.stringify(value));
   } catch {
-    // The storage may be forbidden or full. Updates work without it.
+    // The storage may be forbidden or full. Updates also work without the storage.
   }
 }
 
 const dismissedKey = 'svc-update-closed';
-/** Maximum number of stored ids, equal to the length of the history. */
+/** Maximum number of stored ids, which is the length of the history. */
 const keptRuns = 50;
 
 /**
- * Stores the ids of runs whose result was dismissed in this browser. Without storage, the ids are only remembered by
- * this page.
+ * Stores the ids of runs whose result was dismissed in this browser. If there is no storage, only this page remembers
+ * them.
  */
 export class DismissedRuns {
   readonly #storage: GetStorage;
@@ -53,23 +54,23 @@ export class DismissedRuns {
   }
 }
 
-/** Data that a page passes to the page after a reload. */
+/** Data that a page leaves for the page after the reload. */
 export interface Handover {
   run: string;
-  /** Number of queued jobs when the update started. */
+  /** Number of queued jobs at the start of the update. */
   queued: number;
 }
 
 const handoverKey = 'svc-update-farewell';
 
 /**
- * Stores data for the page after a reload.
+ * Stores data for the page after the reload.
  * @param storage returns `sessionStorage`, which belongs to the tab
  */
 export const leaveHandover = (storage: GetStorage, handover: Handover): void =>
   write(storage, handoverKey, handover);
 
-/** Reads and deletes the data from the previous page. */
+/** Reads and deletes the data from the page before the reload. */
 export function takeHandover(storage: GetStorage): Handover | null {
   const { run, queued } = (read(storage, handoverKey) ?? {}) as Partial<Handover>;
   write(storage, handoverKey, null);

@@ -2,10 +2,12 @@ import type { Reader } from '../../wire/reader.ts';
 import { followRun } from '../../wire/reader-follow.ts';
 import { lineText, reportedLines } from '../model/report.ts';
 
-/** Time limit in ms for reading log lines. Short, because a user may be waiting after pressing a button. */
+/** Time limit in ms for requesting log lines. It is short, because a user may be waiting after pressing a button. */
 const deadline = 3_000;
 
-/** Last log lines of a run, from the stream of the page, otherwise from a new request to svc. */
+/**
+ * Last log lines of a run. They come from the stream that the page has read, or else from a new request to the server.
+ */
 export class LogLines {
   readonly #reader: Reader;
   #run = '';
@@ -25,7 +27,7 @@ export class LogLines {
   async of(run: string): Promise<readonly string[]> {
     if (this.#run !== run || this.#lines.length < reportedLines) {
       let lines: string[] = [];
-      // Start at the first line that svc still has.
+      // The stream starts at the first line that the server still has.
       const following = { run, after: `${run}:0`, signal: AbortSignal.timeout(deadline) };
       for await (const news of followRun(this.#reader, following)) {
         if (news.kind === 'line') lines = lines.concat(lineText(news.line) ?? []);

@@ -15,14 +15,14 @@ import { findRunInProgress, pendingStepOf } from '../model/selectors.ts';
 import { DismissedRuns } from '../model/storage.ts';
 import { LogLines } from './log-lines.ts';
 
-/** Time in ms within which a new server may still find the run that started the server. */
+/** Time in ms that a new server may need to find the run that started the server. */
 const unknownAfter = 5_000;
 
 const rollbackRefused =
   (to: string) =>
   (problem: Problem | null): PageAction => ({ kind: 'rollback', rollback: { kind: 'refused', to, problem } });
 
-/** The shared state and requests of all elements with the same address. */
+/** State and requests that all elements with the same address share. */
 export class PageStore {
   readonly lines: LogLines;
   readonly dismissed = new DismissedRuns(() => localStorage);
@@ -34,9 +34,9 @@ export class PageStore {
   #isAsking = false;
   #isDue = false;
   #askedAt: number | null = null;
-  /** Run whose event stream is read, and the controller that stops reading. */
+  /** Run whose event stream is being read, and the controller that ends the reading. */
   #following: { id: string; end: AbortController } | null = null;
-  /** Time since which the responses of svc no longer contain the watched run, which was in progress. */
+  /** Time since when the server's responses do not contain the watched run, which was in progress; null if they do. */
   #missingSince: number | null = null;
   #isChecking = false;
 
@@ -44,10 +44,10 @@ export class PageStore {
     this.#reader = new Reader({ address });
     this.lines = new LogLines(this.#reader);
     addEventListener('online', () => this.askNow());
-    // A page restored from the back/forward cache shows outdated state.
+    // A page that was restored from the back/forward cache shows an outdated state.
     addEventListener('pageshow', ({ persisted }) => persisted && this.askNow());
     document.addEventListener('visibilitychange', () => this.askNow());
-    // A result dismissed in one tab is dismissed in all tabs.
+    // A result that is dismissed in one tab is dismissed in all tabs, which share the storage.
     addEventListener('storage', () => this.#changed());
   }
 
@@ -59,14 +59,14 @@ export class PageStore {
     return this.#openDialogs > 0;
   }
 
-  /** Whether a requested check for releases is in progress. */
+  /** Whether a check for new releases that the user has requested is in progress. */
   get isChecking(): boolean {
     return this.#isChecking;
   }
 
   /**
    * Adds a listener for changes and returns a function that removes the listener. Requests are only sent while there is
-   * a listener.
+   * at least one listener.
    */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
@@ -77,7 +77,7 @@ export class PageStore {
     };
   }
 
-  /** Updates the state when a dialog opens (`true`) or closes (`false`). */
+  /** Updates the state after a dialog was opened or closed. */
   showDialog(isOpen: boolean): void {
     this.#openDialogs += isOpen ? 1 : -1;
     if (isOpen) {
@@ -102,8 +102,8 @@ export class PageStore {
   }
 
   /**
-   * Requests a start. Until the response arrives, the dialog has no start button (docs/contract.md 10.3).
-   * @param end the id of the run that is retried; its result is dismissed once svc has responded
+   * Sends a start request. Until the response arrives, the dialog has no start button (docs/contract.md 10.3).
+   * @param end the id of the run that is retried; its result is dismissed when the server has responded
    */
   async start(order: UpdateOrderBody, end: string | null = null): Promise<void> {
     this.#dispatch({ kind: 'pressed', to: order.target });
@@ -113,12 +113,12 @@ export class PageStore {
     if (end !== null && (answer.kind === 'ok' || refusal)) this.dismissed.add(end);
     if (refusal) {
       this.#dispatch({ kind: 'in-the-way', reason: refusal });
-      // The new status contains the other run.
+      // Another run is in progress, which only a new status contains.
       if (refusal.code === 'update-running') this.askNow();
     } else await this.#begun(answer, (problem) => ({ kind: 'not-started', problem }));
   }
 
-  /** Requests the rollback offer. The response is ignored if the user has left the view. */
+  /** Requests the offer of a rollback. The response is ignored if the user has left the view in the meantime. */
   async askRollback(to: string): Promise<void> {
     const asking: RollbackRequestState = { kind: 'asking', to, since: performance.now() };
     this.#dispatch({ kind: 'rollback', rollback: asking });
@@ -138,7 +138,10 @@ export class PageStore {
     await this.#begun(await this.#reader.rollback(order), rollbackRefused(to));
   }
 
-  /** Handles the response to a start or rollback; `refused` creates the action for a problem or a lost connection. */
+  /**
+   * Handles the response to a start or rollback request. `refused` creates the action for a problem document or a lost
+   * connection.
+   */
   async #begun(
     answer: RequestResult<ToldRun>,
     refused: (problem: Problem | null) => PageAction,
@@ -158,11 +161,12 @@ export class PageStore {
     const answer = await this.#reader.cancel();
     if (answer.kind === 'ok') {
       this.#dispatch({ kind: 'run', run: answer.value });
-      // A cancellation between two updates cancels the rest of the upgrade path, which only the status reports.
+      // Between two updates, a cancellation ends the rest of the upgrade path, which only the status reports.
       if (answer.value.outcome !== null) await this.#readStatus(false);
     } else if (answer.kind === 'problem') this.#dispatch({ kind: 'cancel-refused', problem: answer.problem });
     else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
-    // The response was lost. The stream may still be open, so the next status shows whether svc is available.
+    // The response was lost. The stream may still be open, but only a status request shows whether the server is
+    // available.
     else this.askNow();
   }
 
@@ -183,7 +187,7 @@ export class PageStore {
     const answer = this.#told(await this.#reader.skip(version));
     if (answer.kind === 'ok') return;
     if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
-    // The user sees the result in the next status.
+    // The next status shows the result to the user.
     else this.askNow();
   }
 
@@ -192,7 +196,7 @@ export class PageStore {
     this.#changed();
   }
 
-  /** Checks whether no run was started after a lost response. The status contains a started run. */
+  /** Checks, after a lost response, that no run was started. The status would contain a started run. */
   async #hasNotStarted(): Promise<boolean> {
     const before = this.#state.watched?.id;
     const answer = await this.#readStatus(false);
@@ -238,7 +242,7 @@ export class PageStore {
     this.#isDue = false;
     this.#askedAt = performance.now();
     const { status } = this.#state;
-    // Release notes are long and only shown in a dialog, so they are requested once for each offered release.
+    // Release notes are requested once for each available release, because they are long and only a dialog shows them.
     const hasNotes = status !== null && (status.next === null || (status.releases ?? []).length > 0);
     const notes = this.isDialogOpen && (refresh || !hasNotes);
     const answer = await this.#reader.status({ refresh, notes });
@@ -250,11 +254,11 @@ export class PageStore {
     return answer;
   }
 
-  /** Searches the history for the watched run if it is no longer the last run. */
+  /** Searches the history for the watched run if the status no longer contains it as the last run. */
   async #findWatched(): Promise<void> {
     const { watched, status } = this.#state;
     const isMissing = watched !== null && watched.outcome === null && status?.run?.id !== watched.id;
-    // The state of a followed run is read from its stream.
+    // The history is not needed while the run's stream is read, because the stream contains its state.
     if (!isMissing || status === null || this.#following !== null) {
       this.#missingSince = null;
       return;
@@ -282,7 +286,7 @@ export class PageStore {
     }
     if (signal.aborted) return;
     this.#following = null;
-    // The next status contains the running version and the downtime.
+    // The next status contains the running version and the downtime of the update.
     this.askNow();
     if (findRunInProgress(this.#state) === null) void this.#readHistory();
   }

@@ -3,7 +3,7 @@ import type { Wording } from '../../presentation/wording.ts';
 import type { RowOfRun } from '../../wire/phase-rows.ts';
 import { type Child, h, type VNode } from '../elements/vnode.ts';
 
-/** Context of a dialog for its nodes. */
+/** Context for creating the nodes of a dialog. */
 export interface DialogContext {
   readonly t: Wording;
   readonly local: LocalState;
@@ -15,28 +15,28 @@ export interface DialogContext {
   readonly reportUrl: string;
 }
 
-/** State of a dialog until it is closed. */
+/** State of a dialog that is lost when the dialog is closed. */
 export interface LocalState {
-  /** Whether the user must confirm that jobs are interrupted or data is replaced. */
+  /** Whether the user is being asked to confirm that jobs are interrupted or data is replaced. */
   isConfirming?: boolean;
   /** Values that the user has typed for new settings. */
   values?: Readonly<Record<string, string>> | undefined;
-  /** Name of the missing setting that prevented the start of the update. */
+  /** Name of the setting whose missing value prevented the start of the update. */
   lacking?: string | undefined;
   /** Whether all release notes are shown. */
   isUnfolded?: boolean;
   isCancelSent?: boolean;
-  /** The last pressed copy button and its result. */
+  /** The copy button that was pressed last, and whether the text was copied. */
   copied?: { id: string; isCopied: boolean } | undefined;
   /** Whether a script of the page prevented the reload. */
   isReloadPrevented?: boolean;
-  /** Text of a report that could not be copied. */
+  /** Text of a report that could not be copied and is shown instead. */
   report?: string | undefined;
 }
 
 /**
- * Creates the node of an action. A button with a different key gets a new node, so that Enter never presses a button
- * that has just changed.
+ * Creates the button of an action. A button with a different key gets a new node, so that pressing Enter never triggers
+ * a button that has just changed.
  */
 export function actionNode(action: UserAction, context: DialogContext): Child {
   if ('note' in action) return h(action.isRight ? 'span.muted.end' : 'span.muted', action.note);
@@ -57,7 +57,7 @@ export function actionNode(action: UserAction, context: DialogContext): Child {
   ];
 }
 
-/** Highlights one part of a text, at any position in a translation. */
+/** Creates the nodes of a text with one highlighted part, which may be at any position in a translation. */
 export function highlighted(text: string, piece = ''): Child {
   const at = piece === '' ? -1 : text.indexOf(piece);
   if (at < 0) return text;
@@ -75,13 +75,13 @@ export const boxNode = ({ look, heading, lines, code, link }: MessageBox): VNode
     link && linkNode(link),
   );
 
-/** Returns the label of a copy button: the result of the last press, or the default label. */
+/** Returns the label of a copy button. After the button was pressed, its label is the result. */
 function copyLabel(id: string, label: string, { local: { copied }, t }: DialogContext): string {
   if (copied?.id !== id) return label;
   return copied.isCopied ? t.copied : t.selected;
 }
 
-/** Creates the nodes of commands, each with a copy button. */
+/** Creates the nodes of commands, each with its own copy button. */
 export const commandNodes = (lines: readonly string[], context: DialogContext): VNode =>
   h('div.cmds', ...lines.map((line) => commandNode(line, context)));
 
@@ -105,7 +105,7 @@ export function linkNode({ url, label, isOwn }: PageLink, place = ''): Child {
   return /^https?:\/\//.test(url) && h('a', attributes, label);
 }
 
-/** Creates the symbol before a phase of a run or a version of an upgrade path. */
+/** Creates the symbol before a phase of a run, or before a version of an upgrade path. */
 export function markNode(mark: RowOfRun['mark']): VNode {
   const inside: Record<RowOfRun['mark'], Child> = {
     done: h('path', { d: 'M6 9.3 8.2 11.5 12.2 7' }),

@@ -13,13 +13,16 @@ import {
 import { notesNodes } from './notes.ts';
 import { settingFields } from './setting-fields.ts';
 
-/** Applies the state of the dialog to a presentation: in some states, the user must confirm first. */
+/**
+ * Returns the presentation to show: with its confirmation while the user is being asked to confirm, otherwise
+ * unchanged.
+ */
 export const shownPresentation = (
   shown: Presentation,
   { local }: Pick<DialogContext, 'local'>,
 ): Presentation => (local.isConfirming ? { ...shown, ...shown.confirmation } : shown);
 
-/** Creates the heading, content and buttons of the dialog. */
+/** Creates the heading, the content and the buttons of the dialog. */
 export function dialogNodes(
   { title, key, kind, heading, highlight, about, look, outage, parts, actions }: Presentation,
   { closing, close }: { closing: string; close: () => void },

@@ -3,13 +3,13 @@ import { type Child, h, type VNode } from '../elements/vnode.ts';
 import { type NotesBlock, type NotesInline, parseReleaseNotes, truncateBlocks } from '../model/notes.ts';
 import type { DialogContext } from './components.ts';
 
-/** Number of lines shown before *Show all* is pressed. */
+/** Number of lines that are shown until *Show all* is pressed. */
 const shownLines = 12;
 
-// Parsed notes by release, because the notes are drawn after each change.
+// Cache of the parsed notes by release, because the notes are drawn again after each change.
 const read = new WeakMap<PublishedRelease, NotesBlock[]>();
 
-/** Creates the notes of all releases in an update, newest first, each below its version. */
+/** Creates the notes of all releases that an update includes, newest first, each below its version. */
 export function notesNodes(releases: readonly PublishedRelease[], context: DialogContext): Child {
   if (releases.length === 0) return null;
   const all = releases.flatMap((release): NotesBlock[] => {

@@ -16,7 +16,9 @@ import { partNode } from './content.ts';
 
 const shownRuns = 5;
 
-/** Creates the section below every state: the channel, past updates and outdated build servers. */
+/**
+ * Creates the section at the end of the dialog in every state: the channel, past updates and outdated build servers.
+ */
 export function historyNode(state: PageState, context: DialogContext): Child {
   const { t, settingsUrl } = context;
   const { status, history, rollback, isUpdating } = state;

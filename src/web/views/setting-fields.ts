@@ -2,7 +2,7 @@ import type { OfferedSetting } from '../../wire/status.ts';
 import { type Child, h } from '../elements/vnode.ts';
 import type { DialogContext } from './components.ts';
 
-/** Creates fields for the new settings of a release that have no value yet. */
+/** Creates the fields for new settings of a release that have no value yet. */
 export function settingFields(settings: readonly OfferedSetting[], { local, set, t }: DialogContext): Child {
   const { values = {}, lacking } = local;
   const asked = settings.filter(({ isSet, generated }) => !isSet && !generated);

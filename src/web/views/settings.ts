@@ -9,7 +9,7 @@ import { type Child, h, type VNode } from '../elements/vnode.ts';
 export function channelFields(t: Wording): VNode {
   return h(
     'fieldset',
-    // Label for screen readers only, because the page has a heading above the element.
+    // The label is only for screen readers, because the page has a heading above the element.
     { key: 'channel', 'aria-label': t.channel },
     ...(Object.keys(t.channels) as Channel[]).map((name) =>
       h(
@@ -24,9 +24,9 @@ export function channelFields(t: Wording): VNode {
 }
 
 /**
- * Creates the fields of automatic updates.
+ * Creates the fields for automatic updates.
  * @param automatic the saved settings
- * @param isEnabled the choice in the form
+ * @param isEnabled whether automatic updates are enabled in the form
  * @param isChanged whether the form has unsaved changes
  */
 export function automaticFieldset(
@@ -79,6 +79,6 @@ const field = (label: string, name: string, type: string) =>
 const tick = (label: string, name: string, value: string) =>
   h('label', { key: value, class: 'plain' }, input(name, 'checkbox', { value }), ' ', label);
 
-/** Returns the short name of a weekday, such as `Mon`, by its ISO 8601 index. */
+/** Returns the short name of a weekday, such as `Mon`, by its index, which is 0 for Monday. */
 const weekday = (index: number, locale: string): string =>
   dateFormat(locale, { weekday: 'short' }, 'UTC').format(Date.UTC(2024, 0, 1 + index));

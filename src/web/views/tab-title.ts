@@ -6,7 +6,7 @@ import { findRunInProgress, isRollback, isUneventfulRun, pendingStepOf } from '.
 
 /**
  * Returns the title of the tab during and after an update; null to keep the title of the page.
- * @param now time of the page's counter
+ * @param now current value of the page's counter
  * @param dismissed ids of runs whose result was dismissed in this browser
  */
 export function tabTitle(

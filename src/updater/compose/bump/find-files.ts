@@ -9,12 +9,12 @@ import { defaultPaths } from '../inspect/default-files.ts';
 import { maskFileSecrets } from '../inspect/learn-files.ts';
 import { readEnvFiles, withLinkedFiles } from '../inspect/read-files.ts';
 
-/** Returns the compose directory of the options, by default the directory of the first file. */
+/** Returns the compose directory: the directory from the options, or by default that of the first file. */
 export const bumpDirectory = ({ dir, files }: Pick<BumpOptions, 'dir' | 'files'>): string =>
   resolve(dir ?? dirname(files[0] ?? './compose.yaml'));
 
 /**
- * Reads the files that compose would read. Their secrets are masked before the files are parsed.
+ * Reads the project files that compose would read, and masks their secrets before the files are parsed.
  * @throws UpdateError compose-invalid
  */
 export async function readBumpProject(
@@ -34,7 +34,8 @@ export async function readBumpProject(
       advice: 'Specify the file with --file, or its directory with --dir.',
     });
   const directory = options.dir === null ? dirname(paths[0] ?? asked) : asked;
-  // Compose also reads the .env next to the first file in COMPOSE_FILE. The .env that sets COMPOSE_FILE takes precedence.
+  // Compose also reads the .env next to the first file in COMPOSE_FILE, but the .env that sets COMPOSE_FILE takes
+  // precedence.
   const isLed = first === undefined && options.envFiles.length === 0 && directory !== asked;
   const beside = isLed ? await readTextFileIfExists(join(directory, '.env')) : null;
   const envFiles = beside === null ? named : [beside, ...named];

@@ -35,7 +35,7 @@ import {
 
 type BumpRequest = Pick<BumpOptions, 'services' | 'to' | 'digest'>;
 
-/** Plans and checks all file changes without writing them. */
+/** Plans and checks all file changes of `bump` without writing them. */
 export async function planBump(project: ProjectFiles, engine: Engine, options: BumpRequest, log: Log) {
   const compose = new Compose(engine, {
     name: '',
@@ -51,7 +51,7 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
   };
   const before = model(project, []);
   const files = await givenFiles(project, before);
-  // Compose is slow, so it reads the current and the proposed files at the same time.
+  // Compose is slow, so it resolves the current and the proposed files at the same time.
   const [today, proposed] = await Promise.allSettled([before, proposeEdits(files, model, options, log)]);
   if (today.status === 'rejected') throw today.reason;
   if (proposed.status === 'rejected') throw proposed.reason;
@@ -102,13 +102,19 @@ function envFilesOf(layer: ComposeSource): (string | null)[] {
   });
 }
 
-/** Creates an override file that removes the env files of all services. Service names are JSON, which is also YAML. */
+/**
+ * Returns the text of an override file that removes the env files of all services. Service names are written as JSON
+ * strings, which are also YAML.
+ */
 function withoutEnvFiles(layers: readonly ComposeSource[]): string {
   const names = new Set(layers.filter(({ follows }) => follows).flatMap(({ file }) => file.services));
   return `services:\n${[...names].map((name) => `  ${JSON.stringify(name)}: {env_file: !reset []}\n`).join('')}`;
 }
 
-/** Returns the files with predefined variables. Waits for compose only if a file contains the project name variable. */
+/**
+ * Returns the files with the variables that compose predefines. Waits for the model only if a file mentions the
+ * variable for the project name.
+ */
 async function givenFiles(files: ProjectFiles, model: Promise<ComposeModel>): Promise<ProjectFiles> {
   const name = 'COMPOSE_PROJECT_NAME';
   const asks = allFiles(files).some(({ text }) => text.includes(name));
@@ -122,7 +128,7 @@ async function givenFiles(files: ProjectFiles, model: Promise<ComposeModel>): Pr
   };
 }
 
-/** Computes the edits and the model after them; the model is null if there are no edits. */
+/** Computes the edits, and compose's model of the edited files. The model is null if there are no edits. */
 async function proposeEdits(
   files: ProjectFiles,
   model: (files: ProjectFiles, changed: readonly string[]) => Promise<ComposeModel>,
@@ -203,8 +209,8 @@ function bumpedTag(pin: Pin, target: Target): string | null {
 }
 
 /**
- * Returns the new tag of a partial version; null if it needs no change. Only a registry can resolve a partial version
- * to a release, so the partial version must be specified.
+ * Returns the new tag of a pin to a partial version, such as `1.4`; null if the tag needs no change. Only a registry
+ * can show which release a partial version points to, so a new partial version must be specified.
  */
 function bumpedPart(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string | null {
   const { version, suffix = '', lead } = target;

@@ -23,7 +23,7 @@ export interface DriftFacts {
   service: ServiceFacts;
   replaced: readonly Replaced[];
   surroundings: RightsContext;
-  /** Image references of its containers that differ from the reference in the files. */
+  /** Image references of the service's containers that differ from the reference in the files. */
   otherImages: readonly string[];
   copies: readonly EditedCopy[];
 }
@@ -38,16 +38,18 @@ export type DriftChange = { service: string } & (
   | ({ kind: 'copy' } & EditedCopy)
 );
 
-/** A change with the texts in the files that determine it; empty if no file mentions the changed setting. */
+/**
+ * A change, and the texts in the files that determine the changed setting. The texts are empty if no file mentions it.
+ */
 export type WrittenChange = readonly [change: DriftChange, texts: readonly string[]];
 
-/** Image reference of a container if the files specify another image. */
+/** Image references of a container and of its service in the files, if they differ. */
 export interface ImageMismatch {
   running: string;
   inFiles: string;
   /**
-   * Variable that is unset at the location of the tag, so that its default is used. An included file may set this
-   * variable.
+   * Variable that is unset at the location of the tag, so that its default determines the tag. The variable may be set
+   * for another file, such as an included file.
    */
   byDefault?: string | undefined;
 }
@@ -62,7 +64,9 @@ export interface EditedCopy {
   isNew: boolean;
 }
 
-/** Returns the position in the files that a change comes from; null if the position is irrelevant. */
+/**
+ * Returns the position in the files that a change comes from. Null if the texts there do not affect its classification.
+ */
 export function changePosition(change: DriftChange): TextPosition | null {
   switch (change.kind) {
     case 'difference':
@@ -78,7 +82,7 @@ export function changePosition(change: DriftChange): TextPosition | null {
   }
 }
 
-/** Returns the changes that recreating the containers of a service would make, without duplicates. */
+/** Returns, without duplicates, the changes that recreating the containers of a service would make. */
 export function changesOf(
   model: ComposeModel,
   { service: { name: service, pin }, replaced, surroundings, otherImages, copies }: DriftFacts,

@@ -5,10 +5,10 @@ import { joinWithAnd } from '../../run/log/wording.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
 
 /**
- * Checks whether networks and volumes have been edited in the files since their creation (docs/contract.md 4.7), by the
- * requests that compose would send. Compose detects an edit by the hash in a label, if it has set this label. It would
- * disconnect the containers from an edited network, even if only a dependency uses the network, and then fail to remove
- * the network because other containers still use it.
+ * Checks whether the definitions of networks and volumes in the files were edited after their creation
+ * (docs/contract.md 4.7), by the requests that compose would send. Compose detects an edit by the hash in a label, if
+ * it has set this label. Compose would disconnect the containers from an edited network, even if only a dependency uses
+ * the network. It would then fail to remove the network if other containers still use it.
  * @throws UpdateError network-edited, which no option accepts
  */
 export function checkDefinitions(installation: Installation, log: Pick<Log, 'warn'>): void {
@@ -29,7 +29,7 @@ export function checkDefinitions(installation: Installation, log: Pick<Log, 'war
       const keys = Object.keys(model.services[name]?.networks ?? {});
       return hasOn(network, own) || keys.some((key) => model.networks?.[key]?.name === network);
     });
-  // If compose reports the network by its ID, its containers are unknown. The update is refused anyway.
+  // A network that compose reports by its ID cannot be matched with its containers, so the update is always refused.
   const isId = (network: string) => /^[0-9a-f]{64}$/.test(network);
   const edited = [...removedNetworks]
     .filter((network) => isId(network) || hasOn(network, containers) || usersOf(network).length > 0)

@@ -8,14 +8,17 @@ import type { SentContainer } from '../inspect/installation.ts';
 import { applyEngineDefaults, type EngineDefaults } from './engine-choices.ts';
 import { type Definition, definitionMountsOf, withoutNumber, withoutSlash } from './shape.ts';
 
-/** Converts the response of `GET /containers/<id>/json`. @param names names of the service and of its containers */
+/**
+ * Converts the response of `GET /containers/<id>/json` to a definition.
+ * @param names names of the service and of its containers
+ */
 export function runningDefinition(raw: Json, names: readonly string[]): Definition {
   const hostConfig = toObject(raw.HostConfig);
   const named = new Set([
     ...definitionMountsOf(hostConfig).map(({ target }) => target),
     ...Object.keys(toObject(hostConfig.Tmpfs)).map(withoutSlash),
   ]);
-  // Volumes declared by the image. The definition does not contain them, but compose carries them over as mounts.
+  // Volumes that the image declares. `HostConfig` does not contain them, but compose mounts them in the new container.
   const ofImage = toList<Json>(raw.Mounts)
     .filter(({ Type, Destination }) => Type === 'volume' && !named.has(withoutSlash(Destination)))
     .map(({ Type, Name: Source, Destination: Target, RW }) => ({
@@ -39,15 +42,15 @@ export function runningDefinition(raw: Json, names: readonly string[]): Definiti
 }
 
 /**
- * Removes the address on a swarm network, whose ID is not 64 hex digits. The swarm manager chooses the address, but the
- * engine reports it like a requested address.
+ * Removes the address from an endpoint in a swarm network, whose ID is not 64 hex digits. The swarm manager chooses the
+ * address, but the engine reports it like a requested address.
  */
 const withoutSwarmsAddress = (endpoint: Json): Json =>
   endpoint.NetworkID && !/^[0-9a-f]{64}$/.test(String(endpoint.NetworkID))
     ? { ...endpoint, IPAMConfig: null }
     : endpoint;
 
-/** Settings of a container that compose does not send when it creates the container. */
+/** Data about the settings that a new container has in addition to those in compose's request to create it. */
 export interface EngineAdditions {
   /** `Config` of the image; null if the image is no longer on this machine. */
   image: Json | null;
@@ -58,8 +61,8 @@ export interface EngineAdditions {
 
 /**
  * Computes the definition that the engine would create from the body of `POST /containers/create`: the body, the
- * settings of the image, and the engine's defaults. If a default may be an earlier explicit setting, the value of the
- * running container is used.
+ * settings of the image, and the engine's defaults. If the running container's value may be a default or an earlier
+ * explicit setting, this value is used.
  */
 export function plannedDefinition(
   { name, body }: Pick<SentContainer, 'name' | 'body'>,
@@ -72,7 +75,8 @@ export function plannedDefinition(
   const ofMode = ['host', 'none', 'bridge'].includes(mode) ? [mode] : mode === 'default' ? ['bridge'] : [];
   const endpoints = toObject(toObject(NetworkingConfig).EndpointsConfig) as Record<string, Json>;
   const networks = Object.fromEntries([
-    // For a network that is joined later or by network mode, the body contains only the name.
+    // For a network that is joined later or by network mode, the body contains only the name, so the settings of the
+    // running container's endpoint are used.
     ...[...moreNetworks, ...ofMode].map((name) => [name, running.networks[name] ?? {}]),
     ...Object.entries(endpoints),
   ]);
@@ -86,7 +90,7 @@ export function plannedDefinition(
   };
 }
 
-/** Merges the settings of the image into the body as the engine does (`runconfig.Merge` of moby). */
+/** Merges the settings of the image into the body of the request, as the engine does (`runconfig.Merge` of moby). */
 function withImage(sent: Json, image: Json | null, running: Json): Json {
   // The settings of a missing image are unknown, so the values of the running container are used.
   const given = image ?? running;
@@ -115,8 +119,8 @@ function withImage(sent: Json, image: Json | null, running: Json): Json {
 }
 
 /**
- * Adds the host name of the machine or container whose network or UTS namespace a container shares. Otherwise, the host
- * name is the container ID by default.
+ * Adds the host name to a container that shares a network or UTS namespace: such a container has the host name of the
+ * machine or container whose namespace it shares. By default, any other container has its ID as the host name.
  */
 function withHostname(config: Json, host: Json, running: Definition): Json {
   const isShared = [host, running.hostConfig].some(
@@ -132,7 +136,9 @@ function withHostname(config: Json, host: Json, running: Definition): Json {
   };
 }
 
-/** Keys of `HostConfig` that grant rights, with the service key in compose's model that has the same value. */
+/**
+ * Keys of `HostConfig` that grant rights, each with the key of a service in compose's model that has the same value.
+ */
 const givingRights = {
   ...{
     Privileged: 'privileged',
@@ -147,8 +153,8 @@ const givingRights = {
 };
 
 /**
- * Returns the settings of a service in compose's model that grant rights, in the engine's format. @param user the user
- * of the image
+ * Returns the settings of a service in compose's model that grant rights, in the engine's format.
+ * @param user the user of the image, which applies if the service has none
  */
 export function modelDefinitionOf(model: ComposeModel, name: string, user: string): DefinedContainer {
   const service = model.services[name] ?? {};

@@ -2,27 +2,27 @@ import { namespaceModes } from '../../../engine/container.ts';
 import { isEmpty, type Json, toList, toObject } from '../../../engine/json.ts';
 import { isShared } from './shape.ts';
 
-/** Placeholder for a removed container whose namespace or volumes another container uses. */
+/** Placeholder for the name of a removed container whose namespace or volumes another container uses. */
 export const goneContainer = 'container:gone';
 
-/** Values that the engine uses for missing settings of a definition. */
+/** Sources of the values that the engine uses for missing settings of a definition. */
 export interface EngineDefaults {
   /**
-   * `HostConfig` of the updater's own container. It was created with few settings, so all other values come from the
-   * engine.
+   * `HostConfig` of the updater's own container. This container was created with few settings, so its other values are
+   * the engine's defaults.
    */
   own: Json;
   /**
-   * Engine information (`GET /info`): drivers, and limits that the kernel supports. Empty if the engine does not report
-   * them.
+   * Response of `GET /info`, with the default drivers and the limits that the kernel supports. Empty if the engine does
+   * not report them.
    */
   info: Json;
   isPodman: boolean;
 }
 
 /**
- * Fields of the engine information that report whether the kernel supports a limit. The engine drops unsupported limits
- * with a warning.
+ * For each limit in `HostConfig`, the field of `GET /info` that reports whether the kernel supports it; null if there
+ * is no such field. The engine drops an unsupported limit with a warning.
  */
 const saidOf: Readonly<Record<string, string | null>> = {
   ...{ Memory: 'MemoryLimit', MemorySwap: 'SwapLimit', MemoryReservation: 'MemoryLimit' },
@@ -48,7 +48,7 @@ export function applyEngineDefaults(
     if (isEmpty(sent[key])) filled[key] = isEmpty(value) ? running[key] : value;
   };
   const isUnified = info.CgroupVersion !== '1';
-  // Podman does not report the runtime of a container.
+  // Podman does not report the runtime of a container, so the runtime is not compared.
   if (!isPodman) orAsItIs('Runtime', info.DefaultRuntime);
   orAsItIs('CgroupnsMode', sent.Privileged === true && !isUnified ? 'host' : own.CgroupnsMode);
   orAsItIs('ShmSize', own.ShmSize);
@@ -59,7 +59,7 @@ export function applyEngineDefaults(
     const isKnown = fact !== null && info[fact] === true;
     if (!isKnown && (isEmpty(running[key]) || running[key] === -1)) asItIs(key);
   }
-  // Without a swap limit, the limit of memory plus swap is twice the memory limit.
+  // If a definition has no swap limit, the engine limits memory and swap together to twice the memory limit.
   if (isEmpty(sent.MemorySwap) && running.MemorySwap !== -1) {
     const isChosen = Number(running.MemorySwap ?? 0) === 2 * Number(running.Memory ?? 0);
     filled.MemorySwap = isChosen ? running.MemorySwap : 2 * Number(filled.Memory ?? 0);
@@ -73,13 +73,15 @@ export function applyEngineDefaults(
   ];
   filled.SecurityOpt = [...toList(sent.SecurityOpt), ...labelsByEngine(sent, running)];
 
-  // The service of a removed container is unknown; compose names the container that replaced it.
+  // If the container whose namespace is shared was removed, its service is unknown, so the new reference cannot be
+  // compared.
   for (const key of namespaceModes) {
     if (isShared(sent[key]) && isGone(running[key])) asItIs(key);
   }
   const [from, fromNow] = [toList(sent.VolumesFrom), toList(running.VolumesFrom)];
   if (from.length === fromNow.length && fromNow.some(isGone)) asItIs('VolumesFrom');
-  // Volumes of another container are mounted by `VolumesFrom`, not by name.
+  // Mounts that come from another container through `VolumesFrom` are not in the new `Mounts`, so they are added from
+  // the running container.
   if (from.length > 0) {
     const targets = new Set(toList<Json>(sent.Mounts).map(({ Target }) => Target));
     const brought = toList<Json>(running.Mounts).filter(({ Target }) => !targets.has(Target));
@@ -91,7 +93,7 @@ export function applyEngineDefaults(
 const isOwnIpc = (mode: unknown): boolean => /^(private|shareable)$/.test(String(mode));
 const isGone = (container: unknown): boolean => String(container).startsWith(goneContainer);
 
-/** Returns the entries of the first list that are also in the second list. */
+/** Returns the limits of the first list that are also in the second list. */
 function common(some: readonly unknown[], others: readonly unknown[]): Json[] {
   const text = ({ Name, Soft, Hard }: Json) => `${Name} ${Soft} ${Hard}`;
   const known = new Set((others as Json[]).map(text));
@@ -99,8 +101,8 @@ function common(some: readonly unknown[], others: readonly unknown[]): Json[] {
 }
 
 /**
- * Adds the engine's own log options if the container uses the engine's default driver, whether or not the definition
- * specifies the driver.
+ * Returns the log configuration. The engine's own log options are added if the container uses the engine's default
+ * driver, whether or not the definition specifies the driver.
  */
 function logConfig(sent: Json, running: Json, { own, info }: Omit<EngineDefaults, 'isPodman'>): Json {
   const Type = isEmpty(sent.Type) ? info.LoggingDriver || running.Type : sent.Type;
@@ -114,7 +116,7 @@ function logConfig(sent: Json, running: Json, { own, info }: Omit<EngineDefaults
   return { Type, Config: { ...Object.fromEntries(chosen), ...toObject(sent.Config) } };
 }
 
-/** Returns the SELinux labels that the engine itself sets for containers that are privileged or share a namespace. */
+/** Returns the SELinux labels that the engine itself sets for a container that is privileged or shares a namespace. */
 function labelsByEngine(sent: Json, running: Json): unknown[] {
   const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
   const hasMore = [sent, running].some(

@@ -1,6 +1,6 @@
 import { namespaceModes, sharedContainer } from '../../../engine/container.ts';
-// Collects facts for drift detection from the engine, the files and compose, in addition to the dry run of `up`
-// (`dry-run.ts`). Nothing is decided here.
+// Collects the facts for drift detection that the dry run of `up` (`dry-run.ts`) does not contain, from the engine, the
+// files and compose. The facts are evaluated in `judge.ts`.
 
 import { lstatSync, realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -40,7 +40,8 @@ export async function fetchEngineDefaults(engine: Engine, ownId: string): Promis
 }
 
 /**
- * Collects facts about a service from the engine, in addition to the dry run. @throws UpdateError engine-unavailable
+ * Collects those facts about a service from the engine that the dry run does not contain.
+ * @throws UpdateError engine-unavailable
  */
 export async function fetchServiceFacts(
   engine: Engine,
@@ -69,7 +70,8 @@ export async function fetchServiceFacts(
     const now = runningDefinition(each, [name, ...containers.map(finalName)]);
     if (planned === undefined) return { now, next: modelDefinitionOf(model, name, String(now.config.User)) };
     const used = imagesInUse.get(String(each.Image));
-    // For a multi-platform image, the engine returns the data of its own platform.
+    // For a multi-platform image, the engine returns the configuration for its own platform, which is not used for a
+    // container on another platform.
     const runs = toContainer(each).platform;
     const image = runs === null || runs === used?.platform ? (used?.config ?? null) : null;
     return { now, next: plannedDefinition({ ...planned, body }, now, { image, moreNetworks, defaults }) };
@@ -79,8 +81,8 @@ export async function fetchServiceFacts(
 }
 
 /**
- * Collects facts that rights depend on, besides the definitions. An existing volume keeps its options, whatever the
- * model specifies.
+ * Collects the facts that rights depend on in addition to the definitions. An existing volume keeps its options,
+ * whatever the model specifies.
  * @throws UpdateError engine-unavailable
  */
 export async function fetchRightsContext(
@@ -95,7 +97,7 @@ export async function fetchRightsContext(
   const made = await engine.listVolumes([...new Set(asked)]);
   const home = realPath(paths.fromHost(project.directory));
   return {
-    // Symbolic links in the path are resolved before the comparison.
+    // Whether the path is in the project directory after symbolic links have been resolved.
     isOwn: (path) => {
       const real = realPath(paths.fromHost(path));
       return real !== null && home !== null && isWithin(real, home);
@@ -107,8 +109,8 @@ export async function fetchRightsContext(
 }
 
 /**
- * Resolves the links in a path; null if a link points to a path that does not exist in this container. For a missing
- * path, returns the path where it would be created.
+ * Resolves the symbolic links in a path. For a missing path, returns the path at which it would be created. Null if a
+ * link points to a path that does not exist in this container.
  */
 function realPath(here: string | null): string | null {
   if (here === null) return null;
@@ -122,8 +124,8 @@ function realPath(here: string | null): string | null {
 }
 
 /**
- * Returns the image references of containers that differ from the reference in the files. A container created from an
- * image ID does not differ if the ID and the reference point to the same image.
+ * Returns the image references of a service's containers that differ from the reference in the files. An image ID does
+ * not differ if it identifies the image to which the reference in the files points.
  * @throws UpdateError engine-unavailable
  */
 async function findOtherImages(
@@ -132,7 +134,7 @@ async function findOtherImages(
   inFiles: string | undefined,
 ): Promise<string[]> {
   const isId = (reference: string) => /^(sha256:)?[0-9a-f]{12,64}$/.test(reference);
-  // Podman adds the registry to every image reference.
+  // References are compared in their canonical form, because Podman adds the registry to every image reference.
   const wanted = canonicalRepository(inFiles ?? '');
   const others = containers.filter(({ imageReference }) => canonicalRepository(imageReference) !== wanted);
   const byId = others.some(({ imageReference }) => isId(imageReference));
@@ -142,8 +144,8 @@ async function findOtherImages(
 }
 
 /**
- * Finds configs and secrets that differ from their copies in the container. Configs and secrets that were removed from
- * the files are not found, because the container does not record the origin of a file.
+ * Finds the configs and secrets that differ from the copies that compose made in the container. Configs and secrets
+ * that were removed from the files are not found, because the container does not record the origin of a file.
  */
 async function findEditedCopies(
   engine: Engine,
@@ -158,7 +160,7 @@ async function findEditedCopies(
   const found = references.map(async ({ of, reference }): Promise<EditedCopy[]> => {
     const { source } = reference;
     const { content, environment } = model[of]?.[source] ?? {};
-    // Compose prints a dollar sign as two dollar signs.
+    // In its model, compose writes a dollar sign as two dollar signs.
     const text = content?.replaceAll('$$', '$') ?? (environment ? setTo(environment) : null);
     const [path = ''] = copiedPaths({ [of]: [reference] });
     if (!text || container === undefined) return [];
@@ -171,8 +173,9 @@ async function findEditedCopies(
 }
 
 /**
- * Returns the definitions with references to shared containers as in a compose file: `service:db`, `container:other`
- * for a container outside the project, and `container:gone` for a container that no longer exists.
+ * Returns the definitions with readable references to the containers whose namespaces or volumes are used: `service:db`
+ * for a container of the project, `container:other` for a container outside the project, and `container:gone` for a
+ * container that no longer exists.
  * @throws UpdateError engine-unavailable
  */
 async function nameShared(engine: Engine, project: string, definitions: readonly Json[]): Promise<Json[]> {
@@ -207,8 +210,8 @@ async function nameShared(engine: Engine, project: string, definitions: readonly
 }
 
 /**
- * Returns the texts in the files that determine the values in these places, with unresolved variables. Most runs have
- * no such places.
+ * For each place, returns the texts in the files that determine the value, with unresolved variables. Compose runs only
+ * if there are such places, which is rare.
  * @throws UpdateError if an env file of a service cannot be read
  */
 export async function readWrittenTexts(
@@ -223,7 +226,7 @@ export async function readWrittenTexts(
       if (place === null) return [];
       const { section, item } = place;
       // Compose cannot print some keys with unresolved variables (such as a variable in `ulimits`). In this case, every
-      // line that contains the item counts, or otherwise all lines.
+      // line that contains the item counts, or every line of the files if none contains it.
       if (written === null) {
         const about = lines.filter((line) => section !== inlineConfig && line.includes(item || section));
         return about.length > 0 ? about : lines;
@@ -236,7 +239,10 @@ export async function readWrittenTexts(
   );
 }
 
-/** Returns the text that an env file assigns to a variable. A name without a value passes on the value of the shell. */
+/**
+ * Returns the text that an env file assigns to a variable. A line with only the name of the variable passes on the
+ * value from the shell.
+ */
 function assigned(file: TextFile, key: string): string[] {
   const { assignments, byKey } = readEnvFile(file);
   const last = assignments[byKey.get(key)?.at(-1) ?? -1];

@@ -1,16 +1,19 @@
-// Drift: the files have changed since the containers were created, because they were edited without an `up`, or because a shell
-// had variables that no file sets. The update would then replace a working container by an untested container.
+// Drift: the files have changed since the containers were created, because they were edited without an `up`, or
+// because a shell had variables that no file sets. The update would then replace a working container by an untested
+// container.
 //
 // For every container that the update would replace, two definitions are compared:
-// - the definition that the engine reports, without the additions of its image and of the engine (`runningDefinition`), and
-// - the definition that compose would send for the current files. Compose runs `up` against a recorder instead of the engine
-//   (inspect/dry-run.ts, inspect/recorder.ts). The recorder records the request and creates nothing (`plannedDefinition`).
+// - the definition that the engine reports, without the additions of its image and of the engine
+//   (`runningDefinition`), and
+// - the definition that compose would send for the current files (`plannedDefinition`). To obtain this definition,
+//   compose runs `up` against a recorder instead of the engine (inspect/dry-run.ts, inspect/recorder.ts). The recorder
+//   records the request and creates nothing.
 // Both are converted to the same format (shape.ts). Their differences are then classified (changes.ts, judge.ts;
 // docs/contract.md 4.2, 4.9). Losses and additional rights on the host are refused unless drift is accepted; all other
-// differences are warnings. The texts of the files (`written-text.ts`) show which variable only a shell can have set.
+// differences are warnings. The texts of the files (`written-text.ts`) show which variables only a shell can have set.
 //
-// Networks and volumes are checked by the requests that compose would send (docs/contract.md 4.7): it would remove an
-// edited network.
+// Networks and volumes are checked by the requests that compose would send (docs/contract.md 4.7): compose would
+// remove an edited network.
 //
 // Not checked: containers that are not updated, and changes made by programs inside containers.
 
@@ -32,9 +35,10 @@ import { requireProvidedVariables } from './refuse-provided.ts';
 import type { VariableResolver } from './written-text.ts';
 
 /**
- * Compares the containers with what `up` would create. Losses and additional rights on the host are refused unless
- * drift is accepted; all other changes are warnings.
- * @param ownId ID of the updater's own container; `planned` are the references that the update installs, by service
+ * Compares the containers with the containers that `up` would create. Losses and additional rights on the host are
+ * refused unless drift is accepted; all other changes are warnings.
+ * @param ownId ID of the updater's own container
+ * @param planned image references that the update installs, by service
  * @throws UpdateError network-edited, drift
  */
 export async function checkDrift(
@@ -66,7 +70,9 @@ export async function checkDrift(
   report(findings, { accepted, log }, instance.files.newEnvFile);
 }
 
-/** Returns a lookup for the variables that the files set; compose itself sets the project name. */
+/**
+ * Returns a lookup for the variables that the files set. It also contains the project name, which compose itself sets.
+ */
 function setValues({ files, project }: Installation): VariableResolver {
   const variables = createVariableLookup(allEnvFiles(files));
   return (variable) =>
@@ -96,8 +102,7 @@ function report(
 }
 
 /**
- * Returns a sentence for each service to which the files of a generated release give rights that it does not have
- * today.
+ * Returns a sentence for each service that gets new rights from the new files of a generated installation.
  * @throws UpdateError engine-unavailable
  */
 export async function releaseGains(

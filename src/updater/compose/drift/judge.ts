@@ -9,8 +9,8 @@ import { hasDefault, resolveText, unsetVariablesIn, type VariableResolver } from
 /** Action that prevents a loss. */
 type Remedy =
   /**
-   * Set variables in a file. If `hasDefault`, the default in the files may also have been edited. `line` is the exact
-   * line, if known.
+   * Set variables in an env file. With `hasDefault`, an edited default in the files may have caused the change instead.
+   * `line` is the exact line to add, if known.
    */
   | { kind: 'set'; variables: readonly string[]; hasDefault: boolean; line?: string }
   | { kind: 'home' }
@@ -19,11 +19,11 @@ type Remedy =
   | { kind: 'rights' }
   | { kind: 'apply' };
 
-/** A change that recreating the containers would make, by name and without values. */
+/** A change that recreating the containers would make, described by names and without values. */
 export type DriftFinding =
-  /** An edit of the files, such as `label tier`. */
+  /** An edit of the files that only causes a warning. `key` is the edited setting, such as `label tier`. */
   | { service: string; isLoss: false; key: string }
-  /** A change that is refused unless drift is accepted: `app: the mount at /data would become read-only`. */
+  /** A change that is refused unless drift is accepted, such as `app: the mount at /data would become read-only`. */
   | Loss;
 
 interface Loss {
@@ -33,20 +33,19 @@ interface Loss {
   remedy: Remedy;
 }
 
-/** Facts from the files about a change. */
+/** Facts about a change that come from the files. */
 interface WrittenFacts {
   /** Texts in the files that determine the changed value; empty if no file mentions it. */
   texts: readonly string[];
-  /** Variables in these texts that no file sets; only a shell can have had them. */
+  /** Variables in these texts that no file sets, so that only a shell can have set them. */
   unset: readonly string[];
-  /** The home directory that compose sees. */
+  /** Home directory in the environment of compose. */
   home: string;
 }
 
 /**
- * Classifies the changes (docs/contract.md 4.2, 4.9). If a loss and a gained right have the same place in the files,
- * only the loss is reported. If a mere change and a gained right have the same place, only the gained right is
- * reported.
+ * Classifies the changes (docs/contract.md 4.2, 4.9). At most one finding is reported for a place in the files: a loss
+ * rather than a gained right, and a gained right rather than an edit that causes no loss.
  */
 export function evaluateChanges(
   changes: readonly WrittenChange[],
@@ -89,8 +88,8 @@ function judge(change: DriftChange, facts: WrittenFacts, setTo: VariableResolver
 }
 
 /**
- * Creates the loss of a setting whose variables only a shell had. @param texts the texts in the files that determine
- * the setting
+ * Creates the loss of a setting whose variables no file sets, so that only a shell can have set them.
+ * @param texts the texts in the files that determine the setting
  */
 const lossWithout = (
   variables: readonly string[],
@@ -109,7 +108,7 @@ const noFileSets = (variables: readonly string[]): string => ` (no file sets ${v
 /** Variables that every shell has. */
 const ofEveryShell = ['HOME', 'PWD'];
 
-/** Decides whether a difference is a loss, and which remedy helps (docs/contract.md 4.2). */
+/** Determines whether a difference is a loss, and which remedy helps (docs/contract.md 4.2). */
 export function evaluateDifference(
   service: string,
   difference: DefinitionDifference,
@@ -125,10 +124,13 @@ export function evaluateDifference(
   };
 }
 
-/** Sections in which each removed or changed item of a container is a loss. */
+/** Sections in which the removal or change of any item that the container has is a loss. */
 const kept = ['volumes', 'ports', 'networks', 'network address', 'network_mode', 'volumes_from'];
 
-/** Whether a mount, port, network or variable that the container has would be lost. */
+/**
+ * Whether recreating the container would remove or empty one of its variables, or remove or change an item in one of
+ * the `kept` sections.
+ */
 function isTaken({ section, running, planned }: DefinitionDifference): boolean {
   if (running === null) return false;
   if (section === 'environment') return running !== '""' && (planned === null || planned === '""');
@@ -167,7 +169,7 @@ function mountSentence(target: string, running: string, planned: string | null):
 
 const readMount = (text: string): DefinitionMount => ({ source: '', readOnly: false, ...JSON.parse(text) });
 
-/** Names of sections in messages, if they differ from the names in compose files. */
+/** Names of sections in messages, for sections with another name in compose files. */
 const nouns: Readonly<Record<string, string>> = {
   environment: 'environment variable',
   labels: 'label',
@@ -201,7 +203,7 @@ export function editWarnings(findings: readonly DriftFinding[]): string[] {
   });
 }
 
-/** Returns the advice for all losses together. @param envFile the env file for new lines */
+/** Returns the advice for all losses together. @param envFile the env file to which the advice adds lines */
 export function adviceFor(remedies: readonly Remedy[], envFile: string): string {
   const of = <K extends Remedy['kind']>(kind: K) =>
     remedies.filter((remedy): remedy is Extract<Remedy, { kind: K }> => remedy.kind === kind);
@@ -240,8 +242,9 @@ export function adviceFor(remedies: readonly Remedy[], envFile: string): string 
 }
 
 /**
- * Classifies an image that differs from the image in the files. It is a loss if a variable of the image was set only in
- * a shell, because the shell then selected the running image.
+ * Classifies a running image that differs from the image in the files. The difference is a loss if the reference in the
+ * files contains a variable that no file sets, because a shell then selected the running image. Otherwise, returns
+ * null.
  */
 export function evaluateImage(
   service: string,
@@ -260,8 +263,9 @@ export function evaluateImage(
 }
 
 /**
- * Whether the difference may result from an edited default, which an `up` would apply. If the files point to a floating
- * tag or to an older release, an `up` would install an image that was not requested.
+ * Whether the files specify a newer release than the running image, so that the difference may result from an edited
+ * default, which an `up` would apply. If the files specify a floating tag or an older release, an `up` would install an
+ * image that was not requested.
  */
 function isNewer(inFiles: string, running: string): boolean {
   const [then, now] = [inFiles, running].map((text) => parsePinTag(parseReference(text)?.tag ?? ''));
@@ -271,7 +275,7 @@ function isNewer(inFiles: string, running: string): boolean {
 }
 
 /**
- * Returns a line such as `TAG=v1.0.0`, with which the files specify the running image; empty if no value of this
+ * Returns the line, such as `TAG=v1.0.0`, with which the files specify the running image. Empty if no value of the
  * variable has that result.
  */
 function shellLine(

@@ -16,8 +16,8 @@ export interface Definition extends DefinedContainer {
 }
 
 /**
- * Values of a section of a compose file, by item (`''` if the section has a single value). Empty values (no, 0, an
- * empty list) count as missing, and spellings with the same meaning have the same value.
+ * Values of a section of a compose file, by item (`''` if the section has a single value). Empty values (false, 0, an
+ * empty list) count as missing. Different notations of the same setting have the same value.
  */
 type Items = Readonly<Record<string, unknown>>;
 type Sections = Readonly<Record<string, (definition: Definition) => Items>>;
@@ -53,18 +53,24 @@ const set = (values: unknown): Items => one([...new Set(toStrings(values))].sort
 const byKey = <T>(entries: readonly T[], read: (entry: T) => readonly [key: string, value: unknown]): Items =>
   Object.fromEntries(entries.map(read));
 
-/** Creates sections with a single value in `Config`, by its key. */
+/** Creates sections that have the single value of a key in `Config`. @param keys keys in `Config` by section */
 const inConfig = (keys: Readonly<Record<string, string>>): Sections =>
   eachOf(keys, (key, { config }) => one(config[key]));
 
-/** Creates sections with a single value, an unordered list or a map in `HostConfig`, by its key. */
+/**
+ * Creates sections from a single value, an unordered list or a map in `HostConfig`.
+ * @param keys keys in `HostConfig` by section
+ */
 const inHost = (keys: Readonly<Record<string, string>>): Sections =>
   eachOf(keys, (key, { hostConfig: { [key]: value } }) => {
     if (Array.isArray(value)) return set(value);
     return value !== null && typeof value === 'object' ? toObject(value) : one(value);
   });
 
-/** Creates sections for limits in `HostConfig`, for which -1 means no limit. */
+/**
+ * Creates sections from limits in `HostConfig`, for which -1 means no limit.
+ * @param keys keys in `HostConfig` by section
+ */
 const limits = (keys: Readonly<Record<string, string>>): Sections =>
   eachOf(keys, (key, { hostConfig: { [key]: value } }) => one(value === -1 ? null : value));
 
@@ -83,7 +89,8 @@ const host =
 
 const sections: Sections = {
   container_name: ({ name }) => one(name),
-  // Empty values also count: a label without a value, or a variable that is set to an empty value.
+  // Each value is converted to JSON, so that empty values also count: a label without a value, or a variable that is
+  // set to an empty value.
   environment: ({ config }) =>
     byKey([...toEnvironment(toStrings(config.Env))], ([key, value]) => [key, JSON.stringify(value)]),
   labels: ({ config }) => {
@@ -171,7 +178,10 @@ const sections: Sections = {
 
 const capability = (name: string): string => name.toUpperCase().replace(/^CAP_/, '');
 
-/** Groups `host:ip` entries of both the older and the newer syntax by host. A host may have several addresses. */
+/**
+ * Groups entries with the older syntax `host:ip` or the newer syntax `host=ip` by host. A host may have several
+ * addresses.
+ */
 function hosts(entries: readonly string[]): Items {
   const byName = Map.groupBy(entries, (entry) => entry.split(/[:=]/)[0] ?? '');
   return byKey([...byName], ([name, same]) => [
@@ -189,8 +199,8 @@ const securityOption = (option: string): string =>
 export const isShared = (mode: unknown): boolean => /^(container|service):/.test(String(mode));
 
 /**
- * Creates a section with a value for each network endpoint. A container in another container's network namespace has no
- * endpoints.
+ * Creates a section with a value for each network endpoint. A container that uses another container's network namespace
+ * has no endpoints of its own.
  */
 function endpoints(read: (endpoint: Json, definition: Definition) => unknown): (of: Definition) => Items {
   return (definition) => {
@@ -202,14 +212,14 @@ function endpoints(read: (endpoint: Json, definition: Definition) => unknown): (
 }
 
 /**
- * Removes the container number from a name. In addition to the names and links of the file, compose adds names and
- * links with this number.
+ * Removes the container number from the name of a container or a link. Compose adds names and links with this number to
+ * those in the files.
  */
 export const withoutNumber = (name: string): string => name.replace(/[-_]\d+$/, '');
 
 export const withoutSlash = (path: unknown): string => String(path).replace(/(?<=.)\/+$/, '');
 
-/** A mount without its target, in the JSON format of the section `volumes`. */
+/** A mount without its target. The items of the section `volumes` are mounts in JSON format. */
 export interface DefinitionMount {
   type: string;
   /** Host path or volume name; empty for an anonymous volume, whose data compose carries over. */
@@ -217,10 +227,12 @@ export interface DefinitionMount {
   readOnly: boolean;
 }
 
-/** Name of an anonymous volume, which the engine generates from 64 hex digits. */
+/** Form of an anonymous volume's name, for which the engine generates 64 hex digits. */
 const anonymous = /^[0-9a-f]{64}$/;
 
-/** Returns the mounts of a container. Named volumes are in `Binds` or in `Mounts`, depending on the compose version. */
+/**
+ * Returns the mounts in a `HostConfig`. Named volumes are in `Binds` or in `Mounts`, depending on the compose version.
+ */
 export function definitionMountsOf(
   host: Json,
 ): { target: string; mount: DefinitionMount; options: string[] }[] {
@@ -255,14 +267,15 @@ export function definitionMountsOf(
 
 const shaped = (type: string, source: string, readOnly: boolean): DefinitionMount => ({
   type,
-  // A mounted image contains no data. Compose 5.5 and later send its name, earlier versions its ID.
+  // The source of a mounted image is ignored: the image contains no data, and compose 5.5 and later send its name,
+  // earlier versions its ID.
   source: type === 'image' || (type === 'volume' && anonymous.test(source)) ? '' : withoutSlash(source),
   readOnly,
 });
 
 const anyAddress = new Set(['', '0.0.0.0', '::']);
 
-/** Returns the published ports, `127.0.0.1:80:8080/tcp`. A port that the engine chooses is `0`. */
+/** Returns the published ports, such as `127.0.0.1:80:8080/tcp`. A port that the engine chooses is `0`. */
 function publishedPorts(host: Json): string[] {
   return Object.entries(toObject(host.PortBindings)).flatMap(([target, bindings]) =>
     toList<Json>(bindings).map(({ HostIp, HostPort }) => {
@@ -274,7 +287,7 @@ function publishedPorts(host: Json): string[] {
 
 /** A change that recreating a container would make. It contains values that must not be logged. */
 export interface DefinitionDifference {
-  /** Section of the compose file: `environment`, `volumes`, `cap_add`. */
+  /** Section of the compose file, such as `environment`, `volumes` or `cap_add`. */
   section: string;
   /** Item of the section; `''` if the section has a single value. */
   item: string;
@@ -295,10 +308,10 @@ export function findDifferences(running: Definition, planned: Definition): Defin
   return withinNetworks(withoutChosenPorts(differences));
 }
 
-/** Other sections whose items are network names. */
+/** Sections besides `networks` whose items are network names. */
 const ofNetwork = new Set(['network address', 'network aliases', 'network options', 'links']);
 
-/** If a network is added or removed, its other differences are not reported separately. */
+/** Removes the other differences of a network that is added or removed. */
 function withinNetworks(differences: readonly DefinitionDifference[]): DefinitionDifference[] {
   const others = new Set(differences.filter(({ section }) => section === 'networks').map(({ item }) => item));
   return differences.filter(({ section, item }) => !ofNetwork.has(section) || !others.has(item));

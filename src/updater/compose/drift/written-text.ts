@@ -5,8 +5,8 @@ import { type Json, toList, toObject } from '../../../engine/json.ts';
 import { withoutSlash } from './shape.ts';
 
 /**
- * Position of a setting in a service: a section of the definition, and an item of this section, `''` if the section has
- * a single value.
+ * Position of a setting in a service: the section of the definition, and the item in this section. The item is `''` if
+ * the section has a single value.
  */
 export interface TextPosition {
   section: string;
@@ -16,7 +16,7 @@ export interface TextPosition {
 /** Section for the contents of configs. Its items are the names of the configs at the top level of the file. */
 export const inlineConfig = 'content of configs';
 
-/** Keys of a compose file that contain a section of a definition, if they differ from the section's own name. */
+/** Keys of a compose file that contain the settings of a section, for sections with another name than the key. */
 const writtenUnder: Readonly<Record<string, readonly string[]>> = {
   ...{ 'logging options': ['logging'], 'volume options': ['volumes'], labels: ['labels', 'label_file'] },
   ...{ 'network address': ['networks'], 'network aliases': ['networks'], 'network options': ['networks'] },
@@ -37,7 +37,7 @@ export function writtenTexts(written: unknown, service: string, { section, item 
   const sections = [...(writtenUnder[section] ?? [section]), ...deploy].map((name) => own[name]);
   const bare = section === 'environment' ? passedThrough : () => '';
   const found = sections.flatMap((value) => textsOfItem(value, item, bare));
-  // The names of networks in the engine are defined at the top level.
+  // The name that a network has in the engine is set at the top level of the file.
   if (section === 'networks') found.push(...textsIn(whole.networks));
   if (section === 'volumes') found.push(...volumeTexts(whole, own, item));
   return found;
@@ -47,8 +47,8 @@ const serviceIn = (written: unknown, service: string): Json =>
   toObject(toObject(toObject(written).services)[service]);
 
 /**
- * Returns the texts of the volume that is mounted at the target, or of all volumes if the files do not specify which
- * volume.
+ * Returns the texts of the volume that is mounted at the target. If the files do not specify this volume without
+ * variables, returns the texts of all volumes.
  */
 function volumeTexts(whole: Json, own: Json, target: string): string[] {
   const volumes = toObject(whole.volumes);
@@ -60,7 +60,7 @@ function volumeTexts(whole: Json, own: Json, target: string): string[] {
   return isTold ? sources.flatMap((source) => textsIn(volumes[source])) : textsIn(volumes);
 }
 
-/** Returns the paths of the source files of configs and secrets that are mounted at the target. */
+/** Returns the paths of the source files of the configs and secrets that are mounted at the target. */
 const mountedFiles = (whole: Json, own: Json, target: string): string[] =>
   (['configs', 'secrets'] as const).flatMap((kind) =>
     toList(own[kind])
@@ -93,7 +93,10 @@ function textsOfItem(section: unknown, item: string, bare: Bare): string[] {
   return textsIn(found === undefined ? section : found);
 }
 
-/** Finds an item in a map, or in a list of `KEY=value`, of `host:ip`, or of maps with the item as a target. */
+/**
+ * Finds an item in a map, in a list of `KEY=value` or `host:ip` entries, or in a list of maps that have the item as a
+ * value.
+ */
 function itemIn(section: unknown, item: string, bare: Bare): unknown {
   if (!Array.isArray(section)) {
     const map = toObject(typeof section === 'object' ? section : {});
@@ -109,8 +112,8 @@ function itemIn(section: unknown, item: string, bare: Bare): unknown {
 }
 
 /**
- * Returns the text for an environment variable without a value, which gets the value of the variable with the same
- * name.
+ * Returns the text for an environment variable without a value: it gets the value of the variable with the same name in
+ * the files or the shell.
  */
 const passedThrough = (key: string): string => `\${${key}}`;
 
@@ -119,12 +122,12 @@ function textsIn(value: unknown): string[] {
   return value !== null && typeof value === 'object' ? Object.values(value).flatMap(textsIn) : [];
 }
 
-/** Returns the value of a variable in the files; null if no file sets it. */
+/** Function that returns the value of a variable in the files, or null if no file sets the variable. */
 export type VariableResolver = (name: string) => string | null;
 
 /**
- * Resolves a text as compose does, and lists the variables in it that no file sets, whether required or optional. The
- * resolved text is null if compose could not read the text.
+ * Resolves a text as compose does, and lists the variables in the text that no file sets, required and optional ones
+ * alike. The resolved text is null if compose could not read the text.
  */
 export function resolveText(
   text: string,
@@ -137,7 +140,8 @@ export function resolveText(
     if (value === null) unset.add(name);
     return value === null ? null : plain(value);
   };
-  // An unset required variable would stop the interpolation, but the variables after it also count.
+  // Required variables are made optional, because an unset required variable would stop the interpolation before the
+  // variables that follow.
   const template = plain(text.replace(/(\$\{\w+:?)\?/g, '$1-'));
   try {
     return { resolved: interpolate(template, lookup, '').text, unset: [...unset] };
@@ -151,6 +155,6 @@ export const unsetVariablesIn = (texts: readonly string[], setTo: VariableResolv
   ...new Set(texts.flatMap((text) => resolveText(text, setTo).unset)),
 ];
 
-/** Whether one of the texts has a default for an unset variable. */
+/** Whether one of the texts contains a variable with a default, such as `${TAG:-v1}`. */
 export const hasDefault = (texts: readonly string[]): boolean =>
   texts.some((text) => /\$\{\w+:?-[^}]/.test(text.replaceAll('$$', '')));

@@ -5,13 +5,13 @@ import type { StorageMount } from '../../../engine/container.ts';
 import type { Tables } from '../../data/tools-answers.ts';
 import { dataPath } from '../../data/tools-protocol.ts';
 
-/** A mount of a running container that the helper container also has. */
+/** A mount of a running container that the helper container also mounts, to compare the two. */
 export interface HostMount extends StorageMount {
-  /** Name in messages: `app:/data` */
+  /** Name in messages, such as `app:/data`. */
   where: string;
   /** Name of the volume; empty for a bind mount. */
   volume: string;
-  /** Paths of all mounts of the container. */
+  /** Paths in the container at which it has mounts. */
   besides: readonly string[];
   /** Process ID of the container on the host. */
   pid: number;
@@ -20,20 +20,21 @@ export interface HostMount extends StorageMount {
 }
 
 /**
- * Returns a message for each mount that a new container would get from another file system or directory than the
- * running container, including mounts in subdirectories. A share may have been unmounted, or a directory replaced.
+ * Returns a message for each mount, including mounts in subdirectories, that a new container would get from another
+ * file system or directory than the running container. For example, a share may have been unmounted, or a directory
+ * replaced.
  */
 export function changedMounts(mounts: readonly HostMount[], { tables, directories }: Tables): string[] {
   const fresh = parseMountTable(tables.self ?? '');
   return mounts.flatMap(({ where, volume, path: source, destination, besides, pid, dataRoot }, at) => {
     const running = parseMountTable(tables[pid] ?? '');
-    // The container's own mounts also appear below a host directory that contains the engine's data.
+    // If a host directory contains the engine's data, the container's own mounts also appear below this directory.
     const own = running.filter(({ path }) => besides.includes(path) || isWithin(path, '/etc'));
     const nested = besides.filter((path) => path !== destination && isWithin(path, destination));
     const inside = running.filter(
       ({ path }) => isWithin(path, destination) && !nested.some((each) => isWithin(path, each)),
     );
-    // The last mount on a path hides the other mounts.
+    // Of several mounts on a path, the last one hides the others.
     return [...new Map(inside.map((each) => [each.path, each])).values()].flatMap((now) => {
       const below = now.path.slice(destination.length);
       const next = fresh.findLast(({ path }) => path === `${dataPath(at)}${below}`);
@@ -53,8 +54,9 @@ export function changedMounts(mounts: readonly HostMount[], { tables, directorie
 const isShare = ({ type, source }: ListedMount): boolean => /[/:]/.test(source) && type !== 'squashfs';
 
 /**
- * Whether two mounts have the same source. Editors replace a file by a new file, which the new container should get.
- * FUSE file systems have a different device after each mount.
+ * Whether two mounts have the same source. For a file, only the file system is compared: editors replace a file by a
+ * new file, which the new container should get. FUSE file systems are compared by type and source, because they have a
+ * different device after each mount.
  */
 const isSame = (now: ListedMount, next: ListedMount, isDirectory: boolean): boolean =>
   (now.root === next.root || !isDirectory) &&

@@ -1,6 +1,6 @@
 // A running container cannot always be started again with the same files: the host may have lost a device, a runtime, a
-// share, its log server, or the container whose network is shared. Helper containers test this while everything is
-// still running, and change nothing.
+// share, a log server, or the container whose network is shared. Helper containers test this while everything is still
+// running, and change nothing.
 
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { sleepFor } from '../../../core/progress/wait.ts';
@@ -24,13 +24,13 @@ import { changedMounts, type HostMount } from './changed-mounts.ts';
 import { type HostNeed, hostNeeds, withUsedPorts } from './host-needs.ts';
 import { dataFacts } from './plan-point.ts';
 
-/** Host configuration that a container of a service is started with. */
+/** `HostConfig` with which a container of a service is started. */
 interface Definition {
   service: string;
   host: Json;
 }
 
-/** Command without output, because nothing must be sent to a user's log server. */
+/** Command of a helper container, without output, because nothing must be sent to a user's log server. */
 const silent = { Entrypoint: [toolsCommand[0], '-e', ''], Cmd: [] };
 const confined = {
   CapDrop: ['ALL'],
@@ -38,7 +38,7 @@ const confined = {
   LogConfig: { Type: 'none' },
   UsernsMode: '',
 };
-/** The engine's error if the host does not have the address of a published port. */
+/** Form of the engine's error if the host does not have the address of a published port. */
 const noAddress = /^.* on endpoint .*: cannot assign requested address$/s;
 const late = 'a mount, device or log server did not respond within 60 s';
 const maxTries = 2;
@@ -46,8 +46,8 @@ const tryPauseMs = 2_000;
 const unseen = { isFile: false, root: null, device: null, excluded: [] };
 
 /**
- * Tests whether every running container that the update stops can be started again: as it was created, for a rollback,
- * and as the files define it.
+ * Tests whether every running container that the update stops can be started again, both as it was created (for a
+ * rollback) and as the files define it.
  * @throws UpdateError host-changed
  */
 export async function checkHost(
@@ -55,7 +55,6 @@ export async function checkHost(
   { own }: FoundInstance,
   installation: Installation,
 ): Promise<void> {
-  // The test is skipped on Podman.
   if (engine.isPodman) return;
   const { project, containers, sent } = installation;
   const facts = dataFacts(installation, options.data);
@@ -87,7 +86,7 @@ export async function checkHost(
   const groups = Map.groupBy(needs, ({ need }) => need);
   const tried = await Promise.all([
     downProviders(engine, definitions),
-    // Only this helper container sees other processes, because not every runtime allows that.
+    // Only the helper container for mounts sees other processes, because not every runtime allows that.
     mounts.length === 0 ? [] : checkMounts(doors, servicesOf(definitions), mounts),
     ...[...groups].map(([need, group]) => checkNeed(doors, servicesOf(group), JSON.parse(need))),
   ]);
@@ -96,8 +95,8 @@ export async function checkHost(
 }
 
 /**
- * Returns a message for each stopped container whose namespace is shared. A container that no longer exists is not
- * needed, because compose uses its successor.
+ * Returns a message for each stopped container whose namespace is shared. A removed container does not count, because
+ * compose uses the container that replaced it.
  */
 async function downProviders(engine: Engine, definitions: readonly Definition[]): Promise<string[]> {
   const names = definitions.flatMap(({ host }) =>
@@ -129,7 +128,7 @@ async function mountsOf(engine: Engine, running: readonly Json[], info: Json): P
   return mounts.map((mount) => ({ ...mount, ...mountOriginOf(mount, { options }), dataRoot }));
 }
 
-/** Returns a message for each changed mount. */
+/** Returns a message for each mount that has changed on the host (`changedMounts`). */
 function checkMounts(doors: DataContext, services: string, mounts: readonly HostMount[]): Promise<string[]> {
   const start = async (signal: AbortSignal) => {
     const tables = await runTools(doors, {
@@ -159,8 +158,8 @@ const servicesOf = (all: readonly Pick<Definition, 'service'>[]): string =>
   joinWithAnd([...new Set(all.map(({ service }) => service))]);
 
 /**
- * Starts a helper container and returns the engine's error as a message. Server errors are retried, because a
- * restarting engine also returns errors, or stops the helper container.
+ * Starts a helper container, and returns the engine's error as a message. A server error (5xx) is retried, because a
+ * restarting engine also returns such errors, or stops the helper container.
  */
 async function tryStart(
   { engine, log }: DataContext,
@@ -185,7 +184,8 @@ async function tryStart(
       const isFinal = tries === maxTries || (fault?.status ?? 500) < 500;
       if (isFinal && fault !== null)
         return refusal(fault.message.replace(noAddress, 'the host does not have this address'));
-      // An unavailable network share never responds.
+      // After a timeout, the host is considered the cause if the engine still responds or this was the last try: for
+      // example, an unavailable network share never responds.
       if (signal.aborted && (isFinal || (await engine.answers()))) return refusal(late);
       if (isFinal) throw error;
       await sleepFor(tryPauseMs, engine.aborted);

@@ -13,8 +13,8 @@ import {
 import type { PreparedPlan } from '../plan/plan.ts';
 
 /**
- * Rejects an update whose new containers would lose data (docs/contract.md 4.12). Services without a local image are
- * skipped.
+ * Rejects an update whose new containers would lose data (docs/contract.md 4.12). Services whose new image is not on
+ * this machine are skipped.
  * @throws UpdateError volume-moved, engine-unavailable
  */
 export async function checkVolumes(engine: Engine, plan: PreparedPlan): Promise<void> {
@@ -24,7 +24,7 @@ export async function checkVolumes(engine: Engine, plan: PreparedPlan): Promise<
     const own = installation.containers.filter((each) => serviceOf(each) === name);
     const reference = references.get(name) ?? own[0]?.imageReference ?? '';
     const image = images.get(reference) ?? (await engine.inspectImages([reference]))[0];
-    // Without a configuration in the engine's response, the declared volumes of the image are unknown.
+    // If the engine does not return the configuration of the image, the volumes that the image declares are unknown.
     if (!image?.config || (changes.length === 0 && own.every((each) => isContainerOfImage(each, image))))
       continue;
     for (const each of findUnmountedData(plan, name, image)) {

@@ -10,13 +10,14 @@ interface Using {
   /** All containers of the project, and all running containers on the engine. */
   containers: readonly Container[];
   updated: readonly string[];
-  /** Image of the updater and its helper containers. */
+  /** ID of the image of the updater and its helper containers. */
   toolsImage: string;
 }
 
 /**
- * Returns the running containers that use a service but are not updated, such as `report-1 (db)`. Containers of the
- * project use a service if they depend on it; containers of other projects, if they share a network with it.
+ * Returns the running containers that use one of the services but are not updated, such as `report-1 (db)`. A container
+ * of the project uses a service if it depends on the service; any other container, if it shares a network with the
+ * service.
  */
 export function usersOf(
   services: readonly string[],
@@ -46,7 +47,7 @@ export function usersOf(
 }
 
 /**
- * Returns the log lines about the restore point, for `plan` and for an update.
+ * Returns the log lines about the restore point, which both `plan` and `update` print.
  * @param users the result of `usersOf`
  * @param name the name of the product
  */
@@ -80,20 +81,21 @@ export function describeRestorePoint(
   ];
 }
 
-/** Formats an estimate: `about 12 s`, `3 to 20 s`, `2 to 15 min` */
+/** Formats an estimate, such as `about 12 s`, `3 to 20 s` or `2 to 15 min`. */
 export function formatEstimate([least, most]: Estimate): string {
   const unit = most > 180 ? 'min' : 's';
   const [from, to] = [least, most].map((each) => Math.max(Math.ceil(unit === 'min' ? each / 60 : each), 1));
   return from === to ? `about ${to} ${unit}` : `${from} to ${to} ${unit}`;
 }
 
-/** Downtime that causes a warning without `--max-downtime`. */
+/** Downtime in seconds above which a warning is logged if `--max-downtime` is not set. */
 const longDowntimeSeconds = 15 * 60;
 
 /**
  * Returns a warning about a long downtime; empty if the downtime is short.
+ * @param limit the value of `--max-downtime` in seconds; null if it is not set
  * @param name the name of the product
- * @throws UpdateError data-unsupported if the downtime is certainly longer than allowed
+ * @throws UpdateError data-unsupported if even the shortest estimate exceeds the limit
  */
 export function downtimeWarning(
   { point, seconds }: Pick<RestorePointSurvey, 'point' | 'seconds'>,

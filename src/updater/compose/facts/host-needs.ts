@@ -1,19 +1,19 @@
 import { isEmpty, type Json, toList, toObject, toStrings } from '../../../engine/json.ts';
 
 /**
- * Settings that the host may no longer support. The name is used in messages; it is empty if the engine's error
- * contains a name.
+ * Settings that the host may no longer support, with a name for messages. The name is empty if the engine's error
+ * already contains a name.
  */
 export type HostNeed = readonly [name: string, hostConfig: Json];
 
 const provided =
   'Devices DeviceRequests DeviceCgroupRules Runtime CgroupParent CpusetCpus CpusetMems NanoCpus CpuRealtimePeriod CpuRealtimeRuntime BlkioWeightDevice BlkioDeviceReadBps BlkioDeviceWriteBps BlkioDeviceReadIOps BlkioDeviceWriteIOps StorageOpt Ulimits Sysctls SecurityOpt Privileged UsernsMode';
 /**
- * Log drivers that are not tested. The first three need no server. The others write to the log server even if a
+ * Log drivers that are not tested. The first three need no server. The last two write to the log server even if a
  * container has no output.
  */
 const untriedDrivers = ['json-file', 'local', 'none', 'awslogs', 'gcplogs'];
-/** Addresses that every host has. */
+/** Form of the addresses that every host has. */
 const everywhere = /^(?:|0\.0\.0\.0|::|127\..*)$/;
 
 /**
@@ -25,11 +25,11 @@ export function hostNeeds(host: Json, defaultDriver: unknown): HostNeed[] {
   const asked: Json = {
     ...host,
     SecurityOpt: toStrings(host.SecurityOpt).filter((each) => !/^(no-new-priv|label=disable)/.test(each)),
-    // A helper container has no network interfaces.
+    // Sysctls of a network interface are not tested, because a helper container has no network interfaces.
     Sysctls: Object.fromEntries(
       Object.entries(toObject(host.Sysctls)).filter(([key]) => !/\.eth\d/.test(key)),
     ),
-    // Every engine has this runtime.
+    // The runtime `runc` is not tested, because every engine has it.
     Runtime: host.Runtime === 'runc' ? '' : host.Runtime,
   };
   const given = provided.split(' ').flatMap((key) => (isEmpty(asked[key]) ? [] : [[key, asked[key]]]));
@@ -38,7 +38,7 @@ export function hostNeeds(host: Json, defaultDriver: unknown): HostNeed[] {
   const [, server] = Object.entries(toObject(Config)).find(([key]) => key.endsWith('-address')) ?? [];
   const withServer = server === undefined ? driver : `${driver} (${server})`;
   const log = untriedDrivers.includes(driver) ? {} : { LogConfig: { Type: driver, Config } };
-  // Without a port number, the engine chooses a free port.
+  // The port number is left out, so that the engine chooses a free port.
   const publish = (HostIp: string) => ({ NetworkMode: 'default', PortBindings: { '1/tcp': [{ HostIp }] } });
   const needs: HostNeed[] = [
     ['', Object.fromEntries(given)],
@@ -48,7 +48,7 @@ export function hostNeeds(host: Json, defaultDriver: unknown): HostNeed[] {
   return needs.filter(([, hostConfig]) => !isEmpty(hostConfig));
 }
 
-/** Returns the addresses of published ports. Ports are ignored if the container has no network of its own. */
+/** Returns the addresses of published ports; empty if the container has no network of its own. */
 function publishedAddresses({ NetworkMode, PortBindings }: Json): string[] {
   if (/^(?:host|none|container:)/.test(String(NetworkMode))) return [];
   const bindings = Object.values(toObject(PortBindings)).flatMap((each) => toList<Json>(each));

@@ -20,7 +20,7 @@ import { readModelEarly } from './prepare-files.ts';
 
 /**
  * Creates, checks and logs the plan before the pull. `early` is compose's model of the new files, which compose
- * computes in the meantime.
+ * computes during the checks.
  */
 export async function makePlan(
   context: RunContext,

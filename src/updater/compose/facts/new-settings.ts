@@ -15,8 +15,8 @@ const generators = {
 };
 
 /**
- * Returns the new settings of a release, from its `release.json` or from a label of its app image, which is only known
- * after the pull.
+ * Returns the new settings of a release, from its `release.json` or from a label of its app image. The label is known
+ * only after the pull.
  */
 export function newSettings(plan: Plan, image?: Image): { settings: NewSetting[]; warnings: string[] } {
   const { installation, expected, given, app } = plan;

@@ -7,8 +7,8 @@ import { updatedServices } from '../inspect/installation.ts';
 import type { Plan } from '../plan/plan.ts';
 
 /**
- * Rejects an update that would replace an image that the owner built by an image from the registry (docs/contract.md
- * 3.26). Returns the services with `build:` for which the registry did not respond.
+ * Rejects an update that would replace an image built by the owner with an image from the registry (docs/contract.md
+ * 3.26). Returns the services with `build:` for which the registry did not report whether it has the running image.
  * @throws UpdateError own-build
  */
 export async function checkLocalBuilds(
@@ -31,7 +31,10 @@ export async function checkLocalBuilds(
   return unconfirmed;
 }
 
-/** Checks whether the registry has the running images of a service. Null if the registry does not report this. */
+/**
+ * Checks whether the registry has the running images of a service: all of them, or not all (`none`). Null if the
+ * registry does not report this.
+ */
 async function findPublished(
   engine: Engine,
   { installation }: Pick<Plan, 'installation'>,
@@ -51,7 +54,7 @@ async function findPublished(
   return all.includes('none') ? 'none' : all.includes(null) ? null : 'all';
 }
 
-/** Creates the error for an image that the owner built, with the commands that keep this build. */
+/** Creates the error for an image that the owner built. Its advice contains the commands that keep this build. */
 export function localBuildError(
   { updates }: Pick<Plan, 'updates'>,
   { service, pin, to }: ServiceUpdate,

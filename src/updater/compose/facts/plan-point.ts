@@ -28,8 +28,8 @@ import { type Installation, ownFiles, replacedServices } from '../inspect/instal
 import { describeRestorePoint, downtimeWarning, usersOf } from './describe-point.ts';
 
 /**
- * Plans the data in the restore point of the run, checks that it can be saved, and logs the result; null if no restore
- * point was requested. Without a restore point, logs which rollback the update makes impossible.
+ * Plans the data in the restore point of the run, checks that it can be saved, and logs the result. If no restore point
+ * was requested, returns null and logs which existing restore point becomes unusable.
  * @throws UpdateError engine-version
  */
 export async function planRestorePoint(
@@ -39,7 +39,7 @@ export async function planRestorePoint(
 ): Promise<PlannedRestorePoint | null> {
   if (!options.data.restorePoint) {
     const { project } = installation;
-    // The record is only used for a log line, so errors are ignored.
+    // The record of the existing restore point is only used for a log line, so errors are ignored.
     const lost = await readUsableRecord(restorePointsPath(project.directory), project).catch(() => null);
     if (lost !== null)
       log.info(
@@ -94,8 +94,8 @@ export async function planRestorePoint(
 }
 
 /**
- * Reads the complete restore points, newest first, and those that a rollback has used. Unreadable restore points are
- * skipped.
+ * Reads the complete restore points, newest first, and determines which of them a rollback has used. Unreadable restore
+ * points are skipped.
  */
 async function earlierPoints(
   directory: string,
@@ -112,13 +112,15 @@ async function earlierPoints(
   return { earlier, used };
 }
 
-/** Returns how long the app was unavailable for the newest restore point, and the amount of data; null if unknown. */
+/**
+ * Returns the downtime and the amount of data of the newest restore point with a known downtime; null if there is none.
+ */
 function lastTime(points: readonly SavedRestorePoint[]): LastTime | null {
   const timed = points.find(({ downtimeSeconds }) => downtimeSeconds !== null);
   return timed ? { bytes: bytesToReadOf(timed.mounts), seconds: timed.downtimeSeconds ?? 0 } : null;
 }
 
-/** Returns the directory or its nearest existing parent, which is on the same disk. */
+/** Returns the host path of the directory or of its nearest existing parent, which is on the same disk. */
 async function existing(host: string, paths: HostPaths): Promise<string> {
   const isThere = (path: string) =>
     stat(paths.fromHost(path) ?? path).then(
@@ -129,7 +131,7 @@ async function existing(host: string, paths: HostPaths): Promise<string> {
   return host;
 }
 
-/** Returns the data settings of an installation and the facts that they are compared with. */
+/** Returns the operator's data settings, and the facts about the installation with which they are compared. */
 export const dataFacts = (installation: Installation, { said }: DataOptions): DataFacts => ({
   ...installation,
   updated: replacedServices(installation).map(({ name }) => name),

@@ -30,7 +30,7 @@ import { newSettings } from './new-settings.ts';
 import { warnOtherProjects } from './other-projects.ts';
 import { takeReleaseFiles } from './release-files.ts';
 
-/** Requests compose's model of the new files while images are being pulled; null if the files depend on the images. */
+/** Requests compose's model of the new files while images are being pulled. Null if the files depend on the images. */
 export async function readModelEarly(plan: Plan): Promise<ComposeModel | null> {
   if (needsImages(plan)) return null;
   const { draft } = draftFiles(plan);
@@ -39,21 +39,23 @@ export async function readModelEarly(plan: Plan): Promise<ComposeModel | null> {
 
 /**
  * Drafts the new files and checks compose's model of them. Nothing on disk changes.
- * @param pulled the local images of the plan; `backup`: path of the backup directory, for messages; `log`: gets the
- * secrets that must be masked
+ * @param pulled the pulled images, and results of previous steps
  */
 export async function prepareFiles(
   engine: Engine,
   plan: Plan,
   pulled: {
+    /** Local images by the references of the plan. */
     images: ReadonlyMap<string, Image>;
-    /** Whether to skip the check for stale tags: before a pull, and for images from an archive. */
+    /** Whether to skip the check for stale tags, as before a pull and for images from an archive. */
     skipLag?: boolean;
+    /** Path of the backup directory, for messages. */
     backup: string;
     /** Result of `readModelEarly`. If the pull also fails, only the failed pull is reported. */
     early: Promise<ComposeModel | null>;
     /** Digests (`sha256:…`) of the release's files by name, if they must be verified. */
     proven?: ReadonlyMap<string, string> | undefined;
+    /** Log in which the secrets of the new files are masked. */
     log: Pick<Log, 'addMaskRules'>;
   },
 ): Promise<PreparedPlan> {
@@ -80,7 +82,8 @@ export async function prepareFiles(
   if (draft.changes.length > 0) {
     await maskFileSecrets(log, draft.files, (path) => installation.paths.fromHost(path));
   }
-  // Compose may reject the files of a release without its new settings.
+  // Compose may reject the files of a release if its new settings are missing, so the model without them is not
+  // requested.
   const isWhole = draft !== unsetDraft && installation.kind === 'generated';
   const unset = isWhole ? null : ((await early) ?? (await modelOf(installation, unsetDraft, taken.texts)));
   const model = unset && draft === unsetDraft ? unset : await modelOf(installation, draft, taken.texts);
@@ -111,7 +114,7 @@ export async function prepareFiles(
   return { ...planned, settings: settings.map(({ name }) => name), laterWarnings };
 }
 
-/** Returns the changed networks that compose would remove and recreate. */
+/** Returns the names of the changed networks that compose would remove and recreate. */
 async function networksInQuestion(
   engine: Engine,
   { kind, model: before }: Installation,
@@ -125,7 +128,7 @@ async function networksInQuestion(
   return new Set(made.flatMap(({ name, hash }) => (hash === null ? [] : [name])));
 }
 
-/** Finds services in a message of compose that the owner's own files define, and returns their locations. */
+/** Returns the locations of services that a message of compose mentions and that the owner's own files define. */
 function ownUses(files: ProjectFiles, directory: string, message: string): string[] {
   const shipped = releaseFileNames.map((name) => join(directory, name));
   const all = [...files.composeFiles, ...(files.linkedFiles ?? [])];

@@ -15,7 +15,7 @@ import { releaseTexts, type ShippedFiles, wantedReleaseFiles } from '../plan/rel
 
 const maxBytes = 1024 * 1024;
 
-/** Returns the directory of the compose files in an image. */
+/** Returns the directory in an image that contains the compose files of the release. */
 export const releaseDirectory = (labels: Readonly<Record<string, string>>, product: Product): string =>
   labels[filesLabelOf(product)] || product.releaseDirectory;
 
@@ -34,7 +34,7 @@ export async function takeReleaseFiles(
   if (running && isContainerOfImage(running, image)) return releaseTexts(installation, fresh, fresh, backup);
   const old = imagesInUse.get(running?.imageId ?? '');
   const reading = old === undefined ? null : readReleaseFiles(engine, old, wanted, installation);
-  // If these files cannot be read, manual edits cannot be detected.
+  // If the files of the running release cannot be read, the update continues without detecting manual edits.
   const shipped = await reading?.catch((error) => {
     if (error instanceof UpdateError) return null;
     throw error;
@@ -42,7 +42,7 @@ export async function takeReleaseFiles(
   return releaseTexts(installation, fresh, shipped ?? null, backup);
 }
 
-/** Requires that files match their verified digests. @throws UpdateError not-proven */
+/** Requires that the release's files match their verified digests. @throws UpdateError not-proven */
 function requireShipped(fresh: ShippedFiles, proven: ReadonlyMap<string, string>): void {
   for (const [name, text] of fresh) {
     const is = `sha256:${createHash('sha256').update(text).digest('hex')}`;

@@ -8,11 +8,11 @@ import type { FirstContext, RunContext } from '../../run/run-context.ts';
 import { withSettings } from '../../run/settings-file.ts';
 import type { ProjectLocation } from './labelled-project.ts';
 
-/** The value of the role label for a worker. */
+/** Value of the role label of a worker. */
 const workerRole = 'worker';
 
 /**
- * Adds the settings file of the compose directory and the workers of the project to the context.
+ * Returns the context with the settings from the compose directory's settings file and with the project's workers.
  * @throws UpdateError settings-invalid, engine-unavailable
  */
 export async function withProjectOptions(
@@ -25,8 +25,8 @@ export async function withProjectOptions(
 }
 
 /**
- * Adds the services that are labelled as workers to the context, unless the operator specifies services
- * (docs/contract.md 2.22). The compose files, which are read later, usually have the same labels.
+ * Returns the context with the services whose containers are labeled as workers, unless the operator specifies services
+ * (docs/contract.md 2.22). The compose files are read later and usually have the same labels.
  * @throws UpdateError engine-unavailable
  */
 export async function withWorkers(context: RunContext, project: string): Promise<RunContext> {
@@ -41,14 +41,15 @@ export async function withWorkers(context: RunContext, project: string): Promise
   const listed = await engine.listContainers({ label });
   const containers = await engine.inspectContainers(listed.map(({ id }) => id));
   const images = await engine.inspectImages(containers.map(({ imageId }) => imageId));
-  // Containers inherit the labels of their image, and app and worker may share an image.
+  // A container whose image has the worker label is skipped, because the app may use the same image and inherit the
+  // label.
   const own = containers.filter((_, at) => images[at]?.labels[roleLabel] !== workerRole);
   return { ...context, options: { ...options, workers: workersOr(own.map(serviceOf), options) } };
 }
 
 /**
- * Returns the workers in compose's model. For services with a profile, which are not in the model, the labels of their
- * containers are used.
+ * Returns the workers according to the labels in compose's model. For a service with a profile, which is not in the
+ * model, the label of its containers counts.
  */
 export function workersOf({ services }: ComposeModel, options: UpdateOptions): readonly string[] {
   if (options.servicesNamed) return options.workers;
@@ -60,10 +61,10 @@ export function workersOf({ services }: ComposeModel, options: UpdateOptions): r
   return workersOr([...labelled, ...unseen], options);
 }
 
-/** Returns the default workers, which are used if neither the operator nor a label specifies any. */
+/** Returns the default workers, which are used if neither the operator nor a label specifies workers. */
 const usualWorkers = ({ product }: UpdateOptions): readonly string[] => product.services.slice(1);
 
-/** Returns these names, or the default workers if there are none. */
+/** Returns these workers, sorted and without the app, or the default workers if none are left. */
 function workersOr(names: readonly string[], options: UpdateOptions): readonly string[] {
   const workers = [...new Set(names)].filter((name) => name !== options.app).sort();
   return workers.length > 0 ? workers : usualWorkers(options);

@@ -7,7 +7,8 @@ import { fileFlags } from '../../../core/progress/compose-command.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
 
 /**
- * Names of override files. Compose combines each of them with any default name (compose-go, cli/options.go; tested).
+ * Names of override files. Compose accepts each of them next to a compose file with any default name (compose-go,
+ * cli/options.go; tested).
  */
 const overrideNames = [
   'compose.override.yml',
@@ -16,7 +17,10 @@ const overrideNames = [
   'docker-compose.override.yaml',
 ];
 
-/** Returns the files that `docker compose` uses in a directory without `-f`; empty if there are none. */
+/**
+ * Returns the paths of the compose files that `docker compose` uses in a directory without `-f`. Empty if there are
+ * none.
+ */
 export async function defaultPaths(directory: string, envFiles: readonly TextFile[]): Promise<string[]> {
   const named = filesNamedBy(envFiles, directory);
   if (named.length > 0) return named;
@@ -26,7 +30,7 @@ export async function defaultPaths(directory: string, envFiles: readonly TextFil
   return override === null ? [found] : [found, override];
 }
 
-/** Whether compose may have found the files of the project without `-f`. */
+/** Whether compose may have found the project's files by their default names, without `-f`. */
 export const hasDefaultFiles = (project: ComposeProject): boolean =>
   fileFlags({ ...project, envFiles: [], profiles: [] }).length === 0;
 

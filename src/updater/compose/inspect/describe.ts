@@ -13,7 +13,7 @@ import {
 } from './installation.ts';
 import { migrationsOf } from './services/migrations.ts';
 
-/** Logs the running version, its pin, and stopped and unhealthy containers. */
+/** Logs the running version and its pin, and warns about stopped and unhealthy containers. */
 export function describeInstallation(installation: Installation, log: Log): void {
   const { app, workers, kind, files, runningVersion, followers } = installation;
   const migrations = migrationsOf(installation);
@@ -23,11 +23,13 @@ export function describeInstallation(installation: Installation, log: Log): void
   const file = basename(files.composeFiles[0]?.path ?? '');
   const pinnedBy = joinWithAnd([...new Set(moved.map(({ pin }) => pin.place.description))]);
   const from = runningVersionText(installation);
-  // A variable may contain the version without its variant. This value is not a secret.
+  // A variable may contain this version without the variant of the tag. The version is not a secret, so it is not
+  // masked.
   log.addMaskRules(() => ({ shown: [from] }));
   const runs = moved.length > 1 ? 'run' : 'runs';
   const { tag } = app.pin;
-  // The message mentions the label, because the image may have inherited it and nothing else specifies the version.
+  // The message names the version label as its source, because nothing else specifies the version and the image may
+  // have inherited the label.
   const running = isNumbered(tag) || from === tag.text ? from : `${tag.text} (version label: ${from})`;
   log.info(`${names} ${runs} ${running}, pinned by ${pinnedBy}; ${file} is ${kind}`, { from, kind });
   if (!runningVersion)
@@ -60,14 +62,17 @@ export function describeInstallation(installation: Installation, log: Log): void
   if (followers.length > 1) log.info(`${shared} share a namespace with ${names} and will also be recreated`);
 }
 
-/** Logs the number of containers if a service has several. @param left containers that remain stopped */
+/** Logs the number of containers if a service has several. @param left the stopped containers, which stay stopped */
 function describeReplicas({ name, containers }: ServiceFacts, left: readonly Container[], log: Log): void {
   if (containers.length < 2) return;
   const stopped = left.map((container) => `; ${container.name} is stopped and will not be started`);
   log.info(`${name} has ${containers.length} containers${stopped.join('')}`);
 }
 
-/** Returns the running version, `v1.4.2`, or the tag if the tag is partial or the version is unknown. */
+/**
+ * Returns the running version, such as `v1.4.2`. If the version is unknown, or known only from a partial tag, returns
+ * the tag.
+ */
 export const runningVersionText = ({ runningVersion, prefix, app }: InspectedProject): string => {
   const reference = parseReference(app.containers[0]?.imageReference ?? '');
   const tag = parsePinTag(reference?.tag ?? 'latest');

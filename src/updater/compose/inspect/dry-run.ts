@@ -12,9 +12,9 @@ import type { DryRun, SentContainer, ServiceFacts } from './installation.ts';
 import { type RecordedWrite, startRecorder, type WriteListener } from './recorder.ts';
 
 /**
- * Determines what `up` would do with services, each with the image of its containers. If this image is no longer on
- * this machine, another local image is used, because compose inspects the image and would reject the project without
- * it. If no image is left, the service is skipped.
+ * Determines what `up` would do with these services if their images stayed the same. If the image of a service's
+ * containers is no longer on this machine, another local image takes its place, because compose rejects a project whose
+ * image it cannot inspect. A service is skipped if no image is left.
  * @throws UpdateError compose-invalid
  */
 export async function dryRunUp(
@@ -42,26 +42,26 @@ export async function dryRunUp(
   return { ...(await recordUp(engine, project, asked)), imagesInUse };
 }
 
-/** A service in the dry run. */
+/** Service whose recreation the dry run records. */
 interface AskedService {
   name: string;
-  /** Local image, by ID or reference, that replaces the image in the files. */
+  /** ID or reference of the local image that the dry run uses instead of the image in the files. */
   image: string;
-  /** Number of containers. */
+  /** Number of containers that the service has. */
   scale: number;
 }
 
-/** Question of compose 2.32 and later before it recreates a volume. With a closed stdin, the answer is no. */
+/** Question that compose 2.32 and later asks before it recreates a volume. Its stdin is closed, so the answer is no. */
 const editedVolume = /Volume "([^"]+)" exists but doesn't match configuration/g;
 
 const deadlineMs = 60_000;
-/** Longest delay of a response in ms, while the requests for the other containers of the call arrive. */
+/** Maximum delay of the recorder's response in ms, during which compose's requests for the other containers arrive. */
 const longestHoldMs = 150;
 
 /**
- * Records what `up` would do with each of the services: compose runs against a socket that forwards no writes, so
- * nothing on the engine changes. A single call for all services takes half the time, but it cannot be used for services
- * that wait for each other.
+ * Records what `up` would do with each service: compose runs against a socket that forwards no writes, so nothing on
+ * the engine changes. A single call for all services takes half the time of separate calls. A service that it does not
+ * record, for example because it waits for another service, gets a separate call.
  * @throws UpdateError compose-invalid if compose does not request the container of a service; engine-unavailable
  */
 export async function recordUp(
@@ -76,7 +76,7 @@ export async function recordUp(
   };
   const { sent } = recorded;
   const record = (asked: readonly AskedService[]) => recordCall(engine, project, asked, recorded);
-  // A failure of this call occurs again when each service is recorded separately.
+  // An error is ignored here, because it occurs again when each service is recorded separately.
   if (services.length > 1 && areNamedAlike(project, services)) await record(services).catch(() => {});
   const alone = services.filter(({ name }) => !sent.has(name));
   const calls = await Promise.allSettled(
@@ -90,14 +90,14 @@ export async function recordUp(
 }
 
 /**
- * Whether all services use the same naming scheme for containers: a single flag selects the scheme for the whole call.
+ * Whether no service needs the option that selects a naming scheme for containers: the option applies to a whole call.
  */
 const areNamedAlike = (
   { oldNames = [], asksForNames = false }: ComposeProject,
   services: readonly AskedService[],
 ): boolean => !asksForNames && !services.some(({ name }) => oldNames.includes(name));
 
-/** Runs compose for some services and adds the recorded requests and edits. */
+/** Runs compose for some services and adds the results to `sent`, `removedNetworks` and `editedVolumes`. */
 async function recordCall(
   engine: Engine,
   project: ComposeProject,
@@ -133,8 +133,8 @@ async function recordCall(
 }
 
 /**
- * Delays the responses until the requests of all services have arrived, or the time limit has passed: compose cancels
- * the other services as soon as a request fails.
+ * Creates a listener that delays each response to a container request until the requests of all services have arrived,
+ * but at most by `longestHoldMs`: compose cancels the other services as soon as one request fails.
  */
 function untilAllCame(expected: number): WriteListener {
   const came = new Set<string | undefined>();

@@ -20,13 +20,13 @@ export interface FoundInstance {
   own: Container;
   paths: HostPaths;
   place: ProjectLocation;
-  /** Platform of the engine: `linux/amd64` */
+  /** Platform of the engine, such as `linux/amd64`. */
   platform: string;
-  /** Containers of all compose projects on the engine. */
+  /** Containers of all compose projects on the engine, the project to update included. */
   composed: readonly ListedContainer[];
   /**
-   * Specified container, whose labels identify the project; null if no container was specified or this run has replaced
-   * it.
+   * Container that the options specify and whose labels identify the project. Null if they specify none, or if this run
+   * has already replaced the container.
    */
   told: ListedContainer | null;
 }
@@ -37,7 +37,7 @@ export interface FoundInstance {
  */
 export async function findInstance({ engine, options, log }: RunContext): Promise<FoundInstance> {
   const facts = startEarly(requireEngine(engine));
-  // The engine's response determines the API version for the other requests.
+  // The other requests wait for `facts`, because that response determines their API version.
   const [own, { version: engineVersion, platform }, composed, programs] = await Promise.all([
     facts.then(() => requireOwnContainer(engine)),
     facts,
@@ -67,7 +67,7 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
 }
 
 /**
- * Rejects unrelated containers (docs/contract.md 4.10) before any container is read, counted or stopped.
+ * Rejects a project with unrelated containers (docs/contract.md 4.10) before any container is read, counted or stopped.
  * @param containers the containers of the project, without compose's leftovers
  * @param journal the journal of the previous run, or of this run if it was interrupted
  * @throws UpdateError unrelated-container, not-compose
@@ -79,7 +79,8 @@ export function requireNoUnrelatedContainers(
   journal: JournalData | null,
 ): void {
   requireComposeContainers(containers);
-  // Containers of an interrupted update may have different labels, such as another env file, than the old containers.
+  // Containers that an interrupted update has created may have other labels than the old containers, such as another
+  // env file.
   const run = journal !== null && (isPending(journal) || journal.containerId === own.id) ? journal : null;
   const before = new Set(run?.containers.map(({ id }) => id));
   const foreign = findForeign(containers, {
@@ -99,8 +100,8 @@ export function requireNoUnrelatedContainers(
 }
 
 /**
- * Returns the project of a specified container that no longer exists. This updater may have replaced the container
- * before it was killed, so its journal contains the project.
+ * Returns the project of the container from the options, which no longer exists. This updater may have replaced that
+ * container before it was killed and restarted; the journal then contains the project.
  * @throws UpdateError no-app if there is no such journal
  */
 async function projectOf(own: Container, paths: HostPaths, options: UpdateOptions): Promise<KnownProject> {

@@ -11,15 +11,15 @@ import { createHelper, removeHelper, removeHelpers } from '../../../engine/api/s
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { NamedMount } from '../../../engine/engine-api.ts';
 
-/** How a path on the host relates to a mounted directory. */
+/** Result of comparing a path on the host with a mounted directory. */
 export type DirectoryMatch =
   | 'same'
-  /** The directory has other compose files. */
+  /** The path is another directory, which has compose files. */
   | 'another'
-  /** The directory does not exist or has no compose file. */
+  /** The path does not exist or has no compose file. */
   | 'nothing';
 
-/** Checks directories on the host. */
+/** Checks of directories on the host. */
 export interface HostInspection {
   /**
    * Compares a path on the host with the directory mounted at `here`.
@@ -28,16 +28,16 @@ export interface HostInspection {
    */
   compare(path: string, here: string, files?: readonly string[]): Promise<DirectoryMatch>;
   /**
-   * Whether the host directory contains a compose file with one of these names, by default compose's.
+   * Whether the host directory contains a compose file with one of these names, by default compose's default names.
    * @throws UpdateError engine-unavailable
    */
   hasCompose(path: string, names?: readonly string[]): Promise<boolean>;
-  /** Lists the mounts of all containers that contain the path. @throws UpdateError engine-unavailable */
+  /** Lists the mounts, of any container, that contain the path. @throws UpdateError engine-unavailable */
   mounts(path: string): Promise<readonly NamedMount[]>;
 }
 
 const marker = `${stateDirectoryName}-seen-`;
-/** Mount point in the helper container. */
+/** Directory in the helper container at which the host path is mounted. */
 const inScratch = '/seen';
 
 const isComposeFile = (name: string): boolean => /compose.*\.(ya?ml|json)$/i.test(name);
@@ -48,18 +48,21 @@ export async function hasComposeHere(directory: string): Promise<boolean> {
   return names.some(isComposeFile);
 }
 
-/** Creates the checks of directories on the host. @param image the image of the updater's own container */
+/**
+ * Creates the checks of directories on the host.
+ * @param image the image of the updater's own container, for helper containers
+ */
 export const createHostInspection = (engine: Engine, image: string): HostInspection => {
   /**
-   * Reads a host path through a container that mounts the path and is never started. Returns null if the host has no
-   * such directory.
+   * Calls `look` with a test for the entries of a host directory. The test reads through a container that mounts the
+   * directory and is never started. Returns null if the host has no such directory.
    */
   const through = async <T>(path: string, look: (has: Has) => Promise<T>): Promise<T | null> => {
     await removeHelpers(engine, path);
     const scratch = await makeScratch(engine, image, path);
     if (scratch === null) return null;
     try {
-      // One byte is enough to detect the file.
+      // At most one byte is read, which is enough to detect the file.
       return await look(
         async (name) => (await readContainerFile(engine, scratch, join(inScratch, name), 1)) !== 'missing',
       );
@@ -73,7 +76,7 @@ export const createHostInspection = (engine: Engine, image: string): HostInspect
       (await through(path, (has) => someOf(names, has))) ?? false,
     async compare(path, here, files = []) {
       const names = await readdir(here);
-      // A killed run may have left its marker file.
+      // A previous run that was killed may have left its marker file.
       for (const left of names.filter((name) => name.startsWith(marker))) await rm(join(here, left));
       const file = `${marker}${randomBytes(8).toString('hex')}`;
       const likeness = await through(path, async (has): Promise<DirectoryMatch> => {
@@ -84,7 +87,7 @@ export const createHostInspection = (engine: Engine, image: string): HostInspect
           await rm(join(here, file), { force: true });
         }
         const inside = files.filter((each) => isWithin(each, path)).map((each) => relative(path, each));
-        // The compose files of the project may all be in other directories.
+        // If all compose files of the project are elsewhere, the directory cannot be recognized by a compose file.
         const isElsewhere = files.length > 0 && inside.length === 0;
         const possible = [...names.filter(isComposeFile), ...defaultNames, ...inside];
         return isElsewhere || (await someOf(possible, has)) ? 'another' : 'nothing';
@@ -94,7 +97,7 @@ export const createHostInspection = (engine: Engine, image: string): HostInspect
   };
 };
 
-/** Whether a directory has an entry with this name. */
+/** Test for an entry of a directory by its name. */
 type Has = (name: string) => Promise<boolean>;
 
 async function someOf(names: readonly string[], has: Has): Promise<boolean> {
@@ -102,7 +105,7 @@ async function someOf(names: readonly string[], has: Has): Promise<boolean> {
   return false;
 }
 
-/** Creates a helper container that mounts the path. Returns null if the host has no such directory. */
+/** Creates a helper container that mounts a host path. Returns null if the host has no such directory. */
 async function makeScratch(engine: Engine, image: string, path: string): Promise<string | null> {
   const Mounts = [{ Type: 'bind', Source: path, Target: inScratch, ReadOnly: true }];
   try {
@@ -124,9 +127,10 @@ async function leaveFile(path: string): Promise<void> {
 }
 
 /**
- * Finds a project directory that is mounted under a different path than the path in its labels. This happens if another
- * program, such as Portainer, has started the project from a volume or from its own path. Compose files at the labelled
- * path on the host always belong to the instance. Returns whether the directory was found.
+ * Finds the mount of a project directory whose labeled path is not mounted, and registers the path as an alias. The
+ * paths differ if another program, such as Portainer, has started the project from a volume or from a path of its own.
+ * A mount is skipped if the labeled path on the host is another directory with compose files: that directory then
+ * belongs to the instance. Returns whether the mount was found.
  * @param directory the path in the labels, which is not mounted here
  */
 export async function aliasProjectDirectory(
@@ -144,8 +148,8 @@ export async function aliasProjectDirectory(
 }
 
 /**
- * Returns the paths of mounts that may contain the directory, on the host and in this container. Volumes are returned
- * as a whole, because files above the directory may be used.
+ * Returns the places in this container that may be the labeled directory, each with the path that it stands for. For a
+ * volume, this is the whole volume, because the project may use files above its directory.
  */
 async function candidates(
   directory: string,
@@ -165,20 +169,20 @@ async function candidates(
   return [...byVolume, ...bySource];
 }
 
-/** Returns the host path of a directory in a mount of another container. */
+/** Returns the host path of a directory that another container sees through this mount. */
 const sourceOf = ({ source, destination }: NamedMount, directory: string): string =>
   join(source, relative(destination, directory));
 
 /**
- * Returns advice to mount a directory from the host path that another program's container uses. Null for an ordinary
- * host directory, or if several host paths are possible.
+ * Returns advice to mount a project directory from its path on the host, if the labeled path exists only in another
+ * program's container. Null for an ordinary host directory, or if several host paths are possible.
  */
 export async function findMountAdvice(directory: string, look: HostInspection): Promise<string | null> {
   const mounts = await look.mounts(directory);
   const sources = new Set(mounts.map((mount) => sourceOf(mount, directory)));
   if (sources.size === 0 || sources.has(directory) || (await look.hasCompose(directory))) return null;
   const homes: string[] = [];
-  // Many containers have a mount at /data, but few of these mounts contain a compose file.
+  // Only mounts with a compose file count: many containers have a mount at the same path, such as /data.
   for (const source of sources) if (await look.hasCompose(source)) homes.push(source);
   const [only, ...others] = homes;
   return only === undefined || others.length > 0 ? null : mountAdviceFor(only, directory);

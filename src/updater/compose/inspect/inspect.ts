@@ -41,7 +41,7 @@ import { explainUnmountedFile, linkProjectPaths, viewProject } from './view-proj
 
 /** Data about the project that is available before its files are read. */
 interface Found {
-  /** Current containers, without unrelated containers. */
+  /** Containers that the project has now, without unrelated containers. */
   containers: readonly Container[];
   wasInterrupted: InterruptionTest;
   /** Callback that runs as soon as compose has resolved the project, while the dry run of `up` is still in progress. */
@@ -49,7 +49,8 @@ interface Found {
 }
 
 /**
- * Collects all data for the plan. Changes nothing except this container's own file system.
+ * Collects the data about the installation that the plan is based on. Changes nothing except this container's own file
+ * system.
  * @throws UpdateError no-app if the app has no container
  */
 export async function inspectInstallation(
@@ -72,8 +73,9 @@ export async function inspectInstallation(
 }
 
 /**
- * Returns the project with its current files if files were renamed or deleted after the last `up`. Compose updates the
- * file names in a label only when it recreates the container. Drift detection compares the contents.
+ * Returns the project with compose's default files if a file from the labels was renamed or deleted after the last
+ * `up`; otherwise, returns the project unchanged. Compose updates the file names in a label only when it recreates the
+ * container. Drift detection later compares the contents.
  * @throws UpdateError compose-invalid
  */
 async function withCurrentFiles(
@@ -102,7 +104,7 @@ async function withCurrentFiles(
   });
 }
 
-/** Returns the error with commands in its advice that work for this project. */
+/** Fills in the compose commands for this project in the advice of an error. */
 function withCommandsOf(project: ComposeProject, error: unknown): unknown {
   if (!(error instanceof UpdateError)) return error;
   const { code, message, detail, cause } = error;
@@ -137,7 +139,8 @@ async function inspectProject(
     ...(profiles.length > 0 && { profiles }),
     ...(asksForNames && { asksForNames }),
   });
-  // The result of the early dry run cannot be used if the workers, profiles or old names differ.
+  // The early dry run was based on assumptions, so its result cannot be used if the workers, profiles or old names
+  // differ.
   const isOutdated = profiles.length > 0 || !isAsGuessed || asksForNames;
   const asking = isOutdated ? startEarly(dryRunUp(engine, compose.project, replaced)) : early;
 
@@ -187,7 +190,8 @@ async function inspectProject(
     prefix: versionPrefix(pinnedApp.pin, app.containers, product),
   };
   onRead(read);
-  // Since compose 5, the model does not contain the values of env files. The dry run contains them, so they are masked.
+  // Since compose 5, the model does not contain the values of env files. The requests of the dry run contain them, so
+  // they are masked here.
   const answer = await asking;
   log.addMaskRules(() => maskRulesOfSent(answer.sent.values()));
   const known = new Set([own, ...containers].map(({ id }) => id));
@@ -199,7 +203,8 @@ async function inspectProject(
 const nameOf = ({ name }: ServiceFacts): string => name;
 
 /**
- * Returns the files that the next `docker compose up` uses by default; empty if they are the files of the last `up`.
+ * Returns the compose files that the next `docker compose up` uses by default. Empty if they are the files of the last
+ * `up`.
  */
 async function filesOfNextUp(project: ComposeProject, { envFiles }: ProjectFiles): Promise<TextFile[]> {
   if (!hasDefaultFiles(project)) return [];
@@ -209,8 +214,8 @@ async function filesOfNextUp(project: ComposeProject, { envFiles }: ProjectFiles
 }
 
 /**
- * Returns whether the installation is generated: the marker is in `compose.yaml`, or in `compose.cluster.yaml` if that
- * is the only compose file.
+ * Determines whether the installation is generated, by the marker in `compose.yaml`, or in `compose.cluster.yaml` if
+ * that is the only compose file.
  */
 function kindOf(
   { directory }: ComposeProject,

@@ -12,13 +12,13 @@ import type { Json } from '../../../engine/json.ts';
 export interface ServiceFacts {
   name: string;
   /**
-   * All containers except compose's leftovers, including stopped containers, sorted by number. Only migrations may have
-   * no containers.
+   * All containers of the service, including stopped containers, sorted by number and without compose's leftovers. Only
+   * a migration may have no container.
    */
   containers: readonly Container[];
-  /** Number of containers that should be running. */
+  /** Number of this service's containers that should be running. */
   running: number;
-  /** Numbers of containers that were stopped on purpose and remain stopped. */
+  /** Container numbers of the containers that were stopped on purpose and therefore stay stopped. */
   stopped: readonly number[];
   /** Pin of the image, if the service is updated to another release. */
   pin?: Pin;
@@ -29,69 +29,74 @@ export interface PinnedService extends ServiceFacts {
   pin: Pin;
 }
 
-/** A project as read by the updater and by compose. */
+/** A project as the updater and compose have read it. */
 export interface InspectedProject {
   product: Product;
   project: ComposeProject;
   compose: Compose;
   paths: HostPaths;
-  /** Platform of the engine: `linux/amd64` */
+  /** Platform of the engine, such as `linux/amd64`. */
   platform: string;
   /** `generated` if each release overwrites the compose file. */
   kind: 'generated' | 'user-written';
   files: ProjectFiles;
-  /** Services that the operator excludes. */
+  /** Names of the services that the operator excludes from the update. */
   exclude: readonly string[];
-  /** Variable that contains the version; `SVC_VERSION` by default. */
+  /** Name of the variable that contains the version; `SVC_VERSION` by default. */
   versionVariable: string;
-  /** All services of the project, without the values of env files. */
+  /** Compose's model of the current files, with all services but without the values of env files. */
   model: ComposeModel;
   /** Containers of the project, without one-off containers and compose's leftovers. */
   containers: readonly Container[];
   app: PinnedService;
-  /** Workers with containers, and migrations without containers. */
+  /** Updated workers: those with containers, and migrations even if they have no containers. */
   workers: readonly PinnedService[];
   /** Other services that share a namespace with the app or a worker. */
   followers: readonly ServiceFacts[];
-  /** Running version, `1.4.2`; null if unknown. */
+  /** Running version, such as `1.4.2`; null if unknown. */
   runningVersion: string | null;
-  /** Prefix of the product's versions; null if unknown. */
+  /** Prefix of the product's versions; null if it is unknown. */
   prefix: 'v' | '' | null;
 }
 
-/** The request that compose would send for one container of a service. */
+/** Request that compose would send to create a container of a service. */
 export interface SentContainer {
   /** Container name without the temporary prefix that compose adds while it replaces a container. */
   name: string;
   /** Body of `POST /containers/create`. It contains the values of environment variables and must not be logged. */
   body: Json;
-  /** API version of the request, `1.45`. Before 1.44, the body contains only the first network. */
+  /** API version of the request, such as `1.45`. Before 1.44, the body contains only the first network. */
   apiVersion: string;
 }
 
-/** Effects of `docker compose up`, from the requests that compose would send, and the current images. */
+/** Requests that `docker compose up` would send, their effects, and the images in use. */
 export interface DryRun {
-  /** Requests by service. A service is missing if none of the images is on this machine. */
+  /**
+   * Requests by service. A service is missing if it has no container, or if no image of any replaced service is on this
+   * machine.
+   */
   sent: Map<string, SentContainer>;
-  /** Networks with edited definitions. Compose would disconnect the project's containers and remove these networks. */
+  /**
+   * Networks whose definition was edited: compose would disconnect the project's containers from them and remove them.
+   */
   removedNetworks: Set<string>;
   /** Volumes whose definition in the files has changed since their creation. */
   editedVolumes: Set<string>;
-  /** Images of the services' containers that are on this machine, by ID. */
+  /** Images that the replaced containers use, if they are on this machine, by ID. */
   imagesInUse: ReadonlyMap<string, Image>;
 }
 
-/** All facts for the plan. Read once and never changed. */
+/** All data about the installation that the plan is based on. Read once and never changed. */
 export interface Installation extends InspectedProject, DryRun {
   /** Other compose projects on the engine. */
   beside: readonly ComposeProject[];
   /** Running containers that do not belong to the project, except the updater. */
   outside: readonly Container[];
-  /** Files that the next `docker compose up` uses by default; empty if the update uses the same files. */
+  /** Compose files that the next `docker compose up` uses by default; empty if the update uses the same files. */
   nextFiles: readonly TextFile[];
 }
 
-/** Returns the updated services, the app first. */
+/** Returns the services that are updated to another release, the app first. */
 export const updatedServices = ({ app, workers }: InspectedProject): PinnedService[] => [app, ...workers];
 
 /** Returns all services whose containers the update replaces. */
@@ -100,14 +105,17 @@ export const replacedServices = (installation: Installation): ServiceFacts[] => 
   ...installation.followers,
 ];
 
-/** Returns the paths of the compose and env files, which the update itself restores. */
+/**
+ * Returns the paths of the compose files and env files. They do not count as data, because the update itself restores
+ * them.
+ */
 export const ownFiles = ({ directory, files, envFiles }: ComposeProject): string[] => [
   ...files,
   ...envFiles,
   join(directory, '.env'),
 ];
 
-/** Returns the containers of services that are not updated. */
+/** Returns the project's containers of services that the update does not replace. */
 export function otherContainers(installation: Installation): Container[] {
   const replaced = replacedServices(installation).map(({ name }) => name);
   return installation.containers.filter((each) => !replaced.includes(serviceOf(each)));
@@ -119,13 +127,13 @@ export const completedDependencies = (service: ModelService | undefined): string
     condition === 'service_completed_successfully' ? [name] : [],
   );
 
-/** Compose file of a release, which overwrites the file of a generated installation. */
+/** Name of the compose file in a release, which overwrites the same file of a generated installation. */
 export const composeFile = 'compose.yaml';
-/** Compose file that overrides `compose.yaml` in cluster mode. */
+/** Name of the compose file that overrides `compose.yaml` in cluster mode. */
 export const clusterFile = 'compose.cluster.yaml';
 export const releaseFileNames = [composeFile, clusterFile] as const;
 
-/** Whether updates overwrite a compose file with this text. */
+/** Whether a compose file with this text is generated, so that updates overwrite it. */
 export const isGenerated = (text: string, { marker }: Product): boolean =>
   text
     .replace(/^\uFEFF/, '')

@@ -14,9 +14,9 @@ export function requireTestedPodman(engine: Pick<Engine, 'isPodman'>, users = re
 }
 
 /**
- * Rejects containers of podman-compose, systemd and docker-compose 1. podman-compose and systemd create containers
- * differently, and compose would partly revert the differences (docs/contract.md 12.6). The paths in labels of
- * docker-compose 1 depend on the working directory of that command (2.3).
+ * Rejects containers that podman-compose, systemd or docker-compose 1 has created. podman-compose and systemd create
+ * containers differently, and compose would partly revert the differences (docs/contract.md 12.6). The paths in the
+ * labels of docker-compose 1 depend on the directory in which it was run (docs/contract.md 2.3).
  * @throws UpdateError not-compose
  */
 export function requireComposeContainers(containers: readonly Pick<Container, 'name' | 'labels'>[]): void {
@@ -36,7 +36,7 @@ export function requireComposeContainers(containers: readonly Pick<Container, 'n
   }
 }
 
-/** Returns a more specific error if no project was found but systemd manages a container. */
+/** Returns a more specific error if no project was found but systemd manages a container; otherwise, the same error. */
 export async function explainMissingProject(engine: Engine, error: unknown): Promise<unknown> {
   if (!engine.isPodman || !(error instanceof UpdateError)) return error;
   if (error.code !== 'not-compose' && error.code !== 'not-mounted') return error;

@@ -9,14 +9,17 @@ import { composeLabels } from '../../../engine/labels.ts';
 /** A compose project as described by the labels of its containers. */
 export interface KnownProject {
   name: string;
-  /** Path of the directory on the host. */
+  /** Host path of the project directory. */
   directory: string;
   services: Set<string>;
-  /** Compose files from the labels of one container. */
+  /** Paths of the compose files, from the labels of one of the containers. */
   files: readonly string[];
 }
 
-/** Returns all other projects with their files. @param composed the containers of all projects */
+/**
+ * Returns the projects other than the project `name`, with the files in their labels.
+ * @param composed the containers of all projects
+ */
 export function projectsBeside(composed: readonly ListedContainer[], name: string): ComposeProject[] {
   const found = new Map<string, ComposeProject>();
   for (const { labels } of composed) {
@@ -53,13 +56,13 @@ export function knownProjects(composed: readonly ListedContainer[]): KnownProjec
 
 export interface ProjectLocation {
   name: string;
-  /** Path on the host, spelled as in the labels. */
+  /** Host path of the project directory, spelled as in the labels. */
   directory: string;
-  /** Path inside this container. */
+  /** Path of the project directory inside this container. */
   mountedAt: string;
 }
 
-/** Files that compose was started with, from the labels. */
+/** Paths of the compose files and env files that compose was started with, from the labels. */
 type LabelledPaths = Pick<ComposeProject, 'files' | 'envFiles'>;
 
 interface LabelledProject {
@@ -68,8 +71,8 @@ interface LabelledProject {
 }
 
 /**
- * Reads the project from the labels of a container, with absolute paths.
- * @throws UpdateError compose-invalid if a label does not specify a file on this host
+ * Reads the project, with absolute paths, from the labels of a container.
+ * @throws UpdateError compose-invalid if the labels list no compose file, or a compose file without an absolute path
  */
 export function labelledProject(telling: Pick<Container, 'labels'>, of: LabelledProject): ComposeProject {
   const { name, directory } = of.place;
@@ -80,7 +83,7 @@ export function labelledProject(telling: Pick<Container, 'labels'>, of: Labelled
   return { name, directory, ...labelled, ...(oldNames.length > 0 && { oldNames }) };
 }
 
-/** Reads the paths of the compose files and env files from the labels. */
+/** Reads the paths of the compose files and env files from the labels of a container. */
 export function labelledPaths({ labels }: Pick<Container, 'labels'>, directory: string): LabelledPaths {
   const list = (label: string) => splitPaths(labels[label] ?? '', directory);
   return { files: list(composeLabels.files), envFiles: list(composeLabels.envFiles) };
@@ -97,7 +100,7 @@ function notFound(files: readonly string[]): UpdateError {
 }
 
 /**
- * Splits the paths in a label. Compose joins paths with commas and does not escape commas in them. A comma is a
+ * Splits a label into paths. Compose joins the paths with commas and does not escape commas in them. A comma is a
  * separator only if an absolute path or an address (`oci://…`) follows and the comma is not part of the project
  * directory.
  */

@@ -15,8 +15,8 @@ import { imageNames } from '../../run/log/mask-rules.ts';
 const maxBytes = 5 * 1024 * 1024;
 
 /**
- * Masks the secrets in a project's files, and in the env files, secret files and config files that they refer to. Never
- * throws, because compose reports invalid files.
+ * Masks the secrets in a project's files, and in the env files, secret files and config files that these refer to.
+ * Never throws an error about a file, because compose reports invalid files.
  * @param find maps a host path to the path in this container, or to null if the path is not mounted
  */
 export async function maskFileSecrets(
@@ -39,11 +39,13 @@ export async function maskFileSecrets(
   );
   log.addMaskRules(() => ({
     secrets: [
-      // Compose resolves variables in these files with the variables of the project, one file after the other.
+      // The env files are read together, because compose resolves variables in them with the variables of the project
+      // and of the previous env files.
       ...secretsOfEnvFiles([...files.envFiles, ...env]),
       ...env.flatMap((file) => [...secretsOfEnvFiles([file]), ...secretsOfRawEnvFile(file.text)]),
       ...secret.flatMap(({ text }) => secretsOfContent(text)),
-      // Most of a config is not secret and is needed to understand container logs.
+      // Only values after names that look secret are masked: most of a config is not secret and is needed to understand
+      // container logs.
       ...config.flatMap(({ text }) => keyedSecrets(text)),
     ],
   }));
@@ -60,7 +62,10 @@ async function readAll(paths: readonly string[], find: (path: string) => string 
   return files.flat();
 }
 
-/** Reads a file that may contain invalid UTF-8. Skips pipes, because reading a pipe would block. */
+/**
+ * Reads a file that may contain invalid UTF-8. Returns null for a pipe, because reading it would block, and for a file
+ * that is larger than `maxBytes`.
+ */
 async function readTolerantly(path: string): Promise<string | null> {
   const found = await stat(path);
   return found.isFile() && found.size <= maxBytes ? await readFile(path, 'utf8') : null;

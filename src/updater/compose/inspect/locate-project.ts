@@ -14,18 +14,19 @@ import {
 } from './host-look.ts';
 import type { KnownProject, ProjectLocation } from './labelled-project.ts';
 
-/** Criteria for finding the project. */
+/** Input for finding the project to update. */
 interface Search {
   projects: readonly KnownProject[];
   paths: HostPaths;
   options: UpdateOptions;
   look: HostInspection;
-  /** Mounted directories that contain a compose file, or the directory of `--dir`. */
+  /** With `--dir`, only its directory; otherwise, all mounted directories that contain a compose file. */
   candidates: readonly string[];
 }
 
 /**
- * Finds the project to update: by `--project`, or by the mounted directory that contains a compose file.
+ * Finds the project to update: by the name in `--project`, or otherwise by the mounted directory that contains a
+ * compose file.
  * @throws UpdateError not-mounted, several-projects, not-compose
  */
 export async function locateProject(
@@ -40,7 +41,7 @@ export async function locateProject(
   if (options.project) return byName(search, options.project);
   const place = byDirectory(search);
   if (!(place instanceof UpdateError)) return place;
-  // No mounted path matches a project.
+  // No mounted path matches a project, so the projects with the app whose labeled path is not mounted are tried.
   const unseen = projects.filter(
     ({ directory, services }) => services.has(options.app) && paths.fromHost(directory) === null,
   );
@@ -57,8 +58,8 @@ export async function locateProject(
 }
 
 /**
- * Returns advice to mount a project directory that was moved, or whose labelled path exists only inside the container
- * that started the project. Null if no project or several projects match.
+ * Returns advice to mount a project directory that was moved, or whose labeled path exists only inside the container
+ * that started the project. Null unless exactly one project matches.
  */
 async function mountOfMoved(unseen: readonly KnownProject[], search: Search): Promise<string | null> {
   const { candidates, paths, look } = search;
@@ -78,7 +79,10 @@ async function mountOfMoved(unseen: readonly KnownProject[], search: Search): Pr
 const underItsPath = (host: string, { name, directory }: KnownProject): string =>
   `If ${host} is the directory of project ${name}, mount it also under the path that compose used. ${mountAdviceFor(host, directory)}`;
 
-/** Finds the project whose mounted directory has a compose file or is in `found`. Returns an error if there is none. */
+/**
+ * Finds the project whose mounted directory has a compose file or is in `found`. Returns an error if there is none, and
+ * throws an error if there are several.
+ */
 function byDirectory(
   { projects, paths, options: { dir, app }, candidates }: Search,
   found: readonly string[] = [],
@@ -89,7 +93,7 @@ function byDirectory(
   const hereOf = (directories: readonly string[]) =>
     directories.map((directory) => paths.fromHost(directory)).filter((here) => here !== null);
   const seen = new Set([...candidates, ...(dir ? [] : hereOf(found))]);
-  // If no mount has a compose file, a compose directory may be in a subdirectory of a mount.
+  // If no mount has a compose file, the project directory may be a subdirectory of a mount.
   const places = seen.size > 0 ? seen : new Set(hereOf(projects.map(({ directory }) => directory)));
   const all = projects.flatMap((project) =>
     [...places]
@@ -106,7 +110,7 @@ function byDirectory(
   return { name: only.project.name, directory: only.project.directory, mountedAt: only.here };
 }
 
-/** Returns the directories that may contain a journal. */
+/** Returns the directories in this container that may contain a journal. */
 export const directoriesOf = (paths: HostPaths, { dir }: UpdateOptions): readonly string[] =>
   dir ? [dir] : paths.destinations;
 
@@ -115,7 +119,7 @@ export const projectOfJournal = ({ project, services }: JournalData): KnownProje
   services: new Set(services),
 });
 
-/** Adds projects with an interrupted update, because they may have no containers. */
+/** Adds the projects and services of interrupted updates, because their containers may be missing. */
 function withHalfReplaced(
   projects: readonly KnownProject[],
   pending: readonly KnownProject[],
@@ -127,7 +131,7 @@ function withHalfReplaced(
   return [...projects, ...pending.filter((row) => !projects.some(isSame(row)))];
 }
 
-/** Returns the mounted directories that contain a compose file, or the directory of `--dir`. */
+/** Returns the directory of `--dir`, or otherwise all mounted directories that contain a compose file. */
 async function candidatesOf(paths: HostPaths, { dir }: UpdateOptions): Promise<string[]> {
   if (dir) return [normalize(dir).replace(/(.)\/$/, '$1')];
   const found: string[] = [];
@@ -154,7 +158,7 @@ async function byName(search: Search, name: string): Promise<ProjectLocation> {
     const message = `the directory ${directory} of project ${name} is not mounted`;
     throw new UpdateError('not-mounted', message, { advice });
   }
-  // The labels may contain another path of the mounted directory, such as a symlink.
+  // The labels may contain another path of the mounted directory, such as a symbolic link to it.
   const likeness = await look.compare(directory, mountedAt, row.files);
   if (likeness !== 'same') throw notThat(row, host, likeness, projects);
   paths.alias(directory, mountedAt);
@@ -162,8 +166,8 @@ async function byName(search: Search, name: string): Promise<ProjectLocation> {
 }
 
 /**
- * Returns the most likely project of this name. Labels can be wrong, so a mounted directory takes precedence over other
- * labelled directories.
+ * Returns the most likely of the projects with this name. The directory in a label can be wrong, so a project whose
+ * directory is mounted takes precedence.
  * @throws UpdateError several-projects if the first two projects are equally likely
  */
 function likeliest(
@@ -186,7 +190,7 @@ function likeliest(
   return first;
 }
 
-/** Creates the error for a mounted directory that is not the directory of the project. */
+/** Creates the error for a mounted directory that does not belong to the project. */
 function notThat(
   row: KnownProject,
   host: string,

@@ -1,5 +1,5 @@
-// A socket that compose uses like the engine's socket, to determine what `up` would do. The recorder forwards requests
-// that only read and records all other requests: it never forwards a write.
+// The recorder is a socket that compose uses instead of the engine's socket, to determine what `up` would do. It
+// forwards requests that only read, and records all other requests without forwarding them.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
@@ -18,14 +18,14 @@ export interface RecordedWrite {
   path: string;
   /** Name in the query, such as the name of a container or of an image to pull; empty if there is none. */
   name: string;
-  /** API version in the request, `1.45`; empty if there is none. */
+  /** API version in the path, such as `1.45`; empty if there is none. */
   apiVersion: string;
   /** JSON body; null if there is none. */
   body: Json | null;
 }
 
 export interface Recorder {
-  /** Value for `--host`: `unix:///tmp/…` */
+  /** Value for `--host`, such as `unix:///tmp/…`. */
   host: string;
   /** Recorded requests in order of arrival. */
   writes: readonly RecordedWrite[];
@@ -33,20 +33,24 @@ export interface Recorder {
 }
 
 /**
- * Delays the response to a write until the promise resolves. Called after the write has been recorded. Never rejects.
+ * Callback that is called after a write has been recorded. The response is delayed until the promise resolves, which
+ * never rejects.
  */
 export type WriteListener = (write: RecordedWrite) => Promise<void>;
 
-/** Maximum size of a body in bytes, more than any container definition has. */
+/** Maximum size of a request body in bytes, larger than any container definition. */
 const longestBody = 16 * 1024 * 1024;
 
-/** Headers that belong to one connection and are not forwarded. A connection with an upgrade could send writes. */
+/**
+ * Headers that apply to a single connection and are not forwarded. After an upgrade in particular, a connection could
+ * send writes.
+ */
 const ofConnection = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te'],
   ...['trailer', 'transfer-encoding', 'upgrade', 'http2-settings', 'content-length', 'host', 'expect'],
 ]);
 
-/** Starts a recorder on a private socket that only this user can access. */
+/** Starts a recorder on a socket that only this user can access. */
 export async function startRecorder(engine: Engine, hold: WriteListener = async () => {}): Promise<Recorder> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-recorder-'));
   const path = join(directory, 'engine.sock');
@@ -80,12 +84,12 @@ function handOn(target: EngineTarget, request: IncomingMessage, response: Server
   asked.on('error', () => request.socket.destroy());
   asked.on('response', (answer) => {
     response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers, 'content-length'));
-    // A client that follows events needs the response headers immediately.
+    // The headers are sent immediately, because a client that follows events waits for them.
     response.flushHeaders();
     answer.on('error', () => request.socket.destroy());
     answer.pipe(response);
   });
-  // An upgrade that was not requested is not forwarded.
+  // The `Upgrade` header is not forwarded, so the engine must not upgrade the connection.
   asked.on('upgrade', (_, socket) => {
     socket.destroy();
     request.socket.destroy();
@@ -127,8 +131,8 @@ function keep(
 }
 
 /**
- * Writes that get a successful response without being executed, so that compose continues until it creates the
- * container, which is the request to record.
+ * Writes that get a successful response without being executed, so that compose continues until it sends the request
+ * that creates the container, which is to be recorded.
  */
 const pretended: readonly [method: string, path: RegExp, status: number][] = [
   ['POST', /^\/containers\/[^/]+\/stop$/, 204],
@@ -144,7 +148,7 @@ function answerTo({ method, path, name, body }: RecordedWrite): [status: number,
   if (status === undefined)
     return [500, { message: `${notExecutedText} ${method} ${path}${name && ` (${name})`}` }];
   if (status !== 201) return [status];
-  // The engine's response to the creation of a network or a volume.
+  // The bodies imitate the engine's responses to the creation of a network or a volume.
   if (/^\/networks\//.test(path)) return [status, { Id: '0'.repeat(64), Warning: '' }];
   const Name = body?.Name ?? '';
   return [status, { Name, Driver: 'local', Mountpoint: '', Labels: {}, Options: {}, Scope: 'local' }];

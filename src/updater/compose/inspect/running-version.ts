@@ -8,8 +8,8 @@ import { versionLabel } from '../../../engine/labels.ts';
 import { hasInheritedVersion, isOfProduct } from '../../plan/release-plan.ts';
 
 /**
- * Returns the versions of the containers, such as `1.4.2`, oldest first. A version comes from a release tag of the
- * image, or otherwise from the version label.
+ * Returns the known versions of the containers, such as `1.4.2`, oldest first. The version of a container is in the
+ * release tag of its image, or otherwise in the version label.
  */
 export function runningVersions(containers: readonly Container[]): string[] {
   const versions = containers.flatMap((container) => {
@@ -20,13 +20,13 @@ export function runningVersions(containers: readonly Container[]): string[] {
   return versions.sort(compareVersions);
 }
 
-/** Whether the version label of a container's image contradicts its tag. */
+/** Whether the version label of a container's image contradicts the image's tag. */
 export const hasOtherLabel = (container: Container): boolean =>
   hasInheritedVersion(tagOf(container), container.labels);
 
 /**
  * Returns the newest running version, because an update must not install an older version. If no image specifies its
- * version, a tag such as `2025.10` is the lower bound. Null if there is no such tag either.
+ * version, the newest partial tag, such as `2025.10`, is the lower bound. Null if there is no such tag either.
  */
 export function newestRunningVersionOf(containers: readonly Container[]): string | null {
   const parts = containers.map(tagOf).flatMap((tag) => (tag.kind === 'part' ? [tag.version] : []));
@@ -34,7 +34,7 @@ export function newestRunningVersionOf(containers: readonly Container[]): string
 }
 
 /**
- * Returns the prefix of the product's versions from its tags, or otherwise from its version label. Null if neither
+ * Returns the prefix of the product's versions, as in its tags or otherwise in its version label. Null if neither
  * contains a version.
  */
 export function versionPrefix(pin: Pin, containers: readonly Container[], product: Product): 'v' | '' | null {

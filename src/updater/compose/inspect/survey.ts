@@ -17,7 +17,7 @@ type Found = Pick<FoundInstance, 'paths' | 'place' | 'told'>;
 export const lastRunningContainerOf = (containers: readonly Container[]): Container | undefined =>
   containers.findLast(isUp) ?? containers.at(-1);
 
-/** Creates the error for an app without containers. It lists the services that can be specified instead. */
+/** Creates the error for an app without containers. The error lists the services that can be specified instead. */
 export async function explainMissingApp(
   context: Context,
   found: Found,
@@ -27,7 +27,7 @@ export async function explainMissingApp(
   const { app } = context.options;
   const names = [...new Set(containers.map(serviceOf))].sort().join(', ');
   const choices = await choicesIn(context, found, containers).catch((error): Choice[] => {
-    // The choices are optional, so this error must not replace the error for the missing app.
+    // The choices are optional, so an error in finding them must not replace the error for the missing app.
     if (error instanceof UpdateError && error.outcome === 'refused') return [];
     throw error;
   });
@@ -42,8 +42,8 @@ export async function explainMissingApp(
 }
 
 /**
- * Returns the services of a running project that may be updated together. Changes nothing except this container's own
- * file system.
+ * Returns choices of services in a running project that may be updated together. Empty if the app only has to be
+ * started. Changes nothing except this container's own file system.
  */
 async function choicesIn(
   { engine, log, options: { app } }: Context,
@@ -56,7 +56,7 @@ async function choicesIn(
   await linkProjectPaths(project, paths, log);
   const about = { containers, services: [] };
   const { files, model } = await viewProject(new Compose(engine, project), paths, about, log);
-  // If the files contain the app, the app only has to be started.
+  // If the files contain the app, no choice is needed: the app only has to be started.
   if (app in model.services) return [];
   const running = imagesOf(files, model)
     .filter(({ name }) => containers.some((each) => serviceOf(each) === name))

@@ -25,8 +25,9 @@ import { maskFileSecrets } from './learn-files.ts';
 import { readEnvFiles, withLinkedFiles } from './read-files.ts';
 
 /**
- * Reads a project the way compose does and masks its secrets in the log. Call `linkProjectPaths` first. The model contains all
- * services; it lacks the values of env files if compose 5 or later cannot read one of these files.
+ * Reads a project's files and compose's model of them, and masks its secrets in the log. Call `linkProjectPaths` first.
+ * The model contains all services. It lacks the values of env files if compose 5 or later cannot read one of these
+ * files.
  * @param about the containers of the project and the services of the run
  * @throws UpdateError outside-mounts, compose-invalid
  */
@@ -41,7 +42,8 @@ export async function viewProject(
   log.addMaskRules(() => maskRulesOfContainers(containers));
   log.addMaskRules(() => ({ shown: [project.name, project.directory] }));
   const learn = (files: ProjectFiles) => maskFileSecrets(log, files, (path) => paths.fromHost(path));
-  // Mistakes in the files are reported before compose's error, which only follows from them.
+  // Compose runs while the files are read. If the files contain a mistake, it is reported instead of compose's error,
+  // which is only a consequence.
   const asked = startEarly(compose.config());
   const own = await readFiles(project);
   // Errors of the parser and of compose may quote values from the files, so these values are masked first.
@@ -81,13 +83,12 @@ export async function linkProjectPaths(project: ComposeProject, paths: HostPaths
     if (given) tell(path, given.to);
   }
   for (const { link, to } of await linkAllPaths(paths)) tell(link, to);
-  // Checked before compose runs: compose would wait forever for another process to write into a pipe.
+  // Pipes are rejected before compose runs, because compose would wait forever for another process to write into a
+  // pipe.
   for (const path of [...named, join(project.directory, '.env')]) await requireRegularFile(path);
 }
 
-/**
- * Returns the paths of all files of a project, including linked files. Linked files are omitted if they cannot be read.
- */
+/** Returns the paths of all files of a project, including linked files if they can be read. */
 export async function pathsOfProject(project: ComposeProject, paths: HostPaths): Promise<string[]> {
   const usual = ['.env', composeFile, clusterFile].map((name) => join(project.directory, name));
   const linked = await readFiles(project)
@@ -122,8 +123,8 @@ async function readMountedLinks(
   const outside: LinkedFile[] = [];
   const read = async (link: LinkedFile) => {
     if (paths.fromHost(link.path) === null) {
-      // An unmounted optional file, such as the .env next to an included file, may exist on the host, so it counts as
-      // required.
+      // An unmounted file may exist on the host, so even an optional file, such as the .env next to an included file,
+      // must be mounted.
       outside.push(link);
       return null;
     }
@@ -156,7 +157,8 @@ function checkEnvFiles(
   }
   const outside: NamedFile[] = [];
   for (const layer of resolveIncludeTree(files).layers) {
-    // Extended services may have their own env files, so all services of an extended file are checked.
+    // In a file that is used by `extends`, all services are checked, because an extended service may have its own env
+    // files.
     const wanted = new Set(layer.follows ? closure : layer.file.services);
     for (const name of wanted) {
       const entry = layer.file.service(name);
@@ -173,8 +175,8 @@ function checkEnvFiles(
 }
 
 /**
- * Converts compose's error for a missing file if the file is not mounted here. Compose reads some files, such as
- * seccomp profiles, only when it creates a container.
+ * Converts compose's error for a missing file to an error about the mounts if the file is not mounted here. Compose
+ * reads some files, such as seccomp profiles, only when it creates a container.
  */
 export function explainUnmountedFile(error: unknown, paths: HostPaths): unknown {
   if (!(error instanceof UpdateError) || error.code !== 'compose-invalid') return error;

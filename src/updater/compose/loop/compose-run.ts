@@ -18,7 +18,7 @@ import {
 import { decideRollback } from './turn-back.ts';
 import { finishUnchanged } from './unchanged.ts';
 
-/** Run of a journal on a compose project: the update to the new version, or its rollback. */
+/** Run on a compose project according to its journal: the update to the new version, or the rollback of that update. */
 export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
   readonly #work: ComposeWork;
 
@@ -30,7 +30,10 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
     return this.#work.journal;
   }
 
-  /** Whether another version was started before anything was replaced: the old version is then not started again. */
+  /**
+   * Whether another version was started before this run replaced any container. The old version is then not started
+   * again.
+   */
   get isOvertaken(): boolean {
     return this.#work.isOvertaken;
   }
@@ -41,8 +44,8 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
   }
 
   /**
-   * Checks whether the next step depends on containers: not in an update before it replaces them, and not in a rollback
-   * before data and files are restored.
+   * Checks whether the next step depends on the current containers. An update does not need a list of them until it
+   * replaces containers, and a rollback does not need one until data and files are restored.
    */
   #needsContainers(goal: Goal): boolean {
     const { state, changeover } = this.journal.data;
@@ -51,7 +54,7 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
     return changeover !== null && (done.has('restore-files') || without.has('restore-files'));
   }
 
-  /** Lists the containers. In a rollback, an engine that does not respond means that containers are not restored. */
+  /** Lists the containers. If the engine does not respond during a rollback, the error is `containers-not-restored`. */
   #containers(goal: Goal): Promise<ProjectContainers> {
     return this.#work.containers().catch((error: unknown) => {
       throw goal === 'rollback' ? containersNotRestoredError(error, this.journal.data) : error;

@@ -24,20 +24,23 @@ import type { SavedData } from '../replace/save.ts';
 import type { Knowledge, StepKind } from './next-step.ts';
 import { isUnchanged } from './unchanged.ts';
 
-/** Time in ms for which a list of containers counts as current. */
+/** Maximum age in milliseconds of a list of containers that is reused. */
 const freshMs = 500;
 
-/** Results of an update before it replaces anything. A run that continues after a kill has only the journal. */
+/**
+ * Results of the steps of an update before it replaces containers. A run that resumes after a kill has only the
+ * journal.
+ */
 interface UpdatePreparation {
   plan: Plan;
-  /** Compose model of the files with the planned changes. */
+  /** Compose model of the files with the planned changes; null if the files depend on the pulled images. */
   early: Promise<ComposeModel | null>;
-  /** Check of the host, which must succeed before a container is stopped. */
+  /** Pending check of the host, which must succeed before a container is stopped. */
   checked: Promise<void>;
   earlyPull: EarlyPull;
-  /** Journal of the previous run. */
+  /** Journal of the previous run; null if there was none. */
   earlier: JournalData | null;
-  /** Containers that a killed compose command had left when the run began. */
+  /** Unfinished containers that a killed compose command had left when the run began. */
   debris: readonly Container[];
   prepared?: PreparedPlan;
   changeover?: Changeover;
@@ -47,38 +50,38 @@ interface UpdatePreparation {
 
 export interface WorkOptions {
   preparation?: UpdatePreparation;
-  /** Returns facts for the last line of a run that ends before it replaces anything. */
+  /** Returns the facts for the last log line of a run that ends before it replaces containers. */
   facts?: () => EndingFacts;
-  /** Whether the previous run was killed. */
+  /** Whether this process rolls back an update whose process was killed. */
   wasKilled?: boolean;
-  /** Steps that this run does not need. */
+  /** Steps that this run skips. */
   without?: readonly StepKind[];
 }
 
-/** Shared state of the steps of a run: its journal, and the results and observations of this process. */
+/** State that the steps of a run share: the journal, and the results and observations of this process. */
 export class ComposeWork {
-  /** Context for work that signals interrupt. */
+  /** Context for work that a signal, such as SIGTERM, may interrupt. */
   readonly context: JournaledContext;
-  /** Context for work that no signal interrupts, because that would leave containers of both versions. */
+  /** Context for work that no signal may interrupt, because an interruption would leave containers of both versions. */
   readonly lasting: JournaledContext;
   readonly journal: Journal;
   readonly #preparation: UpdatePreparation | null;
   readonly facts: () => EndingFacts;
-  /** Restore point that this process has created. */
+  /** Record of the restore point that this process has created; null if there is none. */
   record: RestorePointRecord | null = null;
   freed: Promise<UnusedImages | null> = Promise.resolve(null);
   readonly #upTries = new Map<string, UpAttempts>();
   readonly #starts = new StartTimes();
-  /** Counter of containers that were started while data was restored. */
+  /** Counter of the starts of each container while data is restored. */
   readonly startsWhileRestoring = startsWhileRestoring();
   readonly #wasKilled: boolean;
   #watch: ReturnType<typeof watchStops> | null = null;
   #seen: ProjectObservation | null = null;
-  /** Number of times that the new version was started during a restore. */
+  /** Number of times that another process has started the new version during a restore. */
   overtakings = 0;
-  /** Ids of containers whose rights were checked. */
+  /** Ids of containers whose rights on the host have passed the check. */
   readonly #agreed = new Set<string>();
-  /** Facts that determine the next step. */
+  /** Facts that determine the next step and are known only to this process. */
   readonly memory = {
     done: new Set<string>(),
     without: new Set<StepKind>(),
@@ -102,7 +105,9 @@ export class ComposeWork {
     this.memory.without = new Set(without);
   }
 
-  /** Returns the context for a step. Signals interrupt an update only until it replaces containers. */
+  /**
+   * Returns the context for a step. Signals may interrupt an update until it replaces containers, but never a rollback.
+   */
   contextFor(goal: Goal): JournaledContext {
     return goal === 'update' && !isReplacing(this.journal.data.state) ? this.context : this.lasting;
   }
@@ -117,7 +122,8 @@ export class ComposeWork {
 
   /**
    * Lists the containers.
-   * @param earlier containers of a previous list: containers of other services are inspected again only if they differ
+   * @param earlier containers of the previous list. Unchanged containers of services that this run neither updates nor
+   * saves are taken from that list and not inspected again.
    */
   #list(earlier: readonly Container[]): Promise<ProjectContainers> {
     const { changeover, point, project } = this.journal.data;
@@ -127,7 +133,8 @@ export class ComposeWork {
   }
 
   /**
-   * Lists the containers after a call of `up`, which may have started containers. @param before list before the call
+   * Lists the containers after a call of `up`, which may have started some of them, and records the list.
+   * @param before containers listed before the call
    */
   async lookAfterUp(before: ProjectContainers): Promise<void> {
     const found = await this.#list(before.containers);
@@ -135,7 +142,8 @@ export class ComposeWork {
   }
 
   /**
-   * Records a list of containers. @param startedAt start time of containers that were not running in the previous list;
+   * Records a list of containers.
+   * @param startedAt time to record for containers that have started since the previous list, from `performance.now()`;
    * null if the time is unknown
    */
   async saw(seen: ProjectObservation, startedAt: number | null): Promise<void> {
@@ -143,7 +151,7 @@ export class ComposeWork {
     this.#seen = seen;
     this.#starts.note(found.containers, startedAt);
     const { state, started, changeover } = this.journal.data;
-    // Recorded in the journal, because the container may be removed later.
+    // The start of the new version is recorded in the journal, because the started container may be removed later.
     const isNews = changeover !== null && !started && hasNewVersionStarted(changeover, found.containers);
     if (isNews && isReplacing(state) && rollbackOf(state) === null)
       await this.journal.note({ started: true });
@@ -156,7 +164,10 @@ export class ComposeWork {
     return plan?.point == null ? 'changes' : 'changes, with data to save';
   }
 
-  /** Whether another version was started before anything was replaced: the old version is then not started again. */
+  /**
+   * Whether another version was started before this run replaced any container. The old version is then not started
+   * again.
+   */
   get isOvertaken(): boolean {
     return this.memory.done.has('leave-new-version');
   }
@@ -178,7 +189,7 @@ export class ComposeWork {
     return present(this.journal.data.changeover, 'a changeover');
   }
 
-  /** Returns the old texts of files that this process has overwritten. */
+  /** Returns the previous contents of the files that this process overwrites, by path. */
   oldTexts(): PreviousTexts {
     const { changes = [] } = this.#preparation?.prepared ?? {};
     return new Map(changes.flatMap(({ path, before }) => (before === null ? [] : [[path, before] as const])));
@@ -211,24 +222,26 @@ export class ComposeWork {
     this.#watch?.close();
   }
 
-  /** Rules out cancellation and begins to watch for stops, because containers are replaced from now on. */
+  /**
+   * Disables cancellation, and watches for stops of the old containers, because containers are replaced from now on.
+   */
   beginReplacing(): void {
     this.context.cancellation.tooLate();
     const ids = this.changeover().containers.map(({ id }) => id);
     this.#watch ??= watchStops(this.lasting.engine, ids);
   }
 
-  /** Returns the known stops: these containers may exit at any moment. */
+  /** Returns the known pending stops. A container that is being stopped is still reported as running until it exits. */
   stopsUnderWay(): PendingStops {
     return { wasKilled: this.#wasKilled, stopping: this.#watch?.underWay() ?? [] };
   }
 
-  /** Records the containers that exist when the rollback begins. */
+  /** Records the ids of the containers that exist when the rollback begins to restore containers. */
   beginRestoring({ containers, leftovers }: ProjectContainers): void {
     this.memory.before = new Set([...containers, ...leftovers].map(({ id }) => id));
   }
 
-  /** Makes the steps that restore containers run again, except for the given steps. */
+  /** Makes the completed steps of the rollback run again, except for steps of the given kinds. */
   restoreAgain(kept: readonly StepKind[]): void {
     const { done, failures, rebuilt } = this.memory;
     for (const name of [...done]) if (!kept.some((kind) => kind === name)) done.delete(name);
@@ -236,7 +249,7 @@ export class ComposeWork {
     rebuilt.clear();
   }
 
-  /** Records that a container was recreated: steps that were completed for the previous container no longer count. */
+  /** Records that the container with this old id was recreated. Steps completed for its predecessor must run again. */
   #rebuilt(id: string): void {
     const { done, rebuilt } = this.memory;
     rebuilt.add(id);

@@ -86,7 +86,8 @@ const executors: Executors = {
     const changeover = work.planned();
     await writeUpdate(context, work.prepared(), { changeover, saved });
     saved?.endWatch();
-    // The restore point was discarded if another version was started in the meantime.
+    // If another version was started while the data was saved, the restore point was discarded and is not in the
+    // journal.
     work.record = journal.data.point ? (saved?.record ?? null) : null;
     if (look && earlier?.started && isAlreadyReached(changeover, look.found.containers))
       await journal.note({ started: true });
@@ -123,9 +124,9 @@ const executors: Executors = {
     ),
   verify: async (_, work, { now }) => {
     const { lasting, record } = work;
-    // Hashes are computed while the new version starts, and not during the downtime.
+    // The hashes of the restore point are computed while the new version starts, and not during the downtime.
     record?.hash(await dataContextOf(lasting));
-    // The old image is no longer needed, and the engine has time while the new version starts.
+    // Unused old images are searched for now, because the engine has time for that while the new version starts.
     work.freed = startEarly(findUnusedImages(lasting.engine, work.changeover()));
     await verifyReplacement(work.replacement(), now);
   },
@@ -135,7 +136,7 @@ const executors: Executors = {
   'restore-files': (_, work) => restoreFilesAndTags(work.lasting, work.oldTexts()),
   'restore-again': async (_, work) => {
     const { lasting, journal } = work;
-    // If this run ends here, the next run restores the data again.
+    // The state `saved` makes the next run restore the data again if this run ends here.
     await writeRestorePointState(journal, { state: 'saved' }).catch(failNotWritten);
     work.restoreAgain([]);
     work.overtakings += 1;
@@ -152,8 +153,8 @@ const executors: Executors = {
     );
   },
   'start-data-services': (_, work) => restartDataServices(work.lasting),
-  // A container that is being stopped would exit after it was found running. A second stop request returns when the
-  // first stop is complete.
+  // A container that is still being stopped is reported as running, and exits later. The second stop request makes the
+  // run wait, because it returns only when the first stop is complete.
   'end-stops': async (_, work, { now }) => {
     work.beginRestoring(now);
     const ending = findStoppingContainers(work.changeover(), now, work.stopsUnderWay());
@@ -184,10 +185,13 @@ async function upOnce(step: StepOf<'up'>, work: ComposeWork, { now }: ComposeVie
 
 export const stepKinds = [...Object.keys(executors), ...Object.keys(restoreExecutors)] as readonly StepKind[];
 
-/** Checks whether a step restores containers: if it fails for a service, the other services are still restored. */
+/**
+ * Checks whether a step restores containers. If such a step fails for one service, the other services are still
+ * restored.
+ */
 export const isRestoreStep = (step: ComposeStep): step is RestoreStep => step.kind in restoreExecutors;
 
-/** Executes a step. One of the two tables has the executor for its kind. */
+/** Executes a step with the executor for its kind, which is in one of the two tables. */
 export function executeStep(step: ComposeStep, work: ComposeWork, view: ComposeView): Promise<unknown> {
   if (isRestoreStep(step)) {
     const execute = restoreExecutors[step.kind] as (step: RestoreStep, work: unknown) => Promise<unknown>;

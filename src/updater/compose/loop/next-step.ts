@@ -20,9 +20,9 @@ type UpdateStep =
   | { kind: 'copy-warm' }
   /** Records the containers that are about to be replaced. */
   | { kind: 'record-containers' }
-  /** Stops services, and copies the changes of their data. */
+  /** Stops the covered services, and copies the data that has changed since `copy-warm`. */
   | { kind: 'copy-cold' }
-  /** Writes files and moves tags. */
+  /** Writes the changed project files, and sets the image tags that the pull has not set. */
   | { kind: 'write' }
   /** Logs the services to be replaced. From now on, no signal ends the run. */
   | { kind: 'announce' }
@@ -36,12 +36,15 @@ type RollbackStep =
   /** Repeats the whole restore, because the new version was started on the restored data. */
   | { kind: 'restore-again' }
   | { kind: 'start-data-services' }
-  /** Waits for the stops that the run has begun. */
+  /** Waits until the containers that the update was stopping have exited. */
   | { kind: 'end-stops' }
   | RestoreStep
-  /** Recreates old containers that another process has removed. */
+  /** Starts the restore of containers again, because another process has removed old containers during the rollback. */
   | { kind: 'restore-removed'; names: readonly string[]; failure: unknown }
-  /** Another version was started before anything was replaced: the old version is not started on its data. */
+  /**
+   * Leaves another version running that was started before this run replaced anything: the old version must not use its
+   * data.
+   */
   | { kind: 'leave-new-version' }
   | { kind: 'end-restore-point' };
 
@@ -49,21 +52,21 @@ export type ComposeStep = UpdateStep | RollbackStep;
 export type StepKind = ComposeStep['kind'];
 export type StepOf<K extends StepKind> = Extract<ComposeStep, { kind: K }>;
 
-/** Facts that only this process has, in addition to the journal and the engine. */
+/** Facts that are known only to this process: neither the journal contains them, nor does the engine report them. */
 export interface Knowledge {
-  /** Names of completed steps. */
+  /** Names of completed steps, as returned by `stepName`. */
   done: ReadonlySet<string>;
   /** Steps that this run skips. */
   without: ReadonlySet<StepKind>;
-  /** Result of planning the update, before it replaces anything. */
+  /** Changes that the prepared update will make; `nothing` until the update is prepared. */
   found: 'nothing' | 'no change' | 'changes' | 'changes, with data to save';
-  /** Ids of old containers that existed when the rollback began. */
+  /** Ids of the containers that existed when the rollback began to restore containers. */
   before: ReadonlySet<string>;
   /** Ids of recreated containers, by the ids of the old containers. */
   successors: ReadonlyMap<string, string>;
-  /** Ids of old containers that were recreated since the restore of containers last began. */
+  /** Old ids of the containers that were recreated since the restore of containers last began. */
   rebuilt: ReadonlySet<string>;
-  /** Errors by service that could not be restored; the key null is for errors of all services. */
+  /** Errors by service that could not be restored; the key null is for an error that concerns more than one service. */
   failures: ReadonlyMap<string | null, unknown>;
 }
 
@@ -73,7 +76,7 @@ export interface ComposeView {
   known: Knowledge;
 }
 
-/** Returns the name of a step, by which a completed step is not executed again. */
+/** Returns the name of a step, which identifies completed steps so that they are not executed again. */
 export const stepName = (step: ComposeStep): string =>
   [
     step.kind,
@@ -84,7 +87,7 @@ export const stepName = (step: ComposeStep): string =>
       : []),
   ].join(' ');
 
-/** Returns the next step (docs/design.md has the table). */
+/** Returns the next step toward the goal, according to the table in docs/design.md. */
 export const nextStep = (view: ComposeView, goal: Goal): NextStep<ComposeStep> =>
   goal === 'update' ? nextForward(view) : nextBack(view);
 
@@ -131,7 +134,7 @@ function nextBack(view: ComposeView): NextStep<ComposeStep> {
   const { data, now, known } = view;
   const { state, changeover, point, started } = data;
   const isDone = isDoneOf(known);
-  // Changes that another process makes from now on are not undone.
+  // The rollback is complete: changes that another process makes after that are not undone.
   if (known.done.has('end-restore-point')) return done;
   const isOfPoint = state.at === 'restoring' && point != null && changeover !== null;
   if (isOfPoint && point.state !== 'restored') return { kind: 'restore-data' };
@@ -162,7 +165,8 @@ function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep>
   );
   for (const step of restoreSteps(changeover, { containers, blueprints }, { rebuilt, started })) {
     const service = 'service' in step ? step.service : null;
-    // A service that cannot be restored must not keep the other services stopped.
+    // If a service cannot be restored, the other services are still started. Steps for several services are then
+    // skipped.
     if (service === null && failures.size > 0) break;
     if (!failures.has(null) && !failures.has(service) && !known.done.has(stepName(step))) return step;
   }
@@ -174,7 +178,10 @@ function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep>
   return names.length > 0 ? { kind: 'restore-removed', names, failure } : { kind: 'blocked', why: failure };
 }
 
-/** Converts an error to the result of a run that could not restore the old containers. */
+/**
+ * Converts an `UpdateError` to the error of a run that could not restore the old containers. Returns other errors as
+ * is.
+ */
 export function containersNotRestoredError(error: unknown, { from, state }: JournalData): unknown {
   if (!(error instanceof UpdateError)) return error;
   return new UpdateError('containers-not-restored', error.message, {

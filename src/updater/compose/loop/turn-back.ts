@@ -14,16 +14,16 @@ import { beginRollback, cannotRollBackError, openRestorePoint } from '../replace
 import type { ComposeWork } from './compose-work.ts';
 
 /**
- * Chooses the rollback of a run after an error, and records it in the journal. Returns a function for the result of the
- * run after the rollback.
- * @throws the result of the run if a rollback is not possible
+ * Chooses the kind of rollback after an error of the run, and records the rollback in the journal. Returns a function
+ * that returns the error of the run once the rollback is complete.
+ * @throws the error of the run if a rollback is not possible
  */
 export function decideRollback(work: ComposeWork, error: unknown): Promise<() => unknown> {
   if (error instanceof Interrupted) throw error;
   return isReplacing(work.journal.data.state) ? afterReplacing(work, error) : beforeReplacing(work, error);
 }
 
-/** Rolls back before containers are replaced: no container of the new version should be running yet. */
+/** Chooses the rollback of a run that has not replaced containers yet: no new container should be running. */
 async function beforeReplacing(work: ComposeWork, cause: unknown): Promise<() => unknown> {
   const { lasting } = work;
   const { engine, log, options, cancellation } = lasting;
@@ -33,8 +33,8 @@ async function beforeReplacing(work: ComposeWork, cause: unknown): Promise<() =>
   const failure = isThere && !options.noRollback ? unlessCancelled(error) : null;
   if (failure instanceof UpdateError && (await isOverSaved(lasting)))
     return withData(lasting, { error: failure, record: null });
-  // An engine that has sent a signal and no longer responds is shutting down; it starts this container again
-  // afterwards.
+  // If a signal has cancelled the run and the engine no longer responds, the engine is shutting down. The engine starts
+  // this container again afterwards, so the run counts as interrupted.
   if (error instanceof Cancelled && !isThere) throw new Interrupted();
   // If the engine does not respond, the journal gets no outcome, so that a restarted container begins the update again.
   if (isThere) {
@@ -45,7 +45,7 @@ async function beforeReplacing(work: ComposeWork, cause: unknown): Promise<() =>
   return () => (work.isOvertaken ? new UpdateError('containers-changed', message, { cause: error }) : error);
 }
 
-/** Rolls back when containers may have been replaced. */
+/** Chooses the rollback of a run that may have replaced containers. */
 async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => unknown> {
   const { lasting, journal, record } = work;
   const { engine, log, options } = lasting;
@@ -79,8 +79,8 @@ async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => 
 }
 
 /**
- * Rolls back version, files and data, because a part of the new version has started and the run cannot end as
- * `updated`.
+ * Begins a rollback of version, files and data, because the new version has started, at least in part, and the run
+ * cannot end as `updated`.
  */
 async function withData(
   context: JournaledContext,
@@ -100,12 +100,12 @@ async function withData(
   const rolledBack = rolledBackToRestorePointError(point, error.message, { isLogged: true, cause: error });
   const target = { record: found, back: journal.data };
   await beginRollback(context, target, endingOf(rolledBack, facts, log));
-  // Wait for hashes that this run is already computing, so that they are not computed again.
+  // The hashes that this run is already computing are awaited, so that they are not computed again.
   await record?.hashed(await dataContextOf(context)).catch(() => {});
   return () => rolledBack;
 }
 
-/** Builds the error for a run that restores a restore point. */
+/** Builds the error for a run that rolls back to a restore point. */
 export const rolledBackToRestorePointError = (
   { version, at }: SavedRestorePoint,
   message: string,
@@ -118,22 +118,26 @@ export const rolledBackToRestorePointError = (
   });
 
 /**
- * Converts the error of a data service that did not start after its data was saved. The second attempt, during the
- * rollback, decides whether the service is down.
+ * Converts the error of a data service that did not start after its data was saved. The rollback tries to start the
+ * service again, and only that attempt decides whether the service stays down.
  */
 const unlessStarted = (error: unknown): unknown =>
   error instanceof UpdateError && error.code === 'containers-not-restored'
     ? error.withCode('save-failed')
     : error;
 
-/** Converts a cancellation to a failure, because a cancelled run must not leave another version on saved data. */
+/**
+ * Converts a cancellation to a failure, because a cancelled run, too, must not leave another version running on the
+ * data that was saved.
+ */
 const unlessCancelled = (error: unknown): unknown =>
   error instanceof Cancelled
     ? new UpdateError('containers-changed', 'the update was cancelled after another version was started')
     : error;
 
 /**
- * Checks whether the new version was started on saved data: by `docker compose up`, from files that were just written.
+ * Checks whether the new version was started after the data was saved, for example by `docker compose up` from the
+ * files that were just written.
  */
 async function isOverSaved({ engine, journal: { data } }: JournaledContext): Promise<boolean> {
   if (data.changeover === null || data.point?.state !== 'saved') return false;
@@ -141,7 +145,10 @@ async function isOverSaved({ engine, journal: { data } }: JournaledContext): Pro
   return hasNewVersionStarted(data.changeover, containers);
 }
 
-/** Records the rollback with the outcome of the run after it; null if an update begins again after the rollback. */
+/**
+ * Records in the journal that a rollback has begun.
+ * @param ending outcome of the run after the rollback; null if the update then starts over
+ */
 export async function markRollback({ journal, log }: JournaledContext, ending: Ending | null): Promise<void> {
   const open = openOf(journal.data.state);
   if (open === null || open.at === 'rolling-back' || open.at === 'restoring') return;

@@ -10,7 +10,7 @@ import { describeRunningServices, versionWarnings } from '../plan/version-senten
 import type { JournaledContext } from '../replace/replacement.ts';
 import { verifyUnchanged } from '../replace/verify.ts';
 
-/** Checks whether no file changes and all required containers are running with exactly these images. */
+/** Checks whether the plan changes no file, and all required containers already run the planned images. */
 export function isUnchanged({ installation, changes, references, images }: PreparedPlan): boolean {
   return (
     changes.length === 0 &&
@@ -23,7 +23,10 @@ export function isUnchanged({ installation, changes, references, images }: Prepa
   );
 }
 
-/** Ends a run that has nothing to do, if the services are healthy. @throws UpdateError unhealthy */
+/**
+ * Verifies that the services are healthy, and ends a run that has nothing to do.
+ * @throws UpdateError unhealthy
+ */
 export async function finishUnchanged(context: JournaledContext, plan: PreparedPlan): Promise<Ending> {
   const { log } = context;
   const services = updatedServices(plan.installation);

@@ -16,8 +16,8 @@ import { prepareRollback } from '../replace/rollback/prepare-rollback.ts';
 import type { SavedData } from '../replace/save.ts';
 
 /**
- * Runs the phase `write`: writes the files, moves tags that the pull did not move, and records everything required for
- * a rollback.
+ * Runs the phase `write`: writes the files, sets the image tags that the pull has not set, and records everything
+ * required for a rollback.
  */
 export async function writeUpdate(
   context: JournaledContext,
@@ -29,7 +29,7 @@ export async function writeUpdate(
   await writeFiles(context, plan);
   if (context.options.data.restorePoint) await updateTags(context, images);
   await saved?.hold();
-  // There is no restore point if another version was started in the meantime.
+  // The restore point no longer exists if another version was started in the meantime.
   if (journal.data.point && saved) {
     await saved.record.update({
       back: { ...journal.data, changeover },
@@ -39,7 +39,10 @@ export async function writeUpdate(
   await prepareRollback(context, changeover, installation);
 }
 
-/** Returns the hashes of compose files, because a rollback is rejected if a compose file has been edited since. */
+/**
+ * Returns the hashes of the compose files, but not of the env files: a rollback is rejected if a compose file was
+ * edited after the update.
+ */
 function composeHashes(files: ProjectFiles): Promise<SavedRestorePoint['fileHashes']> {
   const envFiles = allEnvFiles(files);
   const own = allFiles(files).filter(({ path }) => !envFiles.some((each) => each.path === path));
@@ -57,13 +60,14 @@ async function writeFiles(
   );
   cancellation.signal.throwIfAborted();
   const { run } = journal.data;
-  // Backups use host paths, because a later run may mount the directory elsewhere.
+  // The paths of backups are host paths, because a later run may mount the compose directory elsewhere.
   const backups = backupsOf(installation.project.directory);
   if (changes.length > 0) log.enter('write');
   const records = await replaceFiles(changes, {
     run,
     backup: changes.length > 0 ? join(backups, run) : null,
-    // All project files are checked, even if none is written: they may have been edited during the pull.
+    // All project files are checked, even files that are not written, because any file may have been edited during the
+    // pull.
     planned: allFiles(installation.files),
     warn: (sentence) => log.warn(sentence),
     prepared: (files) => journal.write({ state: { at: 'writing' }, files }),

@@ -8,8 +8,8 @@ import { candidateFiles } from './candidate-files.ts';
 import type { Plan } from './plan.ts';
 
 /**
- * Returns warnings about running containers that are not updated, but share a namespace, data or an edited file with
- * the update.
+ * Returns warnings about running containers that are not updated, but share a namespace or data with an updated
+ * container, or mount a file that the update edits.
  */
 export function affectedContainerWarningsOf(plan: Plan): string[] {
   const { installation } = plan;
@@ -61,8 +61,8 @@ function filesOfNextUp({ installation, updates }: Plan): string[] {
 }
 
 /**
- * Returns the addresses of updated containers that a reverse proxy may have cached. A container with a public web port
- * in the same network counts as a reverse proxy.
+ * Returns the addresses of updated containers that a reverse proxy may have cached. A container that is not updated,
+ * publishes a web port and is in the same network counts as a reverse proxy.
  */
 export function knownAddresses(installation: Installation) {
   const isWeb = (port: string) => /^(?:80|443|8080|8443)\//.test(port);
@@ -76,7 +76,7 @@ export function knownAddresses(installation: Installation) {
   );
 }
 
-/** Returns the running containers that are not updated. */
+/** Returns all running containers on the engine that are not updated. */
 function notUpdated(installation: Installation): Container[] {
   const updated = replacedServices(installation).map(({ name }) => name);
   const own = installation.containers.filter((each) => isUp(each) && !updated.includes(serviceOf(each)));

@@ -4,7 +4,7 @@ import { changesTag } from '../../plan/release-plan.ts';
 import { releaseFileNames } from '../inspect/installation.ts';
 import type { Plan } from './plan.ts';
 
-/** Returns the files that the update may write, as far as this is known before the pull. */
+/** Returns the paths of the files that the update may write, as far as they are known before the pull. */
 export function candidateFiles({ installation, updates }: Plan): string[] {
   const { files, kind, project } = installation;
   const candidates = new Set<string>();

@@ -7,11 +7,12 @@ import type { Installation } from '../inspect/installation.ts';
 import type { Plan } from './plan.ts';
 
 /**
- * Compares the platforms of the images with the compose files, or with the running containers. Compose pulls images for
- * another platform without a warning, and the platform may have been set only in a shell (docs/contract.md 3.23).
- * @param model the model of the new files
+ * Checks that each new image runs on the platform that the compose files specify, or otherwise on the platform of the
+ * running container. Compose pulls images for another platform without a warning, and the platform may have been set
+ * only in a shell (docs/contract.md 3.23).
+ * @param model compose's model of the new files
  * @param images local images by reference; missing images are not checked
- * @returns warnings
+ * @returns a warning for each service whose platform the compose files change
  * @throws UpdateError pull-platform
  */
 export function checkPlatforms(
@@ -32,7 +33,7 @@ function judge(
   image: Image | undefined,
 ): string[] {
   const { platforms: here = [] } = image ?? {};
-  // Some engines do not report platforms.
+  // The check is skipped if the engine reports no platforms.
   if (here.length === 0) return [];
   const container = containers.findLast((each) => serviceOf(each) === service);
   const old = imagesInUse.get(container?.imageId ?? '');

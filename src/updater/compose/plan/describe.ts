@@ -9,7 +9,7 @@ import { excludeAll } from '../inspect/services/check-named.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
 import type { Plan } from './plan.ts';
 
-/** Logs the plan in one line. */
+/** Logs the plan in one line, followed by its warnings. */
 export function describePlan(plan: Plan, log: Log): void {
   const { installation } = plan;
   const bumps = plan.updates.filter(changesTag);
@@ -41,8 +41,8 @@ export function describePlan(plan: Plan, log: Log): void {
 }
 
 /**
- * Reminds the operator that a new minor or major version may have a new compose file, which the update does not install.
- * Only logged if services are specified, which is how third-party products are updated.
+ * Reminds the operator that a new minor or major version may have a new compose file, which the update does not
+ * install. The reminder is logged only if services are specified, which is how third-party products are updated.
  */
 export function logComposeFileReminder(
   { installation, from, to }: Pick<Plan, 'installation' | 'from' | 'to'>,

@@ -17,12 +17,12 @@ import type { Plan } from './plan.ts';
 import { isOverride, pinsOf } from './plan-update.ts';
 import type { ReleaseText } from './release-texts.ts';
 
-/** Whether the changes depend on the pulled images. */
+/** Whether the file changes depend on the pulled images. */
 export const needsImages = ({ installation, updates }: Plan): boolean =>
   installation.kind === 'generated' || updates.some(({ pin }) => pin.reference.digest !== null);
 
 /**
- * Computes all file changes without writing them, and the changes to expect in compose's model.
+ * Computes all file changes without writing them, and the changes that are expected in compose's model.
  * @param images local images by the references of the plan
  * @param release files of the release that a generated installation uses
  * @throws UpdateError release-file; pin-unsupported, also if a pinned digest cannot be replaced
@@ -66,8 +66,8 @@ export function draftFiles(
 }
 
 /**
- * Returns the new image of a service; null if the release no longer has the service. Only a generated file may change
- * the repository.
+ * Returns the new image reference of a service; null if the release no longer has the service. Only the compose file of
+ * a release may change the repository.
  */
 function expectedReference(
   draft: ProjectDraft,
@@ -81,7 +81,7 @@ function expectedReference(
 }
 
 /**
- * Finds the pin in the new files; null if the release no longer has the service.
+ * Finds the pin of a service in the new files; null if the release no longer has the service.
  * @throws UpdateError release-file if this service is the app
  */
 function pinOf(draft: ProjectDraft, { kind, app }: Installation, service: string): Pin | null {
@@ -89,7 +89,7 @@ function pinOf(draft: ProjectDraft, { kind, app }: Installation, service: string
     return requirePin(draft.files, service);
   } catch (error) {
     if (kind !== 'generated' || !(error instanceof UpdateError)) throw error;
-    // An override may still contain the service; compose then rejects the files.
+    // If an override file still contains the service, compose rejects the files later.
     if (service !== app.name && ['no-app', 'compose-invalid'].includes(error.code)) return null;
     if (error.code !== 'no-app') throw error;
     const message = `the release's compose file has no service ${service}, which is running here`;
@@ -97,7 +97,7 @@ function pinOf(draft: ProjectDraft, { kind, app }: Installation, service: string
   }
 }
 
-/** Returns the digest of the new release if the pin has a digest. */
+/** Returns the digest of the new image if the pin contains a digest; otherwise, an empty object. */
 function newDigest(pin: Pin, update: ServiceUpdate, images: ReadonlyMap<string, Image>): { digest?: string } {
   if (pin.reference.digest === null) return {};
   const image = images.get(update.to);

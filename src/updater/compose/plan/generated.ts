@@ -14,7 +14,7 @@ import {
 import { findMajorChanges } from '../inspect/services/major-changes.ts';
 import type { ExpectedModelChanges } from '../proof/prove.ts';
 
-/** Compose's model of the release's files, and data about the networks. */
+/** Definitions in the release's files, as compose's model. */
 export interface NewDefinitions {
   model: ComposeModel;
   /** Networks that compose removes and recreates if their definition changes. */
@@ -22,8 +22,9 @@ export interface NewDefinitions {
 }
 
 /**
- * Checks the changes in a generated file. The update replaces only the updated services and services that share a
- * namespace with them. Returns a warning for each change of networks, volumes and services that is not applied.
+ * Checks the changes in a generated compose file. Returns a warning for each change of networks, volumes and services
+ * that is not applied, because the update replaces only the updated services and those that share a namespace with
+ * them.
  * @throws UpdateError shared-definition, proof-failed
  */
 export function checkGenerated(
@@ -57,9 +58,13 @@ export function checkGenerated(
 export const stayingServices = (installation: Installation): string[] =>
   [...new Set(otherContainers(installation).map(serviceOf))].sort();
 
-/** Returns the changes of networks and volumes. A fatal change would stop the instance or lose its data. */
+/**
+ * Returns the changes of networks and volumes in the release's files. A fatal change would stop the instance or lose
+ * its data.
+ */
 function sharedChanges(installation: Installation, { model, hashedNetworks }: NewDefinitions) {
-  // A network without a hash in its label is recreated only after `down`, which also detaches unnamed volumes.
+  // The hint is only useful for a network with a hash in its label. Any other network is recreated only after `down`,
+  // which also detaches unnamed volumes.
   const isSafe = findMajorChanges(otherContainers(installation), model).size === 0;
   const hint = (name: string) =>
     isSafe && hashedNetworks.has(name) ? `. To recreate it, run ${upCommand(installation.project)}` : '';
@@ -81,13 +86,13 @@ function sharedChanges(installation: Installation, { model, hashedNetworks }: Ne
   return [
     ...changed('networks').map(({ key, name, isRenamed }) => ({
       what: `network ${key}`,
-      // A renamed network is new, and the other services are not connected to it.
+      // A renamed network is a new network, to which the other services are not connected.
       isFatal: networks.has(key) && (isRenamed || hashedNetworks.has(name)),
       warning: `the release changes the definition of network ${key}, but the update will not recreate the network${hint(name)}`,
     })),
     ...changed('volumes').map(({ key, isRenamed }) => ({
       what: `volume ${key}`,
-      // A renamed volume is new and empty.
+      // A renamed volume is a new, empty volume.
       isFatal: volumes.has(key) && isRenamed,
       warning: `the release changes the definition of volume ${key}, but the update will not recreate the volume. If docker compose asks whether to recreate it, answer N: recreating it deletes its data`,
     })),

@@ -5,7 +5,7 @@ import { type Installation, replacedServices } from '../inspect/installation.ts'
 
 /**
  * Returns warnings about images of running containers that are no longer on this machine. With the containerd store,
- * this happens when a tag is rebuilt. Containers cannot be recreated from a missing image.
+ * rebuilding a tag has this effect. Containers cannot be recreated from a missing image.
  */
 export function missingImages(installation: Installation): string[] {
   const { imagesInUse, product } = installation;
@@ -18,12 +18,12 @@ export function missingImages(installation: Installation): string[] {
 }
 
 /**
- * Returns commands to run before the update so that a rollback is possible. With the containerd store, the image ID is
- * its digest in the registry, so the image can be pulled again.
+ * Returns commands to run before the update so that a rollback is possible. With the containerd store, the ID of an
+ * image is its digest in the registry, so the image can be pulled again by its ID.
  */
 function remedies([first]: readonly Container[], product: string): string {
   const { imageId = '', imageReference = '', imageManifest = null, name = '' } = first ?? {};
-  // After a rollback, a container may have an ID instead of a reference.
+  // After a rollback, a container may have an image ID instead of an image reference.
   const repository = /^sha256:/.test(imageReference) ? undefined : parseReference(imageReference)?.repository;
   const keep = `docker commit ${name} ${repository ?? product}:kept and, if the update fails, set that image in the compose file`;
   return repository === undefined || imageManifest === null

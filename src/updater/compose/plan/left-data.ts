@@ -16,13 +16,16 @@ import type { PreparedPlan } from './plan.ts';
 export interface UnmountedData {
   container: Container;
   mount: StorageMount;
-  /** The new container would not have this volume. */
+  /** Whether the new container would lack this volume. */
   isDetached: boolean;
-  /** Paths of new volumes that the image uses instead of this volume, or that would hide its data. */
+  /** Paths of new volumes that the new container would use instead of this volume, or that would hide its data. */
   newPaths: readonly string[];
 }
 
-/** Finds the data that a new container would lose. Unnamed volumes in the result may be empty. */
+/**
+ * Finds the data of a service that a new container of this image would lose. Unnamed volumes in the result may be
+ * empty.
+ */
 export function findUnmountedData(plan: PreparedPlan, service: string, image: Image): UnmountedData[] {
   const { containers, outside, imagesInUse, project } = plan.installation;
   const { volumes, volumes_from, tmpfs } = plan.model.services[service] ?? {};
@@ -74,8 +77,8 @@ export function describeUnmountedData(left: UnmountedData, reference: string): s
 
 /**
  * Returns lines for a compose file that mount the data at its old path and at each new path.
- * @param existing new paths that already exist in the old container; below the old path, each gets only its own part of
- * the data
+ * @param existing the new paths that already exist in the old container, such as `app:/data/files`. If such a path is
+ * below the old path, only the corresponding part of the data is mounted at it.
  */
 export function mountLinesFor(
   left: readonly UnmountedData[],

@@ -32,8 +32,8 @@ export function missingVariables(
 }
 
 /**
- * Checks that the variables of secrets and configs are set. If a variable is unset, compose fails only after it has
- * removed the old container.
+ * Checks that the variables from which secrets and configs get their values are set. If such a variable is unset,
+ * compose fails only after it has removed the old container.
  * @throws UpdateError missing-variable
  */
 export function requireSecretValues(

@@ -8,8 +8,8 @@ import type { MovedService } from '../../run/state/changeover.ts';
 import { completedDependencies, type Installation, updatedServices } from '../inspect/installation.ts';
 
 /**
- * Returns the services without a container that updated services depend on, directly or indirectly. Services that never
- * have containers do not count: services with 0 replicas and provider services.
+ * Returns the services without a container on which updated services depend, directly or indirectly. Services with 0
+ * replicas and provider services do not count, because they never have containers.
  */
 export function missingServices(installation: Installation, { services }: ComposeModel): string[] {
   const known = [...installation.exclude, ...installation.containers.map(serviceOf)];
@@ -17,7 +17,7 @@ export function missingServices(installation: Installation, { services }: Compos
     (deploy?.replicas ?? scale ?? 1) > 0 && provider === undefined;
   const updated = updatedServices(installation).map(({ name }) => name);
   const missing = new Set(updated);
-  // The set grows during the loop.
+  // The set grows during the loop, so that it also contains indirect dependencies.
   for (const name of missing)
     for (const [need, { required }] of Object.entries(services[name]?.depends_on ?? {}))
       if (required !== false && services[need] && hasContainers(services[need]) && !known.includes(need))
@@ -26,8 +26,8 @@ export function missingServices(installation: Installation, { services }: Compos
 }
 
 /**
- * Describes how a new service of the release is started. The service is separate if its image is from another publisher
- * and it mounts nothing that was already mounted by another service.
+ * Describes how a new service of the release is started. `isSeparate` is true if its image is from another publisher
+ * and it mounts nothing that another service already mounts.
  */
 export function describeAdded(
   name: string,
@@ -47,8 +47,8 @@ export function describeAdded(
 
 /**
  * Rejects the update of a user-written installation if an updated service depends on a service that was never started:
- * the owner decides when to start it. Services that run to their end may have been removed, and after `up --no-deps` no
- * dependency has a container, so neither is an error.
+ * the owner decides when to start it. A service that runs to its end may have no container, because its container may
+ * have been removed. If no dependency has a container, the project was started with `up --no-deps` and is not rejected.
  * @throws UpdateError missing-service
  */
 export function requireExistingDependencies(installation: Installation): void {

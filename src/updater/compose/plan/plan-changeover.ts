@@ -23,7 +23,7 @@ import {
 
 /**
  * Plans which containers are replaced, and creates the messages for the log. Changes nothing.
- * @param containers all containers of the project, right before the first file changes
+ * @param containers all containers of the project, as recorded right before the first file is changed
  */
 export function planRollout(plan: PreparedPlan, containers: readonly ContainerRecord[]): Changeover {
   const { installation, migrations, added, dumpFirst, references, model, images } = plan;
@@ -53,7 +53,8 @@ export function planRollout(plan: PreparedPlan, containers: readonly ContainerRe
   const ready = releaseCommand(plan, images.get(plan.app.to), 'ready');
   return {
     moved: [...inOrder(updatedServices(installation).map(nameOf), plan), ...following].map(moved),
-    // A rollback never starts migrations: they would run on data of another version.
+    // Migrations are recorded as stopped, so that a rollback does not start them: they would run on data of another
+    // version.
     containers: containers.map((each) =>
       migrations.includes(each.service) ? { ...each, runs: false, well: false } : each,
     ),
@@ -90,8 +91,8 @@ function refuseRunning(migrations: readonly string[], containers: readonly Conta
 }
 
 /**
- * Sorts the services, the app first. Migrations and new services come before the services that need them, and after
- * their own dependencies.
+ * Sorts the services, the app first. A migration or a new service comes before the services that need it, and after its
+ * own dependencies.
  */
 function inOrder(
   moved: readonly string[],
@@ -118,8 +119,8 @@ const movedTo = (reference: string, { id, manifests }: Image): MovedService['ima
 });
 
 /**
- * Returns running services with `depends_on` and `restart: true` on an updated service: the update does not restart
- * them.
+ * Returns the running services whose `depends_on` requests a restart (`restart: true`) with a replaced service: the
+ * update does not restart them.
  */
 function restartedByHand(
   installation: Installation,
@@ -134,7 +135,7 @@ function restartedByHand(
   );
 }
 
-/** Returns migrations of the new version that an updated service waits for, but that the update does not run. */
+/** Returns the migrations of the new version that an updated service waits for but the update does not run. */
 function manualMigrations(
   { installation, model, alsoMoved, migrations }: PreparedPlan,
   running: ReadonlySet<string>,

@@ -18,28 +18,28 @@ import { missingServices } from './new-services.ts';
 import type { Plan, PreparedPlan } from './plan.ts';
 import { majorWarnings } from './plan-update.ts';
 
-/** The new files, and compose's model of them. */
+/** Drafted new files, and compose's model of them. */
 interface Proposal
   extends NewDefinitions,
     ReturnType<typeof draftFiles>,
     Pick<PreparedPlan, 'images' | 'version'> {
-  /** Model of the files without the new settings. If null, `model` is used. */
+  /** Compose's model of the files without the new settings. If it is null or missing, `model` is checked instead. */
   unset?: ComposeModel | null;
 }
 
 /**
  * Plans the new files after checking that compose's model of the draft contains only the planned changes. Changes
- * nothing. If the draft changes no file, the model is the current one.
+ * nothing. If the draft changes no file, the model is that of the current files.
  */
 export function planFiles(whole: Plan, proposal: Proposal): PreparedPlan {
   const { installation } = whole;
   const { draft, expected, model, images, version } = proposal;
-  // The containers of services that a release no longer has are removed.
+  // Services that a release no longer has are not updated: their containers are removed.
   const plan = { ...whole, updates: whole.updates.filter(({ service }) => service in model.services) };
   const proof = draft.changes.length > 0 ? proven(plan, proposal) : { alsoMoved: [], warnings: [] };
   const before = missingServices(installation, installation.model);
   const needed = missingServices(installation, model).filter((name) => !before.includes(name));
-  // A new service that must complete before others start is a migration, whatever its image.
+  // A new service that must complete before other services start is a migration, whatever its image is.
   const ending = needed.filter((name) =>
     Object.values(model.services).flatMap(completedDependencies).includes(name),
   );
@@ -61,7 +61,7 @@ export function planFiles(whole: Plan, proposal: Proposal): PreparedPlan {
     version,
     dumpFirst: [...dumpFirst.values()],
     laterWarnings: [
-      // With a floating tag, a new major version is only detected after the pull.
+      // With a floating tag, a new major version is detected only after the pull.
       ...(plan.release ? [] : majorWarnings(plan.prefix, installation.runningVersion, version)),
       ...proof.warnings,
       ...dumpFirst.values(),
@@ -89,7 +89,7 @@ function proven(
 
 /**
  * Returns the services that the draft changes but the update does not replace. Services with a changed `env_file` are
- * added, because compose reads that file from the disk and the model does not have its new values.
+ * added: compose reads that file from the disk, where it is not changed yet, so the model lacks the new values.
  */
 function changedServices(installation: Installation, { draft, model }: Proposal): string[] {
   const { services: before } = installation.model;
@@ -103,13 +103,16 @@ function changedServices(installation: Installation, { draft, model }: Proposal)
   );
 }
 
-/** Returns the version label of the pulled app image, `1.5.0`; null if it has none. @throws UpdateError downgrade */
+/**
+ * Returns the version label of the pulled app image, such as `1.5.0`; null if the image has none.
+ * @throws UpdateError downgrade
+ */
 export function pulledVersion(plan: Plan, images: ReadonlyMap<string, Image>): string | null {
   const { installation, app } = plan;
   const image = images.get(app.to);
   const used = installation.imagesInUse.get(installation.app.containers[0]?.imageId ?? '');
   const label = labelledVersion(app, image);
-  // Images inherit the variable of their base image, so a tag or label is never compared with a variable.
+  // Images inherit the version variable of their base image, so a tag or label is never compared with a variable.
   const [running, pulled] =
     installation.runningVersion || label
       ? [installation.runningVersion, label]
@@ -118,7 +121,10 @@ export function pulledVersion(plan: Plan, images: ReadonlyMap<string, Image>): s
   return label;
 }
 
-/** Reads the version variable of official images, such as `NEXTCLOUD_VERSION`, which they have instead of a label. */
+/**
+ * Reads the version from an environment variable such as `NEXTCLOUD_VERSION`, which official images have instead of a
+ * label.
+ */
 function ownVariable({ pin }: ServiceUpdate, image: Image | undefined): string | null {
   const name = pin.reference.repository.replace(/^.*\//, '').replaceAll(/\W/g, '_');
   return parseVersionLabel(image?.env.get(`${name.toUpperCase()}_VERSION`));
@@ -126,7 +132,7 @@ function ownVariable({ pin }: ServiceUpdate, image: Image | undefined): string |
 
 /**
  * Returns the new image references by service. A service that shares the pin and a namespace with an updated service is
- * also updated, because both are recreated together.
+ * included, because both services are recreated together.
  */
 function imagesAfter(
   { followers, model: before }: Installation,

@@ -2,12 +2,12 @@ import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { ReleaseSetting } from '../../../core/release/release-settings.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
 
-/** A setting that the update writes; `words` describe the change without the value. */
+/** A setting that the update writes. `words` describes the change without the value. */
 export type NewSetting = Record<'name' | 'value' | 'words', string>;
 
 /**
- * Chooses the values of new settings: given, generated, or default. Without a given value, a setting that is already
- * set is not changed.
+ * Chooses the value of each new setting: the given value, a generated value, or the default. A setting that is already
+ * set is changed only to a given value.
  * @param listed the settings that are new in the release
  * @throws UpdateError settings-invalid, missing-variable
  */

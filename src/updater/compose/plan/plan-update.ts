@@ -40,7 +40,10 @@ export function planUpdate<I extends InspectedProject>(
   return { ...plan, warnings: [...untrustedLabels(project), ...plan.warnings, ...major] };
 }
 
-/** Returns the planned update of each service before the actual planning; empty if the update cannot be planned. */
+/**
+ * Returns the update of each service before the actual planning. Empty if the update cannot be planned; planning then
+ * reports the error.
+ */
 export function updatesOf(project: InspectedProject, request: ReleaseRequest): readonly ServiceUpdate[] {
   try {
     return planUpdate(project, request).updates;
@@ -78,7 +81,7 @@ export const runningApp = (project: InspectedProject, image: Image | undefined):
   nextTag: (required) => nextTagOf(project, project.app.pin, required),
 });
 
-/** Determines the new tag of a pin for a target. */
+/** Determines the new tag of a pin for a target; without a target, the tag stays. */
 function nextTagOf(installation: InspectedProject, pin: Pin, target: PlannedTarget | null): NextTag {
   if (target === null) return { kind: 'stays' };
   if (installation.kind === 'generated' && !isOverride(installation, pin)) {

@@ -8,17 +8,18 @@ import type { Recalls } from '../../run/recalls.ts';
 import type { Installation } from '../inspect/installation.ts';
 
 /**
- * An update as planned before the pull. `plan` prints the plan and `update` executes it. Plain data that never changes.
+ * An update as planned before the pull. The `plan` command prints it, and the `update` command executes it. It is plain
+ * data that never changes.
  */
 export interface Plan extends ReleasePlan {
   installation: Installation;
   /** Digests that images and files must have; null if nothing is verified. */
   expected: ExpectedDigests | null;
-  /** Recalled releases; null without a channel file. */
+  /** Recalled releases; null if there is no channel file. */
   recalls: Recalls | null;
   /** Values for new settings, by name; null for a command that neither checks nor writes settings. */
   given: ReadonlyMap<string, string> | null;
-  /** Services with `build:` whose running image the registry did not confirm. */
+  /** Services with `build:` for which the registry did not report whether it has the running image. */
   unconfirmed: readonly string[];
   /** Restore point to create; null if none was requested. */
   point: PlannedRestorePoint | null;
@@ -28,7 +29,7 @@ export interface Plan extends ReleasePlan {
 export interface PreparedPlan extends Plan {
   /** Local images by the references of the plan. */
   images: ReadonlyMap<string, Image>;
-  /** Version label of the new app image, `1.5.0`; null if there is none. */
+  /** Version label of the new app image, such as `1.5.0`; null if there is none. */
   version: string | null;
   changes: readonly FileChange[];
   /** Names of the new settings in `changes`. */
@@ -39,16 +40,16 @@ export interface PreparedPlan extends Plan {
   migrations: readonly string[];
   /** Image references of the updated services, migrations and new services, in the model of the new files. */
   references: ReadonlyMap<string, string>;
-  /** Services that share a pin and are updated when they are next recreated. */
+  /** Other services that share a pin with an updated service, and are updated when they are next recreated. */
   alsoMoved: readonly string[];
-  /** New services that updated services depend on; they are started first. */
+  /** New services that updated services depend on, and that are started before them. */
   added: readonly string[];
-  /** Other services that are new in the file; they are not started. */
+  /** Other services that are new in the compose files; they are not started. */
   newServices: readonly string[];
   /** Services that the new files change but the update does not recreate. */
   changedServices: readonly string[];
   /** Warnings about services whose data must be dumped before they are recreated, a sentence for each service. */
   dumpFirst: readonly string[];
-  /** Warnings that depend on the images or on the new files. */
+  /** Warnings that depend on the pulled images or on the new files. */
   laterWarnings: readonly string[];
 }

@@ -70,8 +70,8 @@ const readOnly = ({ type, source, destination, subpath }: StorageMount): Json =>
 });
 
 /**
- * Returns the environment variables of the app's next container. Compose's model lacks the values of env files that the
- * update changes.
+ * Returns the environment variables of the app's next container. Values of env files that the update changes are added,
+ * because compose's model lacks them.
  */
 function environmentOf({ installation, model, changes }: PreparedPlan): Map<string, string> {
   const { app, sent, files, model: before } = installation;
@@ -85,7 +85,8 @@ function environmentOf({ installation, model, changes }: PreparedPlan): Map<stri
     for (const { key } of writtenValues([{ path, text: after }]))
       if ([undefined, old?.(key)?.text].includes(values.get(key))) values.set(key, now?.(key)?.text ?? '');
   }
-  // Proxies use these variables to find the containers to which they forward requests.
+  // These variables are removed, because reverse proxies use them to find the containers to which they forward
+  // requests.
   for (const key of values.keys()) if (/^(?:VIRTUAL_|LETSENCRYPT_)/.test(key)) values.delete(key);
   return values;
 }
@@ -101,8 +102,8 @@ const maxPrinted = 20;
 const widest = 30;
 
 /**
- * Converts the output of a preflight command to table rows and the reason for refusing the update; the reason is null
- * if the update may start.
+ * Converts the output of a preflight command to table rows and the reason to refuse the update. The reason is null if
+ * the update may start.
  */
 export function evaluatePreflight({ exitCode, lines }: AttachedResult) {
   const read = lines.map((line) => ({ line, result: resultSchema.safeParse(line).data }));

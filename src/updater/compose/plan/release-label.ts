@@ -12,7 +12,8 @@ const readers = { ready: parseJsonCommand, preflight: parseJsonCommand, settings
 
 /**
  * Reads a label of the pulled app image; undefined if the label is malformed. Null if there is no such label, or if the
- * image inherits its labels from another product's base image: its version label then differs from its tag.
+ * image has inherited its labels from another product's base image. In the latter case, its version label differs from
+ * its tag.
  */
 export function releaseLabel<K extends keyof typeof readers>(
   { app, installation }: Plan,

@@ -3,14 +3,14 @@ import { readComposeFile } from '../../../core/compose/compose-file.ts';
 import { findProjectFile } from '../../../core/compose/project-files.ts';
 import { type Installation, isGenerated, releaseFileNames } from '../inspect/installation.ts';
 
-/** The compose files that a release ships, by name. */
+/** Texts of the compose files that a release ships, by file name. */
 export type ShippedFiles = ReadonlyMap<string, string>;
 
 /** A file of the release that overwrites the installed file. */
 export interface ReleaseText {
   path: string;
   text: string;
-  /** Description of the change for the log. */
+  /** Description of the file change for the log. */
   description: string;
 }
 

@@ -7,8 +7,8 @@ import { joinWithAnd } from '../../run/log/wording.ts';
 import type { Plan, PreparedPlan } from './plan.ts';
 
 /**
- * Returns the version before the update, or the tag if both images have the same version label: such a label does not
- * follow the releases.
+ * Returns the name of the version before the update. This is the tag if the old and the new image have the same version
+ * label, because such a label does not follow the releases.
  */
 export const previousVersionNameOf = (plan: PreparedPlan): string =>
   isInherited(plan) ? plan.app.pin.tag.text : plan.from;
@@ -43,7 +43,7 @@ export function describeRunningServices(plan: PreparedPlan, stopped: readonly st
   return [...Map.groupBy(updates, word)].map(runs).join(', ');
 }
 
-/** Returns warnings about tags and labels that differ from the target, once for each image. */
+/** Returns warnings about tags and labels with another version than the target, once for each image. */
 export function versionWarnings(plan: PreparedPlan): string[] {
   const { release, to, prefix } = plan;
   if (release === null) return [];
@@ -62,8 +62,8 @@ export function versionWarnings(plan: PreparedPlan): string[] {
 }
 
 /**
- * Whether an older version label is wrong, because `checkStaleTags` found the image of the floating tag under the
- * target's tag.
+ * Whether a version label is wrong: it is older than the target, although `checkStaleTags` has found the image of the
+ * floating tag under the target's tag.
  */
 const isDisproved = ({ release, app }: Plan, update: ServiceUpdate, version: string): boolean =>
   (update === app || floats(update)) &&

@@ -9,19 +9,19 @@ import type { Compose, ComposeModel } from '../../../engine/cli/compose.ts';
 import { createOverlay, overlayPath } from './shadow.ts';
 
 /**
- * Contents of additional files that override a project while an edit is checked, in the models before and after the
- * edit.
+ * Contents of additional files that override a project while an edit is checked. They apply to both models, before and
+ * after the edit.
  */
 export interface Placeholders {
   composeFiles: readonly string[];
   envFiles: readonly string[];
-  /** Whether to reject models that only `up` rejects. */
+  /** Whether to also reject a project that only `up` would reject. */
   isStrict?: boolean;
 }
 
 /**
- * Requests compose's model of the project with these contents. The new contents of the `changed` paths are not on the
- * disk yet.
+ * Requests compose's model of the project with the contents in `files`. The new contents of the `changed` paths are not
+ * on the disk yet.
  * @throws UpdateError compose-invalid
  */
 export async function resolveProposedModel(

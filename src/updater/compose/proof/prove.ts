@@ -9,15 +9,18 @@ import {
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 
-/** Expected changes in compose's model after the edits. */
+/** Changes that the edits are expected to make in compose's model. */
 export interface ExpectedModelChanges {
-  /** Full image reference that each service must have. */
+  /** Full image reference that each service must have, by service. */
   images: ReadonlyMap<string, string>;
-  /** Old and new values of changed variables. Other values in the model may contain the same variable. */
+  /**
+   * Old and new values of the changed variables. Other values in the model may contain these variables and then change
+   * too.
+   */
   substitutions: readonly Substitution[];
-  /** Locations of these variables: `SVC_VERSION in .env line 1`. */
+  /** Locations of these variables, such as `SVC_VERSION in .env line 1`. */
   places: readonly string[];
-  /** Whether another service has the same pin as an updated service. */
+  /** Whether a service has the same pin as an updated service. */
   shares: (service: string) => boolean;
 }
 
@@ -27,21 +30,21 @@ interface Substitution {
 }
 
 interface Proof {
-  /** Changes beyond the plan; empty if the edit is verified. */
+  /** Changes that are not planned; empty if the edit is verified. */
   unexpected: string[];
-  /** Changes by the version variable that are not a version: another data path or another image. */
+  /** Changes of other values than versions that contain the version variable, such as a data path or another image. */
   otherMeanings: string[];
-  /** Other services whose image changes because they share the pin. */
+  /** Other services whose image changes because they share the pin of an updated service. */
   alsoMoved: string[];
 }
 
-// Keys of a service: if one of them changes, the service may lose data, a port or a network.
+// Keys of a service whose change may cost the service its data, a port or a network.
 const holds = new Set([
   ...['volumes', 'volumes_from', 'tmpfs', 'devices', 'configs', 'secrets', 'env_file'],
   ...['ports', 'expose', 'networks', 'network_mode', 'links', 'external_links', 'extra_hosts'],
 ]);
 
-/** Compares two models. Only the planned images and values that contain the version variable may differ. */
+/** Compares two models. Only the planned images, and values that contain the version variable, may differ. */
 export function compareModels(
   before: ComposeModel,
   after: ComposeModel,
@@ -69,8 +72,8 @@ export function compareModels(
     if (comesAlong && isSame && movesAlong(from, to, moves)) {
       if (!expected.images.has(service)) proof.alsoMoved.push(service);
     } else if (isExtension(section) || (section === 'services' && isExtension(key))) {
-      // An extension field (`x-…`) alone does not change a service. It may differ if it contains the anchor of an
-      // updated image.
+      // An extension field (`x-…`) does not change a service by itself. It may differ if it contains the YAML anchor of
+      // an updated image.
       if (!comesFromVariable && !moves.some((move) => move.from === from && move.to === to)) {
         proof.unexpected.push(says);
       }
@@ -103,8 +106,8 @@ export function requireExpectedChanges(proof: Proof, { places }: ExpectedModelCh
 }
 
 /**
- * Checks that new settings, which `before` does not have, only change environment variables, and the texts of secrets
- * and configs. Values are not printed.
+ * Checks that new settings change only environment variables and the contents of secrets and configs. The model
+ * `before` does not contain the settings. The error contains no values.
  * @throws UpdateError proof-failed
  */
 export function checkSettingsChanges(before: ComposeModel, after: ComposeModel): void {
@@ -131,7 +134,10 @@ export const variablePlaces = (files: ProjectFiles, edits: readonly Edit[]): str
     variable ? [`${variable} in ${displayPathOf(files, file)} line ${line}`] : [],
   );
 
-/** Returns the old and new values of edited variables. A default that is no longer used counts as an old value. */
+/**
+ * Returns the old and new values of edited variables. If a variable was unset, its defaults in the files count as old
+ * values.
+ */
 export function substitutionsOf(files: ProjectFiles, edits: readonly Edit[]): Substitution[] {
   return edits.flatMap(({ before, after, variable, start, end }) => {
     if (variable === undefined) return [];
@@ -153,8 +159,8 @@ function follows(from: string, to: string, change: Substitution): boolean {
 }
 
 /**
- * Whether only the tag of an image changes and the image has the same publisher as an updated image: both then belong
- * to the same release.
+ * Whether only the version of an image changes and the image has the publisher of an updated image: both images then
+ * belong to the same release.
  */
 function movesAlong(from: string, to: string, moves: readonly Substitution[]): boolean {
   const [old, now] = [parseReference(from), parseReference(to)];
@@ -164,7 +170,8 @@ function movesAlong(from: string, to: string, moves: readonly Substitution[]): b
   return moves.some((move) => {
     const planned = parseReference(move.from);
     if (planned === null) return false;
-    // The next recreation of a database would start another version with the data of the old version.
+    // A database must have the repository of the updated image: otherwise, its next recreation would start another
+    // version with the data of the old version.
     return isDatabase(old) ? isSameRepository(planned, old) : isSamePublisher(planned, old);
   });
 }
@@ -192,8 +199,8 @@ const isImageVolume = ({ services }: ComposeModel, path: readonly string[]): boo
 };
 
 /**
- * Whether a path in the model is the content of an inline config. The content may contain the version, because it does
- * not refer to data like a file path.
+ * Whether a path in the model is the content of an inline config. The content may change with the version, because,
+ * unlike a file path, it does not refer to data.
  */
 const isContent = ([section, , key]: readonly string[]): boolean =>
   section === 'configs' && key === 'content';

@@ -13,9 +13,9 @@ import type { YamlDocument } from '../../../core/compose/yaml-document.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 
 /**
- * Creates an overlay directory under `stage` that has these texts of the project's files at their own paths. Everything
- * else next to them, up to the root, is a symbolic link to the original. Therefore, `include` and `extends` find the
- * new texts, and relative paths still point to the original files. Returns the overlay directory.
+ * Creates an overlay directory under `stage` that contains the texts of the project's files at their original paths.
+ * Everything else next to these files, up to the root, is a symbolic link to the original. Therefore, `include` and
+ * `extends` find the new texts, and relative paths still point to the original files. Returns the overlay directory.
  */
 export async function createOverlay(stage: string, directory: string, files: ProjectFiles): Promise<string> {
   const root = overlayPath(stage);
@@ -26,7 +26,7 @@ export async function createOverlay(stage: string, directory: string, files: Pro
   const shadowed = new Set(places.flatMap(wayDown));
   for (const path of shadowed) {
     await mkdir(join(root, path), { recursive: true });
-    // A directory that cannot be listed is skipped: it contains nothing that compose finds by name alone.
+    // A directory that cannot be listed gets no links, because it contains nothing that compose finds by name alone.
     for (const name of await readdir(path).catch(() => [])) {
       const entry = join(path, name);
       if (!own.has(entry) && !shadowed.has(entry)) await symlink(entry, join(root, entry));
@@ -58,7 +58,7 @@ function wayDown(path: string): string[] {
   return above === path ? [path] : [path, ...wayDown(above)];
 }
 
-/** Position of a path in an `include` or `extends`. */
+/** Position of a path in an `include` or `extends` key of a file. */
 interface LinkPlace {
   /** Path as written, with variables. */
   path: string;
@@ -88,7 +88,7 @@ const extendsPlaces = (yaml: YamlDocument, services: Node | null): LinkPlace[] =
     .keys(services)
     .flatMap((name) => placesIn(yaml, yaml.get(yaml.get(yaml.get(services, name), 'extends'), 'file')));
 
-/** Finds the positions in a path or a list of paths; each is a text or a mapping with `path`. */
+/** Finds the positions of a path, or of all paths in a list. A path is either a text or the `path` of a mapping. */
 function placesIn(yaml: YamlDocument, node: unknown): LinkPlace[] {
   const found = yaml.follow(node);
   if (isSeq(found)) return found.items.flatMap((item) => placesIn(yaml, item));
@@ -96,6 +96,6 @@ function placesIn(yaml: YamlDocument, node: unknown): LinkPlace[] {
   if (!isScalar(found) || typeof found.value !== 'string') return [];
   const [from = 0] = found.range ?? [];
   const isQuoted = found.type === 'QUOTE_DOUBLE' || found.type === 'QUOTE_SINGLE';
-  // A block scalar starts below its header, so it is skipped.
+  // A block scalar is skipped, because its text starts below its header.
   return found.type === 'PLAIN' || isQuoted ? [{ path: found.value, start: isQuoted ? from + 1 : from }] : [];
 }

@@ -6,7 +6,7 @@ import { classifyPullFailure } from '../../../engine/pull-failure.ts';
 import type { RegistryCredentials } from '../../../engine/registry-login.ts';
 import type { EngineContext } from '../../run/run-context.ts';
 
-/** Image that a tag points to in the registry, and the credentials that the registry has accepted. */
+/** Image to which a tag points in the registry, and the credentials that the registry has accepted. */
 export interface PublishedImage extends RemoteImage {
   reference: string;
   login: RegistryCredentials | null;
@@ -15,7 +15,8 @@ export interface PublishedImage extends RemoteImage {
 const pausesMs = [2_000, 5_000, 10_000];
 
 /**
- * Requests an image from its registry. The registry's response is logged as the cause of a failure.
+ * Requests from the registry the image to which a reference points. The registry's response is logged as the cause of a
+ * failure.
  * @throws UpdateError pull-…, engine-version
  */
 export async function fetchPublishedImages(
@@ -41,7 +42,7 @@ export async function fetchPublishedImages(
   }
 }
 
-/** Waits before the next try if a retry may help; otherwise throws the error. @throws UpdateError pull-… */
+/** Waits before the next try if another try may help; otherwise, throws the error. @throws UpdateError pull-… */
 export async function pauseAfter(
   { said, status }: { said: string; status: number | null },
   { reference, attempt, engine, log }: EngineContext & { reference: string; attempt: number },

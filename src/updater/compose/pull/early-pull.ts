@@ -9,8 +9,9 @@ import { findLocalImages, removeNames } from './tags.ts';
 type References = ReadonlyMap<string, string>;
 
 /**
- * A pull that runs during the dry run of `up` and the checks of the update. It is cancelled if the update is refused.
- * It only includes references without a local image, so no tag has to be recorded or restored (docs/contract.md 2.8).
+ * A pull that runs during the dry run of `up` and the checks of the update, and is canceled if the update is refused.
+ * It starts only if none of the references has a local image, so no tag has to be recorded or restored
+ * (docs/contract.md 2.8).
  */
 export class EarlyPull {
   readonly #context: RunContext;
@@ -25,9 +26,9 @@ export class EarlyPull {
   }
 
   /**
-   * Starts the pull if enough is known already. Reasons against the update are ignored here, because planning reports
-   * them.
-   * @param fits the result of `checkSpace`
+   * Starts the pull if images can already be pulled. Reasons to refuse the update are ignored here, because planning
+   * reports them.
+   * @param fits result of `checkSpace`, which rejects if the images do not fit on the disk
    */
   begin(project: InspectedProject, updates: readonly ServiceUpdate[], fits: Promise<void>): void {
     const { engine, options } = this.#context;
@@ -46,7 +47,7 @@ export class EarlyPull {
     this.#pulled = startEarly(pull());
   }
 
-  /** Returns the references that are pulled and had no local image before. */
+  /** Returns the references of this pull, none of which had a local image; empty if nothing is pulled. */
   async references(): Promise<ReadonlySet<string>> {
     return new Set((await this.#isNew) ? this.#wanted.values() : []);
   }
@@ -70,20 +71,20 @@ export class EarlyPull {
     return true;
   }
 
-  /** Cancels the pull and waits until it has ended. */
+  /** Cancels the pull and waits until it has ended. Removes the pulled tags if images must be verified. */
   async end(): Promise<void> {
     this.#stop.abort(new Cancelled());
     await this.#pulled.catch(() => {});
     const { engine, options } = this.#context;
-    // An image that may fail the verification must not be available under its tag.
+    // An image that has not been verified must not be available under its tag.
     if (options.proof.release === null && options.proof.expect.length === 0) return;
     await removeNames(engine, await this.references().catch(() => []));
   }
 }
 
 /**
- * Returns the references for the early pull, by service. Empty if a tag does not change or must not be pulled, if space
- * is needed for a restore point, or if images come from an archive.
+ * Returns the references for the early pull, by service. Empty if any tag stays the same or must not be pulled, if the
+ * space is needed for a restore point, or if images come from an archive.
  */
 function wantedOf(updates: readonly ServiceUpdate[], { options }: RunContext): References {
   if (options.data.restorePoint || options.proof.archive !== null) return new Map();

@@ -3,8 +3,8 @@ import type { ErrorCode } from '../../../core/progress/update-error.ts';
 import { classifyPullFailure } from '../../../engine/pull-failure.ts';
 
 /**
- * Returns the images that a failed pull is about: the references in messages with the code of the failure, otherwise
- * the references in any message. Returns all references if no message contains any.
+ * Returns the references that failed to be pulled: those in messages with the code of the failure, or otherwise those
+ * in any message. Returns all references if no message contains any.
  */
 export function failedImages(
   references: Iterable<string>,

@@ -29,7 +29,10 @@ interface Obtaining {
   deadline: number;
   /** Record of the tags before the pull; null for a prefetch. */
   journal: TagNotes | null;
-  /** Whether local tags must not change yet. An image with a local tag is then pulled by its digest. */
+  /**
+   * Whether local tags must not change yet. If a reference has a local image, the new image is then pulled by its
+   * digest.
+   */
   keepTags: boolean;
   earlyPull?: EarlyPull | undefined;
 }
@@ -54,14 +57,14 @@ export async function pullUpdates(context: RunContext, plan: Plan, obtaining: Ob
     const codes: ErrorCode[] = ['pull-unknown', 'pull-denied', 'pull-unreachable'];
     if (!(error instanceof UpdateError) || !codes.includes(error.code)) throw error;
     const failed = failedImages(named.values(), [...error.detail, error.message], error.code);
-    // No registry has an image that the owner built under a custom name.
+    // An image that the owner may have built gets its own error: no registry has an image with a custom name.
     const own = updates.find(({ service, to }) => unconfirmed.includes(service) && failed.includes(to));
     throw own === undefined ? error : localBuildError(plan, own, `its pull failed: ${error.message}`);
   }
 }
 
 /**
- * Pulls images that only the new files contain. Images of the release are also verified.
+ * Pulls the images that only the new files contain. Images that belong to the release are also verified.
  * @param added references by service
  */
 export async function pullAdded(
@@ -81,7 +84,8 @@ export async function pullAdded(
 /**
  * Pulls images, or loads them from the archive. If an image cannot be verified, the tags that the pull added are
  * removed.
- * @param wanted references to pull, by service; `named`: references to verify, by service
+ * @param wanted references to pull, by service
+ * @param named references to verify, by service
  * @throws UpdateError pull-…, not-proven
  */
 async function obtain(
@@ -116,7 +120,7 @@ async function obtain(
 }
 
 /**
- * Loads images from the archive. Images that are not in the archive must exist locally.
+ * Loads images from the archive. Images that the archive does not contain must be on this machine.
  * @throws UpdateError not-proven, pull-…
  */
 async function loadAll(
@@ -142,8 +146,8 @@ async function loadAll(
 }
 
 /**
- * Returns the references by which images are pulled while local tags must not change. For a local tag, this is the
- * digest to which the tag points in the registry now.
+ * Returns the references by which images are pulled while local tags must not change. A tag with a local image is
+ * replaced by the digest to which the tag points in the registry now.
  */
 async function formsFor(
   context: RunContext,
@@ -162,7 +166,9 @@ async function formsFor(
 const inForms = (wanted: ReadonlyMap<string, string>, forms: ReadonlyMap<string, string>) =>
   new Map([...wanted].map(([service, reference]) => [service, forms.get(reference) ?? reference] as const));
 
-/** Adds references without a tag. They mean `latest`, which is local already and is not pulled a second time. */
+/**
+ * Adds the references without a tag. They mean `latest`, whose image is already local and is not pulled a second time.
+ */
 export function withUntagged(
   images: ReadonlyMap<string, Image>,
   references: Iterable<string>,
@@ -177,8 +183,8 @@ export function withUntagged(
 }
 
 /**
- * Returns images that services mount (`type: image`), by keys such as `app.volume0`: images of the release, and images
- * that are not local. Compose pulls only the images of services, so `up` would fail without these images.
+ * Returns the images that services mount (`type: image`) and that belong to the release or are not local, by keys such
+ * as `app.volume0`. Compose pulls only the images of services, so `up` would fail without these images.
  */
 export async function mountedImages(
   engine: Engine,
@@ -196,7 +202,10 @@ export async function mountedImages(
   return new Map(all.filter(([, source]) => !local.has(source) || isOfRelease(source, pulled)));
 }
 
-/** Whether an image must be verified. @param key the service, or the key of an image that a service mounts */
+/**
+ * Whether an image must be verified because it belongs to the release.
+ * @param key the service, or the key of an image that a service mounts
+ */
 export const isProvable = (key: string, to: string, updates: readonly ServiceUpdate[]): boolean =>
   serviceOfKey(key) === key ? updates.some(({ service }) => service === key) : isOfRelease(to, updates);
 
@@ -208,8 +217,8 @@ const isOfRelease = (source: string, updates: readonly ServiceUpdate[]): boolean
   });
 
 /**
- * Pulls missing images that are used only by `pre_start` hooks.
- * Compose would not pull them, and would fail after the old container has been removed.
+ * Pulls missing images that are used only by `pre_start` hooks. Compose would not pull them, and would fail after it
+ * has removed the old container.
  */
 export async function pullHookImages(
   context: RunContext,
@@ -256,7 +265,7 @@ export async function pullMissingImage(
 
 /**
  * Returns the local images of all references.
- * @param forms references by which to find the images, if they differ
+ * @param forms the reference by which to find an image, if it differs from the image's own reference
  * @throws UpdateError pull-failed
  */
 async function requireLocal(

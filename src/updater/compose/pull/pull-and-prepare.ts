@@ -15,10 +15,10 @@ import {
   withUntagged,
 } from './obtain-images.ts';
 
-/** Work that was started before the pull. */
+/** Journal, and work that was started before the pull. */
 interface BeforePull {
   early: Promise<ComposeModel | null>;
-  /** Null for a prefetch, which must not change local tags. */
+  /** Journal of the run; null for a prefetch, which must not change local tags. */
   journal: TagNotes | null;
   earlyPull?: EarlyPull;
 }

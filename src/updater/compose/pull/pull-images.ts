@@ -13,8 +13,8 @@ import type { RunContext } from '../../run/run-context.ts';
 import { failedImages } from './failed-images.ts';
 
 /**
- * Pauses before the second, third and fourth try. With the containerd store, each try of the engine sends five requests
- * to a registry that limits requests.
+ * Pauses in ms before the second, third and fourth try. With the containerd store, each try of the engine sends five
+ * requests to a registry that may limit requests.
  */
 const pausesMs: Readonly<Record<RetryPolicy, readonly number[]>> = {
   never: [],
@@ -23,20 +23,22 @@ const pausesMs: Readonly<Record<RetryPolicy, readonly number[]>> = {
   often: [2_000, 5_000, 10_000],
 };
 const progressEveryMs = 1_000;
-/** Smallest pull whose progress is logged: a smaller pull finishes before its progress can be read. */
+/**
+ * Size in bytes of the smallest pull whose progress is logged: a smaller pull finishes before its progress can be read.
+ */
 const tellingBytes = 1_000_000;
 
 export type PullLog = Pick<Log, 'info' | 'warn' | 'progress'>;
 
 interface PullOptions {
   /**
-   * Whether to report percentages. False for images that are pulled after the others: the percentage must not decrease
-   * within the phase.
+   * Whether to report percentages. False for images that are pulled after the others, because the percentage must not
+   * decrease within the phase.
    */
   percent?: boolean;
   /** Deadline for all pulls of the run, in ms of `performance.now()`. */
   deadline: number;
-  /** Platform in the advice of errors: `linux/amd64` */
+  /** Platform to mention in the advice of errors, such as `linux/amd64`. */
   platform?: string;
   /** Compose's model of the current files. */
   model?: ComposeModel;
@@ -53,8 +55,8 @@ export async function pullImages(
   references: ReadonlyMap<string, string>,
   { model, ...options }: PullOptions,
 ): Promise<void> {
-  // If several services have the same image, a call pulls it only for the platform of the first service, so services
-  // are grouped by platform.
+  // Services are pulled in groups by platform: if several services have the same image, a single compose call pulls it
+  // only for the platform of the first service.
   const chosen = Map.groupBy(references, ([service]) => model?.services[service]?.platform ?? '');
   let percent = options.percent ?? true;
   for (const group of chosen.values()) {
@@ -124,8 +126,9 @@ async function pullTogether(
 }
 
 /**
- * Creates the override file. It removes `pre_start` hooks, because compose 5.3 and later also pull their images in the
- * current files, which the registry may not have. Except for the `!reset` tag, the text is JSON, which is also YAML.
+ * Returns the text of the override file. It removes `pre_start` hooks, because compose 5.3 and later also pull the
+ * images of the hooks in the current files, which the registry may not have. Except for the `!reset` tag, the text is
+ * JSON, which is also YAML.
  */
 function overrideWith(references: ReadonlyMap<string, string>): string {
   const services = [...references].map(
@@ -153,7 +156,7 @@ export function createPullReporter(
     if (!state || state.totalBytes < tellingBytes || performance.now() - reportedAt < progressEveryMs) return;
     const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
     const done = megabytes(state.doneBytes);
-    // The total is unknown until the sizes of all layers are known.
+    // The percentage and the total are unknown until the sizes of all layers are known.
     const sentence = `${names} ${state.percent === null ? `${done} MB so far` : `${done} of ${megabytes(state.totalBytes)} MB`}`;
     const news = `${state.percent} ${sentence}`;
     if (news === reported) return;

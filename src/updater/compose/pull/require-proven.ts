@@ -4,8 +4,8 @@ import type { Image } from '../../../engine/container.ts';
 import type { ExpectedDigests } from '../../run/expectations.ts';
 
 /**
- * Compares local images with the verified digests. The digest is that of the index, the manifest or the configuration
- * for this platform, depending on the engine.
+ * Requires that local images have verified digests. Depending on the engine, the digest of an image is that of its
+ * index, or of its manifest or configuration for this platform.
  * @param named references by service
  * @param images local images by reference
  * @throws UpdateError not-proven
@@ -31,7 +31,9 @@ export function requireVerified(
 }
 
 /**
- * Requires that every image has a verified digest. @param named references by service @throws UpdateError not-proven
+ * Requires that a verified digest is known for every image.
+ * @param named references by service
+ * @throws UpdateError not-proven
  */
 export function requireNamed(named: ReadonlyMap<string, string>, expected: ExpectedDigests['images']): void {
   for (const [service, to] of named) {

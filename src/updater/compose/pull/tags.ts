@@ -26,7 +26,7 @@ export async function readPreviousTags(engine: Engine, references: Iterable<stri
   return images.map(([reference, { id }]) => ({ reference, imageId: id }));
 }
 
-/** Sets the tags of an update whose images were pulled without changing tags. */
+/** Points the tags of an update to their new images, which were pulled without changing tags. */
 export async function updateTags(
   { engine }: { engine: Engine },
   images: ReadonlyMap<string, Pick<Image, 'id'>>,
@@ -40,8 +40,8 @@ export async function updateTags(
 }
 
 /**
- * Restores tags to the images that they pointed to before the pull, so that the next `up` starts nothing new. A tag is
- * not restored if a container of its new image was started, because that image cannot be rolled back.
+ * Points tags to the images that they pointed to before the pull, so that the next `up` does not start a new image. A
+ * tag is not restored if a container of its new image was started, because that image cannot be rolled back.
  */
 export async function restoreTags(
   engine: Engine,

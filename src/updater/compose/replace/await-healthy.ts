@@ -14,8 +14,8 @@ import { HealthChecks } from './health-checks.ts';
 const logLines = 50;
 
 /**
- * Waits until all given containers are healthy: by their health check, otherwise after 5 s without a restart, or 15 s
- * for containers of `app`.
+ * Waits until all given containers are healthy. A container without a health check counts as healthy after 5 s without
+ * a restart, or after 15 s if it belongs to the service `app`.
  * @throws UpdateError broken, with the last log lines of the unhealthy containers
  */
 export async function awaitHealthyContainers(
@@ -36,14 +36,14 @@ export async function awaitHealthyContainers(
   await awaitHealthyServices(context, { about: { container: ids }, look }, rules);
 }
 
-/** Condition to wait for: a filter for events of the containers, and a function that inspects the services. */
+/** Services to wait for: a filter for the events of their containers, and a function that inspects them. */
 interface Watched {
   about: Parameters<typeof listenForEvents>[1];
   look: () => Promise<WatchedService[]>;
 }
 
 /**
- * Waits until all services of the latest inspection are healthy.
+ * Inspects the services repeatedly until all of them are healthy.
  * @throws UpdateError broken, with the last log lines of the unhealthy containers
  */
 export async function awaitHealthyServices(
@@ -82,7 +82,7 @@ export async function awaitHealthyServices(
   return verdict.reports;
 
   /**
-   * Masks the output of health checks before it is shortened: masking only the beginning could print half a password.
+   * Masks the output of health checks before it is shortened: half of a password would not be recognized and masked.
    */
   function shown({ containers, ...service }: WatchedService): WatchedService {
     return {
@@ -104,7 +104,7 @@ async function lastLog(engine: Engine, container: Container): Promise<string[]> 
     if (cause === null) throw error;
     return cause;
   });
-  // Not every log driver supports reading.
+  // Not every log driver supports reading, so the reason is printed instead of the log.
   if (lines instanceof EngineError)
     return [`the log of ${container.name} cannot be read: ${lines.message}`, ...ofHealth];
   const count = lines.length === 1 ? 'line' : `${lines.length} lines`;

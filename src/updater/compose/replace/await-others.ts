@@ -18,15 +18,15 @@ import {
   composeTimeoutMs,
 } from './others-watch.ts';
 
-/** Containers of a project in which no docker compose command is replacing containers. */
+/** Containers of a project, listed while no docker compose command is replacing any of them. */
 interface QuietProject extends ProjectContainers {
-  /** Containers that a killed command has left unfinished, also included in the other lists. */
+  /** Containers that a killed command has left unfinished. They are also in `containers` or `leftovers`. */
   debris: readonly Container[];
 }
 
 /**
- * Waits until no concurrent docker compose command is replacing the services to update. @throws UpdateError
- * compose-busy
+ * Waits until no concurrent docker compose command is replacing the services to update.
+ * @throws UpdateError compose-busy
  */
 export const awaitQuietProject = (
   context: RunContext,
@@ -39,10 +39,10 @@ export const awaitQuietProject = (
   });
 
 /**
- * Waits until no concurrent docker compose command is replacing containers of these services. The containers that such
- * a command has created must not be removed: the service would have no container once the command has removed the old
- * one.
- * @param first containers listed just now, used as the first poll
+ * Waits until no concurrent docker compose command is replacing containers of the services in `rules`. The containers
+ * that such a command has created must not be removed: the service would be left without a container once the command
+ * has removed the old one.
+ * @param first containers listed just now, used instead of a first poll
  * @throws UpdateError compose-busy after two minutes
  */
 export async function awaitConcurrentCompose(

@@ -29,12 +29,12 @@ import type { Replacement } from './replacement.ts';
  * Time in ms for which containers may be missing: a process that removes a container may be about to create another.
  */
 const missingMs = 10_000;
-/** Number of times that other commands may replace a container while this run waits for the container. */
+/** Number of attempts to wait for services whose containers other commands replace in the meantime. */
 const tries = 5;
 
 /**
- * Waits until every updated service has its containers, healthy and with their final names, and no other command is
- * replacing them. `found` is the list of containers that has shown this.
+ * Waits until every updated service has all its containers, healthy and with their final names, and no other command is
+ * replacing them. Returns the health reports and the list of containers that meets these conditions.
  * @param app service that must run longer to count as healthy
  * @param first containers listed just now
  * @throws TryAgain; UpdateError broken
@@ -61,7 +61,8 @@ export async function awaitServices(
   const look = async () => {
     if (!isNew) found = await list(found.containers);
     isNew = false;
-    // Waiting does not help if a later command is replacing containers, or was killed while doing so.
+    // If a later command is replacing containers, or was killed while doing so, they do not become healthy by waiting:
+    // the step is tried again.
     if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet') throw othersAtWork(app);
     return watchedServices(changeover, found.containers);
   };
@@ -90,10 +91,10 @@ const isMoved = ({ moved }: Changeover, container: Container): boolean =>
   moved.some(({ name }) => name === serviceOf(container));
 
 /**
- * Waits for a concurrent compose command that is replacing new containers, and cleans up after a killed command,
- * because this run creates no more containers. Starts the containers that such a command had stopped, or had created
- * and not started (docs/contract.md 2.18). Returns whether a command is still active, and the last list of containers;
- * null if anything was changed after that list.
+ * Waits for a concurrent compose command that is replacing new containers. This run creates no more containers, so it
+ * also cleans up after a killed command: it starts the containers that the command had stopped, or had created and not
+ * started (docs/contract.md 2.18). Returns whether a command is still active, and the last list of containers, or null
+ * if containers were renamed or started after that list.
  */
 async function endOthers(
   work: Replacement,
@@ -114,7 +115,7 @@ async function endOthers(
   const nameless = own.filter(
     (container) =>
       hasTemporaryName(container) &&
-      // A container that another command is about to rename and start belongs to that command.
+      // A container that another command is about to rename and start is left to that command.
       (!isUnstartedWithTemporaryName(container) || debris.some(({ id }) => id === container.id)),
   );
   await renameContainers(work, nameless);
@@ -130,7 +131,7 @@ async function endOthers(
   return { seen: nameless.length + toStart.length > 0 ? null : seen, isBusy: quiet === null };
 }
 
-/** Returns the number of containers that each updated service must have, and the containers that it has. */
+/** Returns, for each updated service, the containers that must run, and how many containers exist and are required. */
 export function watchedServices(changeover: Changeover, now: readonly Container[]): WatchedService[] {
   const ids = requiredContainerIdsOf(changeover, now);
   const lasting = changeover.moved.filter(({ runsOnce, isRemoved }) => !runsOnce && !isRemoved);

@@ -12,7 +12,7 @@ import type { Replacement } from './replacement.ts';
 import { awaitHooks, hookFailure } from './start-hooks.ts';
 
 /**
- * Time limit in ms for all work of `up` except stopping, which takes as long as the grace periods of the containers.
+ * Time limit in ms for a call of `up`, without the grace periods of the containers that compose stops during the call.
  */
 const upDeadlineMs = 900_000;
 
@@ -22,14 +22,16 @@ const upDeadlineMs = 900_000;
 const stillBusy =
   /is already in use by container|removal of container \S+ is already in progress|No such container|is marked for removal|cannot stop container/i;
 
-/** Message about a task that a killed engine has left: this container can no longer start, only a new container can. */
+/**
+ * Message about a task that a killed engine has left behind. The container can no longer start and must be recreated.
+ */
 const stuck = /task \S+ already exists/i;
 
 /** Results of earlier calls of `up` for a service. */
 export interface UpAttempts {
   /**
-   * Reason why the first call failed. A later call may only fail because of leftovers of an earlier call, which hides
-   * the cause.
+   * Reason of the failure to report. A message of a busy engine does not replace a real reason, because a later call
+   * may fail only because of the leftovers of an earlier call.
    */
   cause?: string | undefined;
   isCauseOfBusy?: boolean;
@@ -37,8 +39,8 @@ export interface UpAttempts {
 }
 
 /**
- * Makes compose replace a service once.
- * @param before containers of the project
+ * Makes compose replace the containers of a service in a single call of `up`.
+ * @param before containers of the project, listed before the call
  * @param look lists the containers of the project after the call
  * @throws TryAgain; UpdateError recreate-failed
  */
@@ -50,7 +52,7 @@ export async function replaceService(
   const { engine, compose, changeover, journal, log } = work;
   const { service } = step;
   await checkFiles(work, service);
-  // Changes made by the commands of the new version's hook cannot be undone.
+  // The changes that the hook of the new version makes cannot be undone, so the new version counts as started.
   if (step.hook && !journal.data.started) await journal.write({ started: true });
   const deadlineMs = deadlineOfUp(service, before);
   if (step.hook) {
@@ -63,7 +65,7 @@ export async function replaceService(
   await look();
   if (result.exitCode === 0) return;
   const messages = composeMessages(result.stderr);
-  // Not tried again: the hook would fail again, and may have done half of its work. Its author must decide.
+  // A failed hook is not tried again: it would fail again, and may have done half of its work. Its author must decide.
   const failed = step.hook ? hookFailure(service, messages) : null;
   if (failed) throw failed;
   const isLost = isConnectionLost(result.stderr);
@@ -81,7 +83,8 @@ export async function replaceService(
   const { image = null } = changeover.moved.find(({ name }) => name === service) ?? {};
   if (image !== null && (await pullMissingImage(work, compose, service, image)))
     throw new TryAgain(`up ${service}`, failure);
-  // After the new version has started, a rollback is impossible, so every failure is worth another attempt.
+  // After the new version has started, a rollback without a restore point is impossible, so every failure is worth
+  // another attempt.
   if (!isBusy && !journal.data.started) throw failure;
   const why = isLost
     ? `the connection to the engine was lost while ${service} was being replaced`
@@ -89,7 +92,10 @@ export async function replaceService(
   throw new TryAgain(`up ${service}`, failure, { sentence: `${why}; trying again` });
 }
 
-/** Requires that the files still specify this run's image for the service. @throws UpdateError recreate-failed */
+/**
+ * Requires that no user has edited the files so that the next `up` would use other images than those of this run.
+ * @throws UpdateError recreate-failed
+ */
 async function checkFiles({ engine, journal }: Replacement, service: string): Promise<void> {
   const saved = await findUserEdits(engine, journal.data);
   if (saved === null) return;
@@ -99,7 +105,10 @@ async function checkFiles({ engine, journal }: Replacement, service: string): Pr
   );
 }
 
-/** Returns the time limit in ms; infinite if a container of the service has an unlimited grace period. */
+/**
+ * Returns the time limit in ms for a call of `up`; infinite if a running container of the service has an unlimited
+ * grace period.
+ */
 export function deadlineOfUp(service: string, containers: readonly Container[]): number {
   return containers
     .filter((container) => serviceOf(container) === service && isUp(container))

@@ -4,7 +4,10 @@ import { findEngineError, rejectionCodes, tolerateErrors } from '../../../engine
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import type { EngineContext } from '../../run/run-context.ts';
 
-/** Stops containers, and logs at intervals while their grace periods last. @throws UpdateError engine-unavailable */
+/**
+ * Stops containers, and logs at intervals while their grace periods last.
+ * @throws UpdateError engine-unavailable
+ */
 export async function stopAllContainers(
   { engine, log }: EngineContext,
   containers: readonly { id: string; name: string }[],
@@ -24,7 +27,7 @@ export async function stopAndRemove(
   await doors.engine.removeContainers(containers.map(({ id }) => id));
 }
 
-/** Removes containers whose names would block the next `up`. */
+/** Removes leftover containers of an interrupted compose command, because their names would block the next `up`. */
 export async function removeLeftovers(
   { engine, log }: EngineContext,
   leftovers: readonly Container[],

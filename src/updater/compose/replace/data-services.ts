@@ -28,9 +28,9 @@ import { checkRights } from './rollback/check-rights.ts';
 export type JournaledRestorePoint = NonNullable<JournalData['point']>;
 
 /**
- * Minimum grace period in seconds: a database may take longer to stop than its container's grace period, and is in the
- * state after a crash if it is killed. A container without mounts has nothing to write and often ignores the signal, so
- * its own grace period applies.
+ * Minimum grace period in seconds for a container with mounts: a database may take longer to stop than its own grace
+ * period, and killing it leaves the data in the state after a crash. A container without mounts has nothing to write
+ * and often ignores the stop signal, so its own grace period applies.
  */
 const leastGraceSeconds = 60;
 const killedCode = 137;
@@ -38,10 +38,10 @@ const startDeadlineMs = 900_000;
 const settleMs = 1_000;
 /** Pause in ms between two checks of a container's ports, each of which requires a helper container. */
 const portsPauseMs = 1_000;
-/** Number of times that a data service may be replaced while it is starting. */
+/** Number of attempts to start a data service that another process replaces while it is starting. */
 const startTries = 5;
 
-/** Returns the dependencies for saving and restoring data, for the run of a journal. */
+/** Returns the context in which the run of a journal saves and restores data. */
 export async function dataContextOf({ engine, log, journal }: JournaledContext): Promise<DataContext> {
   const { containerId, project } = journal.data;
   const [own] = await engine.inspectContainers([containerId]);
@@ -49,7 +49,9 @@ export async function dataContextOf({ engine, log, journal }: JournaledContext):
   return { engine, log, project: project.name, toolsImage: own.imageId, hasLock: true };
 }
 
-/** Returns running containers of any project that share a namespace with one of the given containers. */
+/**
+ * Returns the running containers, of any project, that use the network, PID or IPC namespace of one of the providers.
+ */
 export async function listNamespaceUsers(
   engine: Engine,
   providers: readonly { id: string }[],
@@ -61,7 +63,7 @@ export async function listNamespaceUsers(
   );
 }
 
-/** Returns the exposed ports on which a container of a service listens; none if it has a health check. */
+/** Returns the exposed TCP ports on which a running container listens; none if the container has a health check. */
 export async function portsOf(
   doors: DataContext,
   container: Container,
@@ -77,8 +79,8 @@ export async function portsOf(
 }
 
 /**
- * Returns the TCP ports in LISTEN state in the network of a container. Empty if they cannot be read: a container that
- * is restarting has no network to join.
+ * Returns the TCP ports in LISTEN state in the network of a container; none if they cannot be read, because a container
+ * that is restarting has no network to join.
  */
 const askPorts = (doors: DataContext, networkOf: string): Promise<number[]> =>
   runTools(doors, {
@@ -89,7 +91,10 @@ const askPorts = (doors: DataContext, networkOf: string): Promise<number[]> =>
     asked: { mounts: [] },
   }).catch((error) => requireUpdateError(error) && []);
 
-/** Returns the covered containers that are up, grouped in stop order: workers, app, then data services. */
+/**
+ * Returns the covered containers that are up, in groups in stop order: workers, app, containers in the namespaces of
+ * data services, and the data services in reverse start order.
+ */
 export async function listCoveredContainers(
   engine: Engine,
   { project, point, changeover }: JournalData,
@@ -124,7 +129,7 @@ export async function stopInOrder(
   return stopped.filter(({ exitCode }) => exitCode === killedCode).map(({ name }) => name);
 }
 
-/** Stops containers that were started in the meantime. */
+/** Stops the containers that were started although they had to stay stopped, as far as they are still up. */
 export async function stopRestartedContainers(
   context: EngineContext,
   started: readonly StartedContainer[],
@@ -148,7 +153,10 @@ export const coveredServices = ({ changeover, point }: JournalData): string[] =>
   ...(point?.services ?? []),
 ];
 
-/** Writes the changed state of the restore point to the journal. @throws UpdateError write-failed */
+/**
+ * Writes changed fields of the restore point to the journal.
+ * @throws UpdateError write-failed
+ */
 export async function writeRestorePointState(
   journal: Journal,
   changes: Partial<JournaledRestorePoint>,
@@ -159,7 +167,8 @@ export async function writeRestorePointState(
 
 /**
  * Starts the data services that were running before the first stop, in start order, and waits until they are as healthy
- * as before. Recreates a container that was removed, unless another container has replaced it. Can be repeated.
+ * as before. Recreates a container that was removed, unless another container has replaced it. A second call is
+ * harmless.
  * @throws UpdateError containers-not-restored
  */
 export async function startDataServices(work: JournaledContext): Promise<void> {
@@ -217,8 +226,8 @@ async function startOne(engine: Engine, id: string, name: string): Promise<void>
 }
 
 /**
- * Waits until the containers are as healthy as before. Without a health check, a container must listen on its previous
- * ports, if any.
+ * Waits until the started containers are as healthy as before the stop. If the service listened on ports before, its
+ * containers must listen on these ports again.
  */
 async function awaitReady(
   work: JournaledContext,
@@ -232,7 +241,7 @@ async function awaitReady(
     for (const { id, record } of well) await awaitPorts(work, doors, { id, name: record.name, ports });
     return;
   }
-  // A service without a health check and without ports shows no other sign that it has started.
+  // Without ports or a health check, the only sign of a successful start is that the container keeps running.
   await sleepFor(settleMs, work.engine.aborted);
   const found = await work.engine.inspectContainers(well.map(({ id }) => id));
   const down = well.find(({ id }) => !found.some((each) => each.id === id && isUp(each)));
@@ -272,7 +281,7 @@ async function awaitPorts(
   await waitUntil(observe, evaluate, wait);
 }
 
-/** Recreates a container that was removed, including its networks. */
+/** Recreates a container that was removed, and its missing networks. Returns the id of the new container. */
 async function rebuildMissing(work: JournaledContext, record: ContainerRecord): Promise<string> {
   const { journal, log } = work;
   const blueprint = journal.data.blueprints.find(({ id }) => id === record.id);
@@ -283,7 +292,7 @@ async function rebuildMissing(work: JournaledContext, record: ContainerRecord): 
     );
   log.warn(`${record.name} was removed in the meantime; recreating it`);
   await ensureNetworks(work, record.service, blueprint);
-  // The journal of an earlier process must not grant more rights on the host than the compose files do.
+  // A snapshot from the journal of an earlier process must not grant more rights on the host than the compose files do.
   if (journal.isInherited) {
     const { project, containerId: ownId } = journal.data;
     const known = { project, ownId, siblings: [], successors: new Map() };
@@ -293,8 +302,8 @@ async function rebuildMissing(work: JournaledContext, record: ContainerRecord): 
 }
 
 /**
- * Makes compose recreate missing networks as the files define them, because `docker compose down` also removes
- * networks.
+ * Makes compose recreate the missing networks of a service as the files define them, because `docker compose down` also
+ * removes networks.
  */
 export async function ensureNetworks(
   { engine, journal }: JournaledContext,
@@ -312,7 +321,8 @@ export async function ensureNetworks(
   const before = await ids();
   const scale = new Map([[service, 1]]);
   await new Compose(engine, project).up(scale, { start: false, deadlineMs: startDeadlineMs });
-  // Compose also creates a container, but as the files describe it, and not in its previous state.
+  // Compose also creates a container, which is removed here: it has the configuration in the files, not its previous
+  // state.
   const created = (await ids()).filter((id) => !before.includes(id));
   await engine.removeContainers(created);
 }

@@ -16,7 +16,10 @@ import { removeOldImages } from './remove-old-images.ts';
 import type { Replacement } from './replacement.ts';
 import { completeRestorePoint } from './rollback/restore-data.ts';
 
-/** Runs the phase `done`: logs the remaining manual steps and the last line. */
+/**
+ * Completes the restore point, removes what is no longer needed, and runs the phase `done`, which logs the remaining
+ * manual steps and the last line.
+ */
 export async function finishUpdated(
   replacement: Replacement,
   freeing: Promise<UnusedImages | null>,
@@ -37,7 +40,8 @@ export async function finishUpdated(
   log.enter('done');
   const { dumpFirst = [] } = words;
   for (const warning of dumpFirst) log.warn(warning);
-  // Compose also recreates the dependencies of a service that it starts.
+  // If a service must not be recreated without a dump, the commands need `--no-deps`, because compose also recreates
+  // the dependencies of a service that it starts.
   const up = (names: readonly string[]) =>
     upCommand(project, dumpFirst.length > 0 ? ['--no-deps', ...names] : names);
   for (const name of words.alsoMoved) {
@@ -76,7 +80,7 @@ export async function finishUpdated(
   return logUpdated(replacement, { from, to, images }, { reached, next: `; ${next}` });
 }
 
-/** Waits for the hashes of the restore point, because a rollback cannot use it without them. */
+/** Waits for the hashes of the restore point, because a rollback cannot use a restore point without hashes. */
 async function completeHashes(work: Replacement, record: RestorePointRecord | null): Promise<void> {
   try {
     const hashed: Promise<unknown> = record
@@ -99,7 +103,7 @@ async function dropOlderPoints(work: Replacement): Promise<void> {
 /** Images that can be removed, as references for `docker image rm`. */
 export interface UnusedImages {
   references: readonly string[];
-  /** Total size in bytes; bytes shared by several images count for each image. */
+  /** Total size in bytes. Bytes that several images share count once for each of these images. */
   size: number;
 }
 

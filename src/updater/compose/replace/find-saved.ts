@@ -6,8 +6,8 @@ import type { UserEdits } from '../../run/log/ending-facts.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 
 /**
- * Finds written files that were edited since and that make the next `up` use other images than this run; null if the
- * images are the same.
+ * Finds the files that a user has edited after this run wrote them, if the next `up` would therefore use other images
+ * than this run; null if it would use the same images.
  */
 export async function findUserEdits(engine: Engine, data: JournalData): Promise<UserEdits | null> {
   const { files, changeover } = data;
@@ -21,7 +21,7 @@ export async function findUserEdits(engine: Engine, data: JournalData): Promise<
   return isSame ? null : leftAlone(paths, next);
 }
 
-/** Returns edited files, with the images that the next `up` will use. */
+/** Returns the given edited files together with the images that the next `up` will use. */
 export const readUserEdits = async (
   engine: Engine,
   data: JournalData,

@@ -3,10 +3,10 @@ import type { Container } from '../../../engine/container.ts';
 import { rejectionCodes, tolerateErrors } from '../../../engine/http/engine-error.ts';
 import { type Json, toList, toObject } from '../../../engine/json.ts';
 
-/** Time in ms to wait for the first check, which systemd runs as the container starts. */
+/** Time in ms that systemd, if present, gets to run the first check of a started container. */
 const firstMs = 10_000;
 
-/** Newest check of a container, and the time since when it is the newest, by `performance.now()`. */
+/** Newest health check of a container, and the time at which it was first observed, from `performance.now()`. */
 interface Seen {
   check: string;
   since: number;
@@ -14,8 +14,8 @@ interface Seen {
 }
 
 /**
- * Podman makes systemd run health checks. Without systemd, a container would stay `starting` forever, however healthy
- * it is: Podman is then requested to run its checks, at the interval in the container's definition.
+ * Runs the health checks that Podman leaves to systemd. Without systemd, a container would stay `starting` forever,
+ * however healthy it is, so Podman is requested to run its checks, at the interval in the container's definition.
  */
 export class HealthChecks {
   readonly #engine: Engine;
@@ -25,7 +25,7 @@ export class HealthChecks {
     this.#engine = engine;
   }
 
-  /** Runs the checks that are due; none with an engine other than Podman. */
+  /** Runs the health checks that are due. Does nothing with an engine other than Podman. */
   async run(containers: readonly Container[]): Promise<void> {
     if (!this.#engine.isPodman) return;
     const waiting = containers.filter(({ health }) => health !== null && health !== 'healthy');
@@ -46,8 +46,8 @@ export class HealthChecks {
   }
 
   /**
-   * Returns the end time of the newest check, and the interval until the next check; null if the container is not
-   * running.
+   * Returns the end time of the newest check, which is empty before the first check, and the interval between two
+   * checks. Null if the container is not running.
    */
   async #look(id: string): Promise<{ check: string; intervalMs: number } | null> {
     const [raw] = await this.#engine.inspectRaw([id]);

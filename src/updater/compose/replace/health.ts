@@ -3,27 +3,32 @@ import { quoteOutput } from '../../../engine/health-check.ts';
 import { formatCount, formatSeconds } from '../../run/log/wording.ts';
 
 /**
- * Time in ms without a restart that counts as healthy without a health check. An app takes longer to find out that it
- * cannot run.
+ * Time in ms without a restart after which a container without a health check counts as healthy. The time for an app is
+ * longer, because an app takes longer to find out that it cannot run.
  */
 const steadyMs = 5_000;
 const appSteadyMs = 15_000;
-/** Additional time in ms for the engine, after the time that a health check may take by its definition. */
+/**
+ * Time in ms that the engine gets to report a health check, after the time that the check may take by its definition.
+ */
 const checkGraceMs = 10_000;
-/** Limit in ms: the image defines its health check, and could otherwise block the app's updates for days. */
+/**
+ * Maximum time in ms to wait for a health check. The image defines the check, and could otherwise block the app's
+ * updates for days.
+ */
 const longestCheckMs = 3_600_000;
-/** Number of restarts after which a container that is down is not waited for any longer. */
+/** Number of restarts after which the wait for a container that is down ends. */
 const maxRestarts = 5;
 
 /** Service whose containers must be healthy. */
 export interface WatchedService {
   name: string;
-  /** Containers of the service that must run and that exist. */
+  /** Containers of the service that exist and must run. */
   containers: readonly Container[];
   /** Number of existing containers; `needs` is the required number. */
   has: number;
   needs: number;
-  /** Whether the containers run once: they are healthy when they have exited with code 0. */
+  /** Whether the containers run to completion: they count as healthy once they have exited with code 0. */
   isToEnd?: boolean;
 }
 
@@ -35,7 +40,7 @@ export interface HealthRules {
   missingMs: number;
   /** Starts that were observed before the watch began. */
   starts?: StartTimes;
-  /** Whether the health check failed in the same way before the update. */
+  /** Checks whether the health check of a container failed in the same way before the update. */
   failedBefore?: (container: Container) => boolean;
 }
 
@@ -55,7 +60,7 @@ export interface HealthReport {
 /** Result of one inspection of the containers. */
 type HealthVerdict =
   | { kind: 'well'; reports: HealthReport[] }
-  /** `dueMs`: time in ms after which the result may change without an event. */
+  /** `dueMs` is the time in ms after which the result may change without an event. */
   | { kind: 'waiting'; sentence: string; dueMs: number }
   /** A container has exited for good or was removed, or the time is up. The logs of `worst` show the reason. */
   | { kind: 'unwell'; sentence: string; worst: readonly Container[] };
@@ -69,14 +74,15 @@ export class HealthWatch {
   readonly #steady = new Map<string, { startedAt: string; since: number }>();
   readonly #wellAt = new Map<string, { afterMs: number | null; healthy: boolean }>();
   /**
-   * Last observed exit code by container: while a container is running between two crashes, the engine reports none.
+   * Last observed exit code by container id. The engine reports no exit code while a container is running between two
+   * crashes.
    */
   readonly #lastCode = new Map<string, number>();
   #completeAt: number;
 
   /**
-   * @param beganAt time from `performance.now()`, because all waiting uses a clock that cannot be set (docs/contract.md
-   * 2.17)
+   * @param beganAt start of the wait, from `performance.now()`, because all waiting uses a clock that cannot be set
+   * (docs/contract.md 2.17)
    */
   constructor(rules: HealthRules, beganAt: number) {
     this.#rules = rules;
@@ -85,7 +91,10 @@ export class HealthWatch {
     this.#completeAt = beganAt;
   }
 
-  /** @param now time from the clock of `beganAt` */
+  /**
+   * Evaluates one inspection of the services.
+   * @param now time of the inspection, from the same clock as `beganAt`
+   */
   look(services: readonly WatchedService[], now: number): HealthVerdict {
     for (const { containers } of services) this.#starts.note(containers, this.#isFirstLook ? null : now);
     this.#isFirstLook = false;
@@ -132,7 +141,8 @@ export class HealthWatch {
       ...pending.flatMap(({ container, steady }) => this.#steadyAt(container, steady)),
     ];
     const latest = Math.max(base, ...limits);
-    // A restart starts the health check again, so the remaining time is the only reliable limit.
+    // The message names the remaining time and no total limit, because a restart starts the health check, and its time,
+    // again.
     const limit = latest > base ? `; this may take up to ${formatSeconds(latest - now)} more` : '';
     const sentence = `waiting because ${names.join(', ')} (${waited}${limit})`;
     return { kind: 'waiting', sentence, dueMs: Math.ceil(Math.min(...due) - now) };
@@ -144,8 +154,8 @@ export class HealthWatch {
   }
 
   /**
-   * Returns the time until which a container is waited for. Until its health check has decided, `starting` is no result
-   * (docs/contract.md 2.13).
+   * Returns the time at which the wait for a container ends. A health check that is still `starting` has no result yet,
+   * and extends the wait (docs/contract.md 2.13).
    */
   #limitOf(container: Container): number {
     const { id, status, health, healthCheck, restartCount } = container;
@@ -158,7 +168,7 @@ export class HealthWatch {
     return this.#showsNothing(container) === null ? base : Math.max(base, seen + appSteadyMs);
   }
 
-  /** Returns the reason why the result of a health check shows nothing about the container; null if there is none. */
+  /** Returns the reason why the health check shows nothing about the container; null if there is no such reason. */
   #doubt(container: Container, now: number): string | null {
     const { health, healthCheck, restartCount } = container;
     const isOverdue = restartCount < maxRestarts && now > this.#limitOf(container);
@@ -180,7 +190,7 @@ export class HealthWatch {
     if (isDown(container)) this.#lastCode.set(id, exitCode);
     if (why !== null) this.#wellAt.delete(id);
     else if (!this.#wellAt.has(id)) {
-      // A container whose start was not observed has run without a restart at least since the first inspection.
+      // If the start was not observed, the time counts from the first inspection after the start.
       const steadySince = health === 'healthy' ? undefined : this.#steady.get(id)?.since;
       const since = this.#starts.of(container) ?? steadySince;
       const afterMs = since === undefined ? null : now - since;
@@ -188,7 +198,7 @@ export class HealthWatch {
     }
   }
 
-  /** Returns the reason why a container does not count as healthy yet; null if it does. */
+  /** Returns the reason why a container does not count as healthy yet; null if it counts as healthy. */
   #whyUnhealthy(container: Container, now: number, steady: number): string | null {
     const { id, status, health, startedAt } = container;
     if (status !== 'running') return stateOf(container);
@@ -243,22 +253,24 @@ const hasEnded = (container: Container): boolean =>
   (container.restartPolicy === 'no' ||
     (container.restartPolicy === 'on-failure' && container.exitCode === 0));
 
-/** Checks whether a container is down between two of many crashes. */
+/** Checks whether a container is down after so many restarts that it must be crashing repeatedly. */
 const isCrashing = (container: Container): boolean =>
   isDown(container) && container.restartCount >= maxRestarts;
 
 /**
- * Observed start times of containers, by `performance.now()`. The times that the engine reports use the machine's
- * clock, which may be set at any moment. The start of a container that was already running at the first inspection is
- * unknown.
+ * Observed start times of containers, from `performance.now()`. The engine's own times are not used, because they
+ * depend on the machine's clock, which may be set at any moment. The start of a container that was already running at
+ * the first inspection is unknown.
  */
 export class StartTimes {
-  /** Time by start; null for a start before the first inspection of the container. */
+  /**
+   * Observed time by start, as identified by `startOf`; null for a start before the first inspection of the container.
+   */
   readonly #starts = new Map<string, number | null>();
 
   /**
-   * Records starts that are not known yet.
-   * @param at time of the inspection; null if the containers may have been running for long
+   * Records the starts that have not been recorded yet.
+   * @param at time of the inspection; null if the containers may have been running for a long time
    */
   note(containers: readonly Container[], at: number | null): void {
     for (const container of containers) {
@@ -267,11 +279,11 @@ export class StartTimes {
     }
   }
 
-  /** Returns the start time; null if the start was not observed. */
+  /** Returns the observed time of the container's current start; null if the start was not observed. */
   of(container: Container): number | null {
     return this.#starts.get(startOf(container)) ?? null;
   }
 }
 
-/** Identifies a start of a container, because the engine assigns each start its own time. */
+/** Returns the key for the current start of a container, because the engine assigns each start its own time. */
 const startOf = ({ id, startedAt }: Container): string => `${id} ${startedAt}`;

@@ -6,16 +6,18 @@ import {
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
 
-/** Maximum time in ms between two steps of a compose command, except for the time to stop containers. */
+/**
+ * Maximum time in ms between two steps of a running compose command, apart from the time that containers take to stop.
+ */
 export const stillMs = 30_000;
 /** Maximum wait in ms for another docker compose command. */
 export const composeTimeoutMs = 120_000;
 /** Pause in ms between two polls of the engine. */
 export const composePollMs = 500;
 
-/** Whether another docker compose command seems to be replacing containers. */
+/** Result of a poll: whether another docker compose command seems to be replacing containers. */
 type OthersVerdict =
-  /** No command is active. `debris` are containers that a killed command has left unfinished. */
+  /** No command is active. `debris` lists the containers that a killed command has left unfinished. */
   | { kind: 'quiet'; debris: readonly Container[] }
   | { kind: 'waiting'; sentence: string }
   /** The command has not finished within the maximum wait. */
@@ -25,19 +27,19 @@ type OthersVerdict =
 export interface ConcurrentComposeRules {
   services: ReadonlySet<string>;
   /**
-   * Checks whether no command is about to start or rename a container: the updater has left it in its state, or an
-   * earlier poll has shown that it was abandoned.
+   * Checks whether a container is ignored. No command is about to start or rename such a container: the updater has
+   * left it in its state, or an earlier poll has shown that it was abandoned.
    */
   ignores?: (container: Container) => boolean;
 }
 
-/** Evaluates in each poll whether other compose commands are replacing containers of services. */
+/** Evaluates in each poll whether other compose commands are replacing containers of the watched services. */
 export class ConcurrentComposeWatch {
   readonly #rules: ConcurrentComposeRules;
   readonly #beganAt: number;
   readonly #seen = new Map<string, { state: string; since: number }>();
 
-  /** @param beganAt time from `performance.now()`, like every other time in this class */
+  /** @param beganAt start of the wait, from `performance.now()` like every other time in this class */
   constructor(rules: ConcurrentComposeRules, beganAt: number) {
     this.#rules = rules;
     this.#beganAt = beganAt;
@@ -48,7 +50,8 @@ export class ConcurrentComposeWatch {
     const own = containers.filter((container) => watched.has(serviceOf(container)));
     const made = [
       ...leftovers.filter((container) => watched.has(serviceOf(container))),
-      // Compose has named the container, and may start it once its dependencies are healthy.
+      // Compose may still start a created container that has its final name, once the container's dependencies are
+      // healthy.
       ...own.filter(({ status }) => status === 'created'),
     ];
     const underWay = made.filter((each) => !ignores(each) && !this.#isDebris(each, own, now));
@@ -73,7 +76,8 @@ export class ConcurrentComposeWatch {
       return false;
     }
     if (waitsFor.length > 0 && others.some(({ health }) => health === 'starting')) return false;
-    // After the predecessor has stopped, compose takes the next step at once.
+    // Only a predecessor that is still up may need its grace period: after its stop, compose takes the next step at
+    // once.
     const graceMs = predecessor !== undefined && isUp(predecessor) ? predecessor.stopTimeout * 1000 : 0;
     return now - seen.since >= graceMs + stillMs;
   }

@@ -12,7 +12,8 @@ type RemovalContext = Pick<Replacement, 'engine' | 'log' | 'changeover'>;
 /** Removes the images that the update has superseded (docs/contract.md 2.28). A failure does not change the outcome. */
 export async function removeOldImages({ engine, log, changeover }: RemovalContext): Promise<void> {
   try {
-    // Only own repositories are listed: the engine measures each listed image, which may take long for all images.
+    // Tagged images are listed only from the repositories of the updated services: the engine calculates the size of
+    // each listed image, which may take long for all images.
     const reference = [...ownRepositories(changeover)].flatMap((name) => [`${name}:*`, `${name}@*`]);
     const [containers, ...images] = await Promise.all([
       engine.listContainers({}),
@@ -21,7 +22,8 @@ export async function removeOldImages({ engine, log, changeover }: RemovalContex
     ]);
     const used = new Set(containers.map(({ imageId }) => imageId));
     for (const { references, bytes } of oldImages(images.flat(), used, changeover)) {
-      // Without force, the engine rejects the request if a container has used the image since then.
+      // The request does not use force, so the engine rejects it if a container has begun to use the image since the
+      // list.
       const removed: unknown[] = [];
       for (const reference of references)
         removed.push(await engine.removeImage(reference).catch(tolerateErrors(...rejectionCodes)));
@@ -48,7 +50,8 @@ export function oldImages(
   return images.flatMap(({ id, tags, digests, size: bytes }) => {
     const isHeld = tags.some((tag) => tag.startsWith(retainedTagPrefix));
     if (used.has(id) || isHeld || moved.some(({ image }) => image?.id === id)) return [];
-    // The engine removes the digests of a repository together with its last tag.
+    // The digests are removed only if the image has no tag in these repositories, because the engine removes the
+    // digests of a repository together with its last tag.
     const named = [tags, digests].map((each) => each.filter((reference) => own.has(repositoryOf(reference))));
     const references = named.find(({ length }) => length > 0);
     if (references) return [{ references, bytes }];

@@ -15,34 +15,34 @@ import {
 export type ReplaceStep =
   | { kind: 'remove-leftovers'; containers: readonly Container[] }
   /**
-   * A killed `up` had removed the old container, and not renamed the new container yet, which has the anonymous
-   * volumes.
+   * New containers that still need their final names, because an `up` was killed after it had removed the old
+   * containers. They are kept, because they have the anonymous volumes.
    */
   | { kind: 'give-name'; containers: readonly Container[] }
   | { kind: 'stop'; service: string; containers: readonly Container[] }
-  /** `hook`: compose runs commands of the new image before it starts a container. */
+  /** If `hook` is set, compose runs commands of the new image before it starts a container. */
   | { kind: 'up'; service: string; scale: number; start: boolean; force: boolean; hook?: true }
   /** The service runs to completion before any later step. */
   | { kind: 'run-once'; service: string; scale: number; hook?: true }
   | { kind: 'await-healthy'; service: string; dependent: string }
   /** Containers of a service that the release no longer has. */
   | { kind: 'remove-old'; service: string; containers: readonly Container[] }
-  /** Containers that must stay stopped, although `up` starts all containers of their service. */
+  /** Containers that must be stopped again, because `up` has started all containers of their service. */
   | { kind: 'stop-again'; service: string; containers: readonly Container[] };
 
 /**
- * Maximum grace period in seconds for stops by compose. A proxy between compose and the engine may cut off a longer
- * request; compose 5 may then continue as if the request had succeeded, and forcibly remove a container that is still
- * running. The run itself stops containers with a longer grace period, because it repeats the request.
+ * Maximum grace period in seconds of a container that compose may stop. A proxy between compose and the engine may cut
+ * off a longer request; compose 5 may then continue as if the request had succeeded, and forcibly remove a container
+ * that is still running. Containers with a longer grace period are stopped by this run, which repeats the request.
  */
 const longestStopOfCompose = 30;
 
 /**
  * Plans the remaining steps from the containers that exist `now`: all steps in an ordinary run, the rest after a kill.
- * The order minimizes the downtime of the app, and leaves nothing of the new version running if the new app cannot even
- * start: added services start first, old workers stop while the old app still responds, then follow migrations, the
- * app, the workers, and the services in their namespaces. Services that the release no longer has are removed last.
- * Compose stops a container only after it has created the new container.
+ * Added services start first, and old workers stop while the old app still responds. Then follow migrations, the app,
+ * the workers, and the services in their namespaces. Services that the release no longer has are removed last. This
+ * order minimizes the downtime of the app, and leaves nothing of the new version running if the new app cannot even
+ * start. Compose stops an old container only after it has created the new container.
  * @param isReplaced whether this process has already replaced all containers of a service
  */
 export function replaceSteps(
@@ -53,12 +53,13 @@ export function replaceSteps(
   const undone = changeover.moved.filter(
     (moved) => !isReplaced(moved.name) && !isDone(changeover, moved, now.containers),
   );
-  // If all lasting services are up to date, a migration is not run again only because its container was removed.
+  // If only migrations are incomplete, nothing is pending: a migration is not run again only because its container was
+  // removed.
   const pending = undone.some(({ runsOnce }) => !runsOnce) ? undone : [];
   const names = new Set(pending.map(({ name }) => name));
   const own = now.containers.filter((container) => names.has(serviceOf(container)));
   const steps: ReplaceStep[] = [];
-  // `up` has started all containers of a service.
+  // `up` has started all containers of a service, including those that must stay stopped.
   for (const { name } of changeover.moved.filter((moved) => !moved.runsOnce && isReplaced(moved.name))) {
     const isExtra = (each: Container) =>
       serviceOf(each) === name && isUp(each) && shouldStayStopped(changeover, each);
@@ -106,8 +107,8 @@ export function replaceSteps(
       service: moved.name,
       scale: requiredContainerCountOf(changeover, moved),
       start,
-      // Compose would not replace a service in another service's namespace if its own definition is unchanged. A
-      // service that is already new is only started.
+      // Force is required for a service in another service's namespace, because compose would not replace the service
+      // if its own definition is unchanged. A service without old containers is only started.
       force: moved.follows && oldOf(moved).length > 0,
       ...(start && moved.hasStartHook && { hook: true }),
     });

@@ -4,15 +4,15 @@ import type { Changeover } from '../../run/state/changeover.ts';
 import type { Journal } from '../../run/state/journal.ts';
 import type { StartTimes } from './health.ts';
 
-/** Context of a run with a journal. */
+/** Context of a run, with the journal of the run. */
 export interface JournaledContext extends RunContext {
   journal: Journal;
 }
 
-/** Context for replacing and verifying containers, which no signal interrupts. */
+/** Context for replacing and verifying containers. No signal interrupts this work. */
 export interface Replacement extends JournaledContext {
   compose: Compose;
   changeover: Changeover;
-  /** Start times of containers that the run has observed. */
+  /** Start times of containers, as observed by this run. */
   starts: StartTimes;
 }

@@ -19,8 +19,9 @@ export interface ProjectObservation {
 }
 
 /**
- * Returns the containers right before the first change.
- * @param moved services to be replaced, as the run found them; `debris` are containers that were already abandoned then
+ * Returns the containers right before the first change, which must still be the containers that the run has found.
+ * `debris` lists the containers that were already abandoned when the run began.
+ * @param moved services to be replaced, with the containers that the run has found
  * @throws UpdateError containers-changed, compose-busy
  */
 export async function requireSameContainers(
@@ -30,7 +31,7 @@ export async function requireSameContainers(
   { earlier, debris }: { earlier: JournalData | null; debris: readonly Container[] },
 ): Promise<{ containers: Changeover['containers']; look: ProjectObservation }> {
   const services = new Set(moved.map(({ name }) => name));
-  // Containers that were abandoned at the beginning are not waited for again.
+  // Containers that were already abandoned when the run began are not waited for again.
   const ignores = (container: Container) =>
     wasLeftDown(earlier)(container) || debris.some(({ id }) => id === container.id);
   const ran = new Set(moved.flatMap((each) => each.containers.filter(isUp).map(({ id }) => id)));

@@ -38,16 +38,16 @@ import {
 import type { JournaledContext } from './replacement.ts';
 import { snapshotsOf } from './rollback/prepare-rollback.ts';
 
-/** Number of times that a container may be started while data is copied. */
+/** Number of starts of one container that are tolerated while data is copied. */
 const repeats = 2;
-/** Time in ms after a stop: a container that is started again within this time is expected to start repeatedly. */
+/** A container that starts again within this many milliseconds of its stop is considered to be in a restart loop. */
 const restlessMs = 10_000;
 
 /** Restore point to create, and the services to stop for it. */
 interface ToSave {
   point: PlannedRestorePoint;
   changeover: Changeover;
-  /** Project as its files describe it. */
+  /** Compose model and name of the project, according to its files. */
   installation: { model: ComposeModel; project: { name: string } };
 }
 
@@ -57,12 +57,15 @@ interface SaveWork extends JournaledContext, ToSave {
   record: RestorePointRecord;
 }
 
-/** Saved data. The old version must not run on the data again before its containers are replaced. */
+/** Result of saving data. The old version must not run on the data again before its containers are replaced. */
 export interface SavedData {
   record: RestorePointRecord;
-  /** Saves the data again if the old version has been started since. @throws UpdateError save-failed */
+  /**
+   * Saves the data again if the old version has been started since the last save.
+   * @throws UpdateError save-failed
+   */
   hold(): Promise<void>;
-  /** Ends the watch, because `recreate` replaces the old version from now on. */
+  /** Stops watching for starts of the old version, because the phase `recreate` replaces it from now on. */
   endWatch(): void;
 }
 
@@ -78,7 +81,7 @@ export async function saveWhileRunning(
   log.enter('save');
   const doors = await dataContextOf(context);
   const { project } = journal.data;
-  // A restore point that a rollback has used contains the current data, and is no longer needed.
+  // A restore point that a rollback has used is no longer needed, because it contains the current data.
   await discardRestorePoints(doors, planned.directory, project, { onlyUsed: true });
   const place = await createRestorePointDirectory(planned.directory, project, startedAt);
   await journal.write({
@@ -182,8 +185,8 @@ async function prepare(
   const place = restorePointLocation(journal.data.point.directory, project);
   await noteCovered(work);
   const old = journal.data.blueprints.map(({ imageId }) => imageId);
-  // The updater's own image is included: pulling a newer image takes over its tag, and the restore could not run
-  // without it.
+  // The updater's own image is also retained: when a newer updater is pulled, this image loses its tag, but a restore
+  // cannot run without it.
   const images = [...new Set([...old, doors.toolsImage])];
   await retainImages(engine, project.name, place, images);
   if (kind === 'update') {
@@ -236,7 +239,10 @@ async function noteCovered(work: Omit<SaveWork, 'place' | 'record'>): Promise<vo
 const syncCopies = ({ log, place }: SaveWork): Promise<void> =>
   withHeartbeat(log, 'writing the restore point to disk', syncFileSystems([place.directory]));
 
-/** Stops the services and saves their data. Returns false if another version was started. */
+/**
+ * Stops the services and saves their data. Returns false if another version was started: the restore point is then
+ * dropped.
+ */
 async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> {
   const { log, journal, point, record, options } = work;
   const stoppedAt = await copyWhileStopped(work, watch);
@@ -258,8 +264,8 @@ async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> 
 }
 
 /**
- * Stops workers, the app and data services, each with its grace period. Returns the time at which all workers had
- * stopped, but not the app.
+ * Stops the workers, the app and the data services, each with its grace period. Returns the time at which the downtime
+ * begins: after the last worker has stopped, and before the app stops.
  */
 async function stopCovered(work: SaveWork): Promise<number> {
   const { log, engine, journal, changeover } = work;
@@ -282,7 +288,7 @@ async function stopCovered(work: SaveWork): Promise<number> {
 }
 
 /**
- * Stops the covered services and copies the changes. Returns the time at which the app was stopped; null if another
+ * Stops the covered services and copies the changes. Returns the time at which the downtime began; null if another
  * version was started. Starts are counted by container, because a single `docker compose up` may start several
  * containers one after the other.
  * @throws UpdateError save-failed if a container is started repeatedly
@@ -341,7 +347,7 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<numb
   }
 }
 
-/** Aborts the second copy, including its repetitions, after twice the allowed downtime. */
+/** Starts a timer that aborts the second copy, including its repetitions, after twice the allowed downtime. */
 function endLate(end: AbortController, limit: number | null, since: number): NodeJS.Timeout | undefined {
   if (limit === null) return undefined;
   const advice =
@@ -365,7 +371,7 @@ async function forgo(work: SaveWork): Promise<void> {
   await dropRestorePoint(work);
 }
 
-/** Removes the restore point that the run has begun. Can be repeated. */
+/** Removes the restore point that this run has begun. A second call is harmless. */
 export async function dropRestorePoint(context: JournaledContext): Promise<void> {
   const { journal } = context;
   const { point, project } = journal.data;
@@ -377,7 +383,7 @@ export async function dropRestorePoint(context: JournaledContext): Promise<void>
       `the restore point in ${place.directory} could not be removed: ${requireUpdateError(error).message}`,
     ),
   );
-  // The reserve is also used by older restore points.
+  // The reserve is deleted only together with the last restore point, because older restore points also use it.
   const others = await findRestorePoints(dirname(place.directory), project);
   if (others.length === 0) await freeReserve(project.directory);
   await journal.note({ point: null });

@@ -13,9 +13,10 @@ import { composePollMs, composeTimeoutMs, stillMs } from './others-watch.ts';
 import type { Replacement } from './replacement.ts';
 
 /**
- * Starts containers of other services that another docker compose command was replacing and left stopped. Such a
- * command fails as a whole if it conflicts with this run at one service. Containers that were stopped on purpose stay
- * stopped. Returns whether such a command was found, because it may also have changed the services of this run.
+ * Starts containers of services that this run does not update, if another docker compose command was replacing the
+ * containers and left them stopped. Such a command fails as a whole if it conflicts with this run at one service.
+ * Containers that were stopped on purpose stay stopped. Returns whether such a command was found, because it may also
+ * have changed the services of this run.
  * @param first containers of the project listed just now
  */
 export async function startInterrupted(work: Replacement, first: ProjectContainers): Promise<boolean> {
@@ -42,7 +43,7 @@ export async function startInterrupted(work: Replacement, first: ProjectContaine
     deadlineMs: composeTimeoutMs,
     signal: engine.aborted,
   });
-  // A container that is still running was not yet stopped when the command was interrupted.
+  // Only containers that are down need a start: the interrupted command had not yet stopped the others.
   const down = begun.filter((container) => !isUp(container));
   await renameContainers(work, down.filter(hasTemporaryName));
   await startContainers(work, down);
@@ -50,8 +51,8 @@ export async function startInterrupted(work: Replacement, first: ProjectContaine
 }
 
 /**
- * Returns containers of other services that were up, and that another compose command has begun to replace and not
- * started again.
+ * Returns containers of services that this run does not update. The containers were up before the update, and another
+ * compose command has begun to replace them and has not started them again.
  */
 export function findInterruptedStarts(
   { moved, containers: records }: Changeover,

@@ -6,8 +6,8 @@ import { composeLabels } from '../../../engine/labels.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import type { Log } from '../../run/log/log.ts';
 
-// The `pre_start` hooks of compose 5.3 and later: compose runs these commands with the new image, in a separate container,
-// before it starts the service. The service is unavailable during a hook, and the changes that a hook makes
+// The `pre_start` hooks of compose 5.3 and later: compose runs these commands with the new image, in a separate
+// container, before it starts the service. The service is unavailable during a hook, and the changes that a hook makes
 // cannot be undone (docs/contract.md 5.8).
 
 const lookEveryMs = 100;
@@ -50,7 +50,7 @@ export async function awaitHooks(engine: Engine, service: Service, log: Log): Pr
 /** Message of compose about a failed hook. Since compose 5.5, the message contains the id of the hook's container. */
 const failure = /pre_start\[(\d+)\] exited with code (\d+)(?:.*hook container (\w+) retained)?/s;
 
-/** Returns the error for a failed hook; null if anything else failed. */
+/** Returns the error for a failed hook; null if the messages do not report a failed hook. */
 export function hookFailure(service: string, messages: readonly string[]): UpdateError | null {
   const said = messages.map((message) => failure.exec(message)).find((match) => match !== null);
   if (!said) return null;

@@ -12,7 +12,8 @@ import type { JournaledContext, Replacement } from './replacement.ts';
 import { startInterrupted } from './start-abandoned.ts';
 
 /**
- * Runs the phase `verify`: the containers run the pulled images and are healthy, and nothing else has changed.
+ * Runs the phase `verify`: checks that the containers are healthy and run the pulled images, and warns if another
+ * process has changed containers of the project.
  * @param seen containers of the project listed just now; null if there is no such list
  * @throws UpdateError broken; TryAgain
  */
@@ -48,8 +49,8 @@ export async function verifyReplacement(work: Replacement, seen: ProjectContaine
 }
 
 /**
- * Applies the health rules for a new version to containers that are not replaced (docs/contract.md 3.15). @throws
- * UpdateError unhealthy
+ * Applies the health rules for a new version to containers that are not replaced (docs/contract.md 3.15).
+ * @throws UpdateError unhealthy
  */
 export async function verifyUnchanged(
   context: JournaledContext,
@@ -58,7 +59,8 @@ export async function verifyUnchanged(
 ): Promise<void> {
   const verifyBy = performance.now() + context.options.limits.waitTimeoutMs;
   context.log.enter('verify');
-  // No later run may treat these containers as stopped by an update, because this run has not changed them.
+  // The containers are removed from the journal, because no later run may treat them as stopped by this run, which has
+  // not changed them.
   await context.journal.note({ containers: [] });
   const up = services.flatMap(({ name: service, containers }) =>
     containers.filter(isUp).map(({ id }) => ({ service, id })),

@@ -8,13 +8,13 @@ import { restorePointsPath, stateDirectory } from '../../run/state/state-directo
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { labelledPaths } from '../inspect/labelled-project.ts';
 
-// Users who can write the journal can also write backups, and thereby the compose files: the owner of the directory,
-// and root. These checks limit the effects of such a journal to the effects of the compose files.
+// The owner of the directory and root can write the journal. They can also write backups, and thereby the compose
+// files. These checks ensure that a journal that they have written can have no more effects than the compose files.
 
 /**
- * Checks that compose would be called as a user has called it before: for a project in this directory, with files that
- * are in the labels of its containers, in the directory or above it. Only users who may write compose files can write
- * there.
+ * Checks that compose would be called as a user has called it before: for a project in this directory, and with files
+ * that are in the labels of the project's containers, or in this directory or a directory above it. Only users who may
+ * write compose files can write in these directories.
  * @throws UpdateError unexpected-file
  */
 export function checkProject(
@@ -57,9 +57,9 @@ export function checkFiles(
 
 /**
  * Checks that the restore point is in a restore point directory of this instance: apps may also have directories in the
- * compose directory, and may write there as root. A directory outside the compose directory was mounted for this run by
- * a user.
- * @param asked requested directory
+ * compose directory, and may write there as root. A restore point outside the compose directory is accepted, because a
+ * user has mounted its directory for this run.
+ * @param asked restore point directory according to the options of this run
  * @throws UpdateError unexpected-file
  */
 export function checkRestorePoints(

@@ -20,8 +20,8 @@ import { findLaterChange } from './later-change.ts';
 import { maxAttempts, type PreviousRunFacts } from './plan-earlier.ts';
 
 /**
- * Collects the state that an interrupted run has left, and masks its secrets from now on. `rejection` is the reason why
- * compose rejects the current files.
+ * Collects the state that an interrupted run has left, and masks its secrets from now on. The returned `rejection` is
+ * the reason why compose rejects the current files; null if compose accepts them.
  */
 export async function gatherPreviousRunFacts(
   { engine, log, options }: RunContext,
@@ -40,7 +40,7 @@ export async function gatherPreviousRunFacts(
   }
   const { containers } = await listProject(engine, project.name);
   const [app = options.app] = services;
-  // Two projects may share a directory, and therefore a journal.
+  // The journal may belong to another project, because two projects may share a directory, and therefore a journal.
   const isNamed = project.name === place.name;
   requireNoUnrelatedContainers(
     containers,
@@ -48,11 +48,12 @@ export async function gatherPreviousRunFacts(
     { app, container: isNamed ? options.container : null },
     data,
   );
-  // Includes the environment of removed containers: an old password may still be valid somewhere.
+  // The environment of removed containers is masked, too, because an old password may still be valid somewhere.
   log.addMaskRules(() => maskRulesOfSent(data.blueprints.map(({ config }) => ({ body: config }))));
   await linkProjectPaths(project, paths, log);
   const about = { containers, services };
-  // Compose may reject files if only some were written: they must be restored before compose reads them again.
+  // If only some files were written, compose may reject them. This is not an error yet, because the files may have to
+  // be restored before compose reads them again.
   const rejection = await viewProject(new Compose(engine, project), paths, about, log).then(
     () => null,
     (error: unknown) => {
@@ -70,8 +71,8 @@ export async function gatherPreviousRunFacts(
   }
   const isNewThere = changeover !== null && hasNewVersionStarted(changeover, containers);
   const { attempt } = countStart(data);
-  // Starts of another container also count if the new version interrupted it too often, because it would interrupt this
-  // container, too.
+  // The starts of another updater container also count if the new version has interrupted it too often, because the new
+  // version would interrupt this container, too.
   const isCounted = isOwn || (attempt > maxAttempts && (data.started || isNewThere));
   return {
     files,
@@ -89,7 +90,7 @@ export async function gatherPreviousRunFacts(
 
 /**
  * Adapts a file record to the mounts of this container: the directory may be mounted elsewhere than in the run that
- * wrote the record. The paths of temporary files and backups do not depend on the record.
+ * wrote the record. The directories of temporary files and backups are not taken from the record.
  */
 export async function relocateFileRecord(
   record: FileRecord,
@@ -97,7 +98,8 @@ export async function relocateFileRecord(
 ): Promise<FileRecord> {
   const { path, before, backup } = record;
   const real = before === null ? path : await realpath(path).catch(() => path);
-  // A rollback to a restore point restores files from the backups of the run that wrote them.
+  // A rollback to a restore point uses the backups of the run that wrote the files. Their folder has the name of that
+  // run.
   const folder = basename(dirname(backup ?? ''));
   const backups = join(backupsOf(project.directory), runForm.test(folder) ? folder : run);
   const here = backup === null ? null : join(backups, basename(backup));

@@ -4,15 +4,16 @@ import { isHalfDone, type JournalData } from '../../run/state/journal.ts';
 import { endingOfState, isReplacing, rollbackOf, stageOf } from '../../run/state/run-state.ts';
 
 /**
- * Maximum number of starts of one container in one state of a run. The restart policy of the launcher allows as many.
+ * Maximum number of starts of one updater container in the same state of a run. The restart policy of the launcher
+ * allows the same number.
  */
 export const maxAttempts = 4;
 
 /** Facts about a previous run with unfinished work. */
 export interface PreviousRunFacts {
-  /** Whether the run belongs to this container. */
+  /** Whether the previous run is a run of this updater container, which has been restarted. */
   isOwn: boolean;
-  /** Number of starts of this container for the run, including the current start. */
+  /** Number of starts of this container for the previous run, including the current start. */
   attempt: number;
   /** Whether this run has the same request as the previous run. */
   sameRequest: boolean;
@@ -30,22 +31,26 @@ export interface PreviousRunFacts {
 /** Step that deals with an interrupted run. */
 export type RecoveryStep =
   | { kind: 'start-over' }
-  /** Files or containers were changed after the run. */
+  /** Files or containers were changed after the run, so nothing is undone. */
   | { kind: 'leave'; because: string }
   | { kind: 'resume'; changeover: Changeover }
   | { kind: 'undo'; afterwards: AfterUndo }
-  /** The new version has started and cannot be rolled back: its update is completed first. */
+  /**
+   * The new version has started and cannot be rolled back: its update is completed before the requested update begins.
+   */
   | { kind: 'complete'; changeover: Changeover }
   /** The new version has started, and its update cannot be attempted again: the restore point is restored. */
   | { kind: 'roll-back' }
-  /** The new version has started, its update cannot be attempted again, and there is no restore point. */
+  /**
+   * The new version has started, its update cannot be attempted again, and a rollback is not possible or not allowed.
+   */
   | { kind: 'give-up' };
 
 type AfterUndo =
   | { kind: 'start-over' }
-  /** The outcome of the run was already known when its rollback was interrupted. */
+  /** The outcome of the run was already known when its rollback was interrupted, and is reported again. */
   | { kind: 'repeat'; ending: Ending }
-  /** The run was interrupted too often: the old version keeps running. */
+  /** The run was interrupted too often to be attempted again: the old version keeps running. */
   | { kind: 'give-up' };
 
 /** Plans the step that deals with a run with unfinished work (docs/contract.md 5.4); changes nothing. */
@@ -56,12 +61,11 @@ export function planRecovery(data: JournalData, now: PreviousRunFacts): Recovery
   const { changeover, started, state } = data;
   const wayBack = rollbackOf(state);
   const exhausted = now.attempt > maxAttempts;
-  // Another attempt would crash in the same step.
+  // If the updater has crashed, another attempt would crash in the same step.
   const hasCrashed = wayBack === null && endingOfState(state)?.outcome === 'crashed';
-  // Before `recreate`, services that were stopped to save data are started again, and the update begins again.
   const isNewThere = started || now.newHasStarted;
-  // Before the new version starts, the old version may have been started, and may have written data that is not in the
-  // restore point.
+  // As long as the new version has not started, the old version may have been started after the interruption. The
+  // restore point then lacks the data that the old version has written since.
   const isStale = data.point != null && !isNewThere;
   if (changeover !== null && wayBack === null && isReplacing(state)) {
     const isStuck = exhausted || hasCrashed;
@@ -71,6 +75,7 @@ export function planRecovery(data: JournalData, now: PreviousRunFacts): Recovery
       return { kind: data.point?.state === 'saved' && now.mayRollBack ? 'roll-back' : 'give-up' };
     }
   }
+  // Before `recreate`, the undo starts the services that were stopped to save data, and the update starts over.
   return { kind: 'undo', afterwards: afterUndo(data, now.isOwn, exhausted || (hasCrashed && now.isOwn)) };
 }
 

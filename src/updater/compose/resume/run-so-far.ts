@@ -14,17 +14,19 @@ import type { FoundInstance } from '../inspect/find-instance.ts';
 import { type Installation, otherContainers, updatedServices } from '../inspect/installation.ts';
 import { findMajorChanges } from '../inspect/services/major-changes.ts';
 
-/** Instance of a run, with the lock that excludes other updaters. */
+/** Instance that a run updates, and the lock that excludes other updaters. */
 export interface LockedInstance {
   instance: FoundInstance;
   lock: Lock;
 }
 
-/** State of a run so far, for its cleanup and for its last line, which may be logged at any moment. */
+/**
+ * State of a run so far. It is required for the cleanup, and for the last log line, which may be written at any moment.
+ */
 export interface ProjectRunState {
   instance: FoundInstance | null;
   lock: Lock | null;
-  /** Interrupted previous run, and whether its changes are still in place. */
+  /** Interrupted previous run, and whether its changes are still in place; null if there was none. */
   earlier: { data: JournalData; stands: boolean } | null;
   installation: Installation | null;
   /** Journal of this run, or of the run that it resumes. */
@@ -39,7 +41,7 @@ export const emptyProjectRunState = (): ProjectRunState => ({
   journal: null,
 });
 
-/** Returns the facts about the instance for the last line of the run. */
+/** Returns the facts about the instance for the last log line of the run. */
 export function projectEndingFactsOf({ earlier, installation, journal }: ProjectRunState): EndingFacts {
   const isHalfDone = earlier?.stands && earlier.data.changeover !== null;
   const halfDone = isHalfDone ? pendingSentence(earlier.data) : null;
@@ -68,7 +70,7 @@ export function projectEndingFactsOf({ earlier, installation, journal }: Project
     : { ...journalEndingFactsOf(earlier.data, halfDone), touched: false };
 }
 
-/** Returns the services that can be recreated if another service needs a dump of its data first; otherwise null. */
+/** Returns the services that can be recreated without a dump of their data; null if no service needs a dump. */
 function safeServices(installation: Installation): string[] | null {
   const { containers, model } = installation;
   const names = [...new Set(containers.map(serviceOf))].filter((name) => name in model.services).sort();

@@ -38,9 +38,9 @@ import { maxAttempts, planRecovery } from './plan-earlier.ts';
 import type { LockedInstance, ProjectRunState } from './run-so-far.ts';
 
 /**
- * Settles the unfinished work of a previous run according to its journal, or makes this run resume it. From now on, the
- * log is also written to the state directory. @throws UpdateError files-not-restored, containers-not-restored,
- * killed-repeatedly, broken
+ * Completes or undoes the unfinished work of a previous run according to its journal, or returns that work as the run
+ * to resume. From now on, the log is also written to the state directory.
+ * @throws UpdateError files-not-restored, containers-not-restored, killed-repeatedly, broken
  */
 export async function recoverPreviousRun(
   context: RunContext,
@@ -67,7 +67,8 @@ export async function recoverPreviousRun(
       containerId: instance.own.id,
       ...countStart(data),
       attempt: facts.attempt,
-      // Until a rollback has begun, a kill must not hide that the updater has crashed.
+      // If the step is `roll-back`, the journal keeps the outcome: a kill before the rollback begins must not hide that
+      // the updater has crashed.
       ...(step.kind !== 'roll-back' && { state: openOf(data.state) ?? data.state }),
     });
   }
@@ -78,7 +79,8 @@ export async function recoverPreviousRun(
     case 'leave': {
       // Services that the interrupted run has stopped to save their data must not stay stopped.
       if (isBeforeReplacing(data.state)) {
-        // Ports are read in a helper container with the image of the journal's container, which may have been removed.
+        // Ports are read in a helper container with the image of the updater container in the journal. That container
+        // may have been removed, so it is replaced with this container.
         await journal.note({ containerId: instance.own.id });
         const without = ['restore-files', 'end-restore-point'] as const;
         const run = new ComposeRun(context, journal, { wasKilled: true, without });
@@ -113,7 +115,7 @@ export async function recoverPreviousRun(
         return { kind: 'ended', ending: logLastLine(step.afterwards.ending, log) };
       }
       if (step.afterwards.kind === 'give-up') {
-        // The result belongs to this run: this container reports it again if it is started again.
+        // The error is the outcome of this run: this container reports the error again if it is restarted.
         soFar.journal = journal;
         throw new UpdateError('killed-repeatedly', whyStuck(data));
       }
@@ -143,14 +145,15 @@ export async function recoverPreviousRun(
 }
 
 /**
- * Checks whether the new version was started from the written files after the data was saved: the data is then restored
- * together with the files.
+ * For a new version that has started, checks whether the data must be restored together with the files. This is
+ * required if another process has started the version from the written files before the run replaced containers.
  */
 const isOvertaken = ({ options }: RunContext, { state }: JournalData): boolean =>
   rollbackOf(state) === null && isBeforeReplacing(state) && !options.noRollback;
 
 /**
- * Begins to restore the restore point. Returns the outcome of the run after that; null if the record is missing.
+ * Begins a rollback to the restore point. Returns the outcome of the run after the rollback; null if the record of the
+ * restore point is missing.
  * @throws UpdateError broken
  */
 async function restorePoint(context: JournaledContext, why: string): Promise<Ending | null> {
@@ -168,8 +171,8 @@ async function restorePoint(context: JournaledContext, why: string): Promise<End
 }
 
 /**
- * Starts the data services again: a run that was killed on a full disk may have stopped everything for a rollback that
- * is not in the journal.
+ * Starts the data services again if data was saved: a run that was killed on a full disk may have stopped all services
+ * for a rollback that is not in the journal.
  */
 async function startSaved(context: JournaledContext): Promise<void> {
   if (context.journal.data.point?.state !== 'saved') return;
@@ -184,7 +187,7 @@ const warnOf =
     for (const line of [...detail, message]) log.warn(line);
   };
 
-/** Reads the journal of a previous run. A malformed journal is moved to another location. */
+/** Reads the journal of a previous run. A malformed journal is moved to another location, and counts as missing. */
 async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | null> {
   const earlier = await readJournal(state);
   if (earlier === null || !('unreadable' in earlier)) return earlier;
@@ -196,13 +199,14 @@ async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | nul
 const whyStuck = ({ state }: JournalData): string =>
   `this updater ${endingOfState(state)?.outcome === 'crashed' ? 'crashed' : `was interrupted ${maxAttempts} times`} during the ${loggedPhaseOf(state)} phase and will not try again automatically`;
 
-/** Updates all services to a version that has already started, whether or not it is healthy. */
+/** Completes the update of all services to a version that has already started, without verifying that it is healthy. */
 async function completeUpdate(context: JournaledContext, changeover: Changeover): Promise<void> {
   const { log, journal } = context;
   const { goal } = changeover.words;
   const names = changeover.moved.map(({ name }) => name);
   log.info(`${goal} has already started; completing the interrupted update of ${joinWithAnd(names)} first`);
-  // A container that exits in this attempt must run again; the next run starts it only if `started` is in the journal.
+  // A container that exits during this attempt must be started by the next run, which requires `started` in the
+  // journal.
   await journal.note({ started: true });
   await startSaved(context);
   const run = new ComposeRun(context, journal, { without: ['announce', 'verify'] });

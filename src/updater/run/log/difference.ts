@@ -5,9 +5,9 @@ import { unifiedDiff } from '../../../core/files/unified-diff.ts';
 
 /**
  * Formats the changes in a file for people. For files that a person edits, only the changed lines are shown, without
- * comments: an unchanged line or a comment may contain an old password. With `isShipped`, the new text comes from a
- * release, so the lines around a change contain no secrets and are shown, too. The values of the variables in `hidden`
- * are not shown.
+ * comments, because an unchanged line or a comment may contain an old password. With `isShipped`, the new text comes
+ * from a release, so the lines around a change contain no secrets and are also shown. The values of the variables in
+ * `hidden` are never shown.
  */
 export function formatFileDifference(
   name: string,
@@ -26,7 +26,9 @@ export function formatFileDifference(
 const withoutYamlComment = (line: string): string =>
   /^[-+]/.test(line) ? line.replace(/(?<=[-+\s])#.*?(\r?)$/s, '# …$1') : line;
 
-/** Removes the comment of an env file line, and a hidden value: `+SVC_VERSION=v1.5.0 # …` */
+/**
+ * Removes the comment of an env file line, such as `+SVC_VERSION=v1.5.0 # …`, and hides the value of a hidden variable.
+ */
 function withoutEnvComment(line: string, hidden: readonly string[]): string {
   const sign = line.charAt(0);
   if (sign !== '+' && sign !== '-') return line;

@@ -5,17 +5,22 @@ import { joinWithAnd } from './wording.ts';
 
 /** Facts about the instance for the last line of a run. */
 export interface EndingFacts {
-  /** Running version, such as `v1.4.2`; null until found. */
+  /** Running version, such as `v1.4.2`; null until it is found. */
   version: string | null;
   project: ComposeProject | null;
   services: readonly string[];
-  /** Services that can be recreated, if another service needs a dump of its data first. */
+  /**
+   * Services that can be recreated safely. Set only if another service must not be recreated without a dump of its
+   * data.
+   */
   safeServices?: readonly string[];
-  /** Whether a restore point is complete and the new version has not been rolled back. */
+  /**
+   * Whether a restore point is complete and the new version has not been rolled back, so that a rollback is possible.
+   */
   canRollBack?: boolean;
-  /** Services that a restore point covers but the run does not update; stopped while data is restored. */
+  /** Services that a restore point covers but the run does not update. They are stopped while data is restored. */
   dataServices?: readonly string[];
-  /** Description of the state that an interrupted run left; null if there is no such state. */
+  /** Description of the state that an interrupted run has left; null if no run was interrupted. */
   halfDone: string | null;
   /** Whether containers may have been replaced. */
   touched: boolean;
@@ -23,20 +28,20 @@ export interface EndingFacts {
   isStopped?: boolean;
   /** Whether all app containers were restarting or unhealthy before the run. */
   isUnwell?: boolean;
-  /** Files written by the run that were not restored, because they were edited during the update. */
+  /** Files that the run has written but not restored, because they were edited during the update. */
   leftAlone?: UserEdits;
   /** Name of the last executed step. */
   step?: string | null;
   /** Whether the run is a requested rollback. */
   isRollback?: boolean;
-  /** Product whose name the sentences contain; default svc. */
+  /** Product whose name is used in messages; svc if missing. */
   product?: Product;
 }
 
 const texts = z.readonly(z.array(z.string()));
 export const userEditsSchema = z.object({
   paths: texts,
-  /** Images that `docker compose up` starts with the current files; null if compose rejects the files. */
+  /** Images that `docker compose up` would start with the current files; null if compose rejects the files. */
   next: z.nullable(texts),
 });
 export interface UserEdits extends z.infer<typeof userEditsSchema> {}
@@ -44,7 +49,7 @@ export interface UserEdits extends z.infer<typeof userEditsSchema> {}
 export const describeEditedFiles = (paths: readonly string[]): string =>
   `another user or process edited ${joinWithAnd(paths)} during the update`;
 
-/** Reports that edits made during the update were kept, and how they affect the next `up`. */
+/** Formats a sentence about edits that were made during the update: they were kept, and affect the next `up`. */
 export function describeUserEdits({ paths, next }: UserEdits): string {
   const then =
     next === null
@@ -53,7 +58,7 @@ export function describeUserEdits({ paths, next }: UserEdits): string {
   return `${describeEditedFiles(paths)}; the edits were kept, and ${then}`;
 }
 
-/** Facts of a run that has not found the instance yet, and of commands without an instance. */
+/** Facts for a run that has not found the instance yet, and for commands without an instance. */
 export const unknownEndingFacts: EndingFacts = {
   version: null,
   project: null,

@@ -20,13 +20,12 @@ export const endingSchema = z.object({
   /** Additional fields of the last line, for programs. */
   fields: z.exactOptional(z.record(z.string(), z.unknown())),
 });
-/** Outcome with which a run ended, or is about to end. */
+/** Outcome of a run, with the last line of its log. */
 export interface Ending extends z.infer<typeof endingSchema> {}
 
 /**
- * Returns the outcome of an unsuccessful run, with the state of the instance and the next command to type. `lines` are
- * logged before the last line and explain the error.
- * @param cancelledBy signal number
+ * Returns the outcome of an unsuccessful run, with the state of the instance and the next command to type.
+ * @param cancelledBy number of the signal that cancelled the run
  */
 export function endingOf(
   error: unknown,
@@ -104,10 +103,13 @@ export function endingWith(result: RunResult, exitCode: number): Ending {
   return { outcome, exitCode, message: isSuccess(outcome) ? result.message : formatLastLine(result), fields };
 }
 
-/** Maximum length in characters: a line may come from a release, and a stack stores its outcome in a label. */
+/**
+ * Maximum length of the last error in characters: it may come from a release, and a stack stores its outcome in a
+ * label.
+ */
 const maxDetailLength = 2_000;
 
-/** Returns the last error of the log, including these lines, which are logged later. */
+/** Returns the last error of the log, which may be one of the given lines that have not been logged yet. */
 const lastErrorOf = (log: Log, lines: readonly string[]): string | null => {
   const last = lines.flatMap((line) => log.masked(line).split(/\r?\n/)).at(-1) ?? log.lastError;
   return last?.slice(0, maxDetailLength) ?? null;
@@ -138,8 +140,8 @@ export function logSuccess(
 }
 
 /**
- * Logs the last line of a run. A restarted container whose run has already ended logs the line again. Returns the
- * outcome.
+ * Logs the last line of a run and returns the outcome. A restarted container whose run has already ended logs the line
+ * again.
  */
 export function logLastLine(ending: Ending, log: Log): Ending {
   const { outcome, message, fields } = ending;
@@ -177,7 +179,7 @@ function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): 
     const why = facts.canRollBack ? '' : ', because its migrations may have run';
     return `the new version has started, but it is unhealthy; it was not rolled back${why}${saved(facts)}`;
   }
-  // Another process has determined the running version.
+  // Another process has changed the containers, so the running version is not the result of this run.
   if (code === 'containers-changed')
     return 'nothing was changed by this run; the changes that another process made during the update were kept';
   if (facts.touched) {
@@ -186,7 +188,7 @@ function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): 
   return nothingChanged(facts);
 }
 
-/** Describes the version; `state` is used if the version was not stopped before the update. */
+/** Describes the version: still stopped if it was stopped before the run, otherwise with the given `state`. */
 const standing = (version: string, { isStopped, isRollback }: EndingFacts, state: string): string =>
   isStopped
     ? `${version} is still stopped, as before the ${isRollback ? 'rollback' : 'update'}`
@@ -198,8 +200,8 @@ const files = ({ leftAlone }: EndingFacts): string =>
 const saved = ({ leftAlone }: EndingFacts): string => (leftAlone ? `; ${describeUserEdits(leftAlone)}` : '');
 
 /**
- * Reports that nothing was changed. The version is null if the run ends before the running version is found, and always
- * for `bump`.
+ * Reports that nothing was changed. The version is null for `bump`, and if the run ends before the running version is
+ * found.
  */
 function nothingChanged(facts: EndingFacts): string {
   const { version, halfDone } = facts;
@@ -218,7 +220,8 @@ function adviceWhenBroken(facts: EndingFacts, { code, advice, state }: UpdateErr
   const compose = `docker compose -p ${facts.project.name}`;
   const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');
   const fix = `Check the output of ${compose} ps and ${compose} logs ${names}. Fix the cause, then run {command} again`;
-  // With edited files, compose may start an older version than the version whose migrations have run.
+  // Do not suggest `up`: with the edited files, compose may start a version older than the one whose migrations have
+  // run.
   if (facts.leftAlone) return `${fix}.`;
   const rollback =
     code === 'broken' && state === null && facts.canRollBack

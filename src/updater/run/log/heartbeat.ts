@@ -1,15 +1,18 @@
 import type { Log } from './log.ts';
 import { formatSeconds } from './wording.ts';
 
-/** Interval in ms. A waiting run must log a line at least every 10 s, and timers are late on a busy machine. */
+/**
+ * Interval of log lines in ms. A waiting run must log a line at least every 10 s, and timers are late on a busy
+ * machine.
+ */
 const heartbeatMs = 9_000;
 
-/** Logs the reason for waiting if the log has been quiet for the heartbeat interval. */
+/** Logs the reason for waiting if nothing has been logged for one interval. */
 export function logWaitIfQuiet(log: Log, sentence: string): void {
   if (log.quietMs() >= heartbeatMs) log.info(sentence);
 }
 
-/** Logs the reason and duration of the wait whenever the log has been quiet for the heartbeat interval. */
+/** Logs the reason for and the duration of the wait each time that nothing has been logged for one interval. */
 export async function withHeartbeat<T>(log: Log, sentence: string, work: Promise<T>): Promise<T> {
   const beganAt = performance.now();
   let timer: NodeJS.Timeout | undefined;

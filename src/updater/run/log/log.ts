@@ -15,11 +15,11 @@ export class Log {
   #phase: Phase = 'inspect';
   readonly #mask = new Mask();
   readonly #sinks: Sink[];
-  /** All lines since the start, for a copy that begins during the run. */
+  /** All lines since the start, because a copy of the log may begin during the run. */
   readonly #lines: string[] = [];
 
   #lastAt = performance.now();
-  /** Last message of level error; null if there is none. */
+  /** Last logged error message; null if there is none. */
   lastError: string | null = null;
 
   constructor(sink: Sink) {
@@ -27,14 +27,14 @@ export class Log {
   }
 
   /**
-   * Adds a source of mask rules, which is called before the next line is printed. The secrets of the source are masked
-   * from then on, and no later rule removes them.
+   * Adds a source of mask rules. The source is called before the next line is printed; from then on, its secrets are
+   * masked, and no later rule removes them.
    */
   addMaskRules(source: () => MaskRules): void {
     this.#mask.add(source);
   }
 
-  /** Sets the phase that is printed with the following lines. No decision depends on the phase. */
+  /** Sets the phase that is printed with the following lines. No code depends on the phase. */
   enter(phase: Phase): void {
     this.#phase = phase;
   }
@@ -55,19 +55,19 @@ export class Log {
     this.#emit('info', message, fields, percent);
   }
 
-  /** Returns the milliseconds since the last line. */
+  /** Returns the time in ms since the last line was logged. */
   quietMs(): number {
     return performance.now() - this.#lastAt;
   }
 
-  /** Masks a text like a log line. */
+  /** Masks a text as if it were logged. */
   masked(text: string): string {
     return this.#mask.apply(text);
   }
 
   /**
-   * Copies the whole log, from its first line, to a file that remains after the container is removed. A run that
-   * resumes another run appends to the log of that run.
+   * Copies the whole log, from its first line, to a file that remains after the container is removed. With `add`, the
+   * log is appended to the file, because the run resumes another run.
    */
   copyTo(path: string, { add = false }: { add?: boolean } = {}): void {
     let works = true;
@@ -81,7 +81,7 @@ export class Log {
       }
     };
     const whole = (flag: 'w' | 'a') => {
-      // Unlink the old copy instead of overwriting it, because a backup may contain a hard link to its text. Only a
+      // Unlink the old copy instead of overwriting it, because a backup may contain a hard link to the copy. Only a
       // regular file is unlinked.
       if (flag === 'w' && lstatSync(path, { throwIfNoEntry: false })?.isFile()) unlinkSync(path);
       writeFileSync(path, this.#lines.map((line) => `${line}\n`).join(''), { mode: 0o600, flag });
@@ -91,7 +91,7 @@ export class Log {
     this.#sinks.push((event) =>
       keep(() => {
         if (existsSync(path)) appendFileSync(path, `${formatLine(event)}\n`);
-        // If the copy was removed, it is written again as soon as its directory exists.
+        // If the copy was removed, the whole log is written again, as soon as the directory of the copy exists.
         else if (existsSync(dirname(path))) whole('w');
       }),
     );
@@ -117,15 +117,15 @@ export class Log {
 }
 
 /**
- * Creates a sink for standard output, or for standard error (fd 2). Writes are synchronous so that a kill loses no
- * line.
+ * Creates a sink that writes to standard output (fd 1) or standard error (fd 2). Writes are synchronous, so that no
+ * line is lost if the process is killed.
  */
 export function stdoutSink(format: LogFormat, fd = 1): Sink {
   const destination = pino.destination({ fd, sync: true });
   if (format === 'line') return (event) => destination.write(`${formatLine(event)}\n`);
   let time = '';
-  // Pino does not escape most characters that a terminal interprets. A JSON parser reads `\u009b` as the same
-  // character.
+  // Pino does not escape most characters that a terminal interprets. A JSON parser decodes the escape `\u009b` to the
+  // original character.
   const write = (line: string) => destination.write(`${escapeUnprintable(line.trimEnd())}\n`);
   const logger = pino({ base: null, timestamp: () => `,"time":"${time}"` }, { write });
   return (event, fields) => {

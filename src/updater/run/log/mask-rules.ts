@@ -5,7 +5,7 @@ import { type Container, serviceOf, toEnvironment } from '../../../engine/contai
 import { type Json, toStrings } from '../../../engine/json.ts';
 import type { MaskRules } from './mask.ts';
 
-/** Returns the mask rules of a compose model, for the current or the planned configuration. */
+/** Returns the mask rules for a compose model, of either the current or the planned configuration. */
 export function maskRulesOfModel(model: ComposeModel): MaskRules {
   const services = Object.entries(model.services);
   const stores = [...Object.values(model.configs ?? {}), ...Object.values(model.secrets ?? {})];
@@ -39,8 +39,8 @@ const namesIn = ({ image, volumes, env_file, secrets, configs }: ModelService): 
 const undoubled = (text: string): string => text.replaceAll('$$', '$');
 
 /**
- * Returns an image reference, its repository and its tag. The repository is a separate text, because the new release
- * has another tag.
+ * Returns an image reference, its repository and its tag. The repository must also be shown without the tag, because
+ * the new release has another tag.
  */
 export function imageNames(image: string): string[] {
   const { repository = image, tag = null } = parseReference(image) ?? {};
@@ -48,7 +48,7 @@ export function imageNames(image: string): string[] {
 }
 
 /**
- * Returns the mask rules of containers, whose environment may contain variables from a shell that are not in the files.
+ * Returns the mask rules for containers, whose environment may contain variables from a shell that are not in any file.
  */
 export const maskRulesOfContainers = (containers: readonly Container[]): MaskRules => ({
   secrets: containers.flatMap(({ env }) => secretsOf(env)),
@@ -62,8 +62,8 @@ export const maskRulesOfContainers = (containers: readonly Container[]): MaskRul
 });
 
 /**
- * Returns the mask rules of the requests that `up` would send. Since compose 5, only these requests contain values from
- * new env files.
+ * Returns the mask rules for the requests that `up` would send. Since compose 5, only these requests contain the values
+ * from new env files.
  */
 export const maskRulesOfSent = (sent: Iterable<{ body: Json }>): MaskRules => ({
   secrets: [...sent].flatMap(({ body }) => secretsOfBody(body)),

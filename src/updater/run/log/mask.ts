@@ -9,20 +9,19 @@ import { parseTag } from '../../../core/release/tag.ts';
 import { base64Forms, createMatcher, decodedReadingsOf, endPositionOf, type Matcher } from './matcher.ts';
 
 /**
- * Texts that must be hidden, and texts that must be shown even if they contain a secret value. Returned by a source of
- * rules.
+ * Rules from one source: texts that must be hidden, and texts that must be shown even if they contain a secret value.
  */
 export interface MaskRules {
   /**
-   * Possible secrets, such as values from env files and service environments. Keywords of the log and short values are
-   * shown.
+   * Possible secrets, such as values from env files and service environments. Values that are short or are keywords of
+   * the log are still shown.
    */
   secrets?: Iterable<Secret>;
   /** Image references, project and service names, and paths. A secret value within one of these texts is shown. */
   shown?: Iterable<string>;
   /**
-   * Host names in messages: shown like the texts in `shown`, unless a variable with a secret-looking name contains the
-   * host name.
+   * Host names in messages. They are shown like the texts in `shown`, unless a variable with a secret-looking name
+   * contains the host name.
    */
   hosts?: Iterable<string>;
   /** Texts that are always hidden, such as registry passwords. */
@@ -30,14 +29,15 @@ export interface MaskRules {
 }
 
 export const maskedText = '***';
-// The scheme has a maximum length: otherwise the expression would start at each letter of a long run of letters. A user
-// name of 16 or more characters without a password is a token, as in https://ghp_…@github.com.
+// The scheme has a maximum length because the expression would otherwise start at each letter of a long run of letters.
+// A user name of 16 or more characters without a password is a token, as in https://ghp_…@github.com.
 const urlCredentials =
   /\b([a-z][a-z0-9+.-]{0,30}:(?:\\{0,3}\/){2})(?:[^\s/?#@:]*:[^\s/?#]*|[^\s/?#@:]{16,})@/gi;
 
 /**
  * Creates the filter for every line of the log (docs/contract.md 6.6). Values of 8 or more characters, or of 4 or more
- * if the key looks secret, become `***` in every encoding. The user name and password of any URL are also masked.
+ * if the key looks secret, become `***`, whatever their encoding. The user name and password in any URL are also
+ * masked.
  */
 export function createMask({
   secrets = [],
@@ -67,15 +67,15 @@ export function createMask({
   return (text) => hide(text, secretTexts, shownTexts).replace(urlCredentials, `$1${maskedText}@`);
 }
 
-/** Mask of a run. Rules are never removed: an old password may still be valid. */
+/** Mask of a run. Rules are never removed, because an old password may still be valid. */
 export class Mask {
   readonly #secrets = new Map<string, Secret>();
   readonly #texts = { shown: new Set<string>(), hosts: new Set<string>(), hidden: new Set<string>() };
   #sources: (() => MaskRules)[] = [];
-  /** Credentials in URLs are masked from the first line on. */
+  /** Mask without rules, which already masks credentials in URLs. */
   #mask = createMask({});
 
-  /** Adds a source of rules. The source is called at the next text, because many runs print little. */
+  /** Adds a source of rules. The source is only called when the next text is masked, because many runs log little. */
   add(source: () => MaskRules): void {
     this.#sources.push(source);
   }
@@ -116,12 +116,12 @@ const states = 'created,running,paused,restarting,removing,exited,dead,healthy,u
 const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataKeywords]);
 
 /**
- * Checks whether a text is a version tag or a keyword of the log. Such texts are not secrets, and the server parses
- * them.
+ * Checks whether a text is a version tag or a keyword of the log. Such texts are not secrets, and the server must be
+ * able to parse them.
  */
 const isWord = (text: string): boolean => parseTag(text).kind !== 'other' || words.has(text);
 
-/** Checks for an IP address, which may have a port or a prefix length and is not a secret. */
+/** Checks whether a text is an IP address, optionally with a port or a prefix length. Such a text is not a secret. */
 const isAddress = (text: string): boolean => isIP(text) !== 0 || isIP(text.replace(/[:/]\d+$/, '')) !== 0;
 
 /**
@@ -137,13 +137,13 @@ const ownTexts = [
 ];
 
 /**
- * Hides every secret that is not entirely within a shown text. Secrets that overlap or follow each other become one
- * `***`.
+ * Hides every secret in a text, unless the secret is entirely within a shown text. Secrets that overlap or follow each
+ * other become one `***`.
  */
 function hide(text: string, secrets: Matcher, shown: Matcher): string {
   const readings = decodedReadingsOf(text).map((reading) => ({ reading, found: secrets(reading) }));
   if (readings.every(({ found }) => found.length === 0)) return text;
-  /** By position, the farthest end of a shown text that begins at or before the position. */
+  /** By position: the farthest end of all shown texts that begin at or before the position. */
   const shownUntil = new Int32Array(text.length);
   for (const { reading } of readings) {
     for (const { start, lengths } of shown(reading)) {
@@ -160,9 +160,7 @@ function hide(text: string, secrets: Matcher, shown: Matcher): string {
 
   const isHidden = new Uint8Array(text.length);
   for (const { reading, found } of readings) {
-    /**
-     * By position, the number of characters that must still be hidden; the rest of a secret moves to the next position.
-     */
+    /** By position: the number of characters that must still be hidden, passed on from each position to the next. */
     const rest = new Int32Array(text.length + 1);
     for (const { start, lengths } of found) {
       const [longest = 0] = lengths;
@@ -187,7 +185,7 @@ function hide(text: string, secrets: Matcher, shown: Matcher): string {
 const at = (numbers: Int32Array, position: number): number => numbers[position] as number;
 
 /**
- * Checks that a match is not part of a longer word: if a project is named acme, the text acme4711 may still be a
+ * Checks that a match is not part of a longer word: if the project is named acme, the text acme4711 may still be a
  * secret.
  */
 function isWhole(text: string, start: number, end: number): boolean {

@@ -1,15 +1,15 @@
-// Finds texts in a line, in every encoding that a program may print (docs/contract.md 6.6).
+// Matcher for texts in a line, in every encoding that a program may print (docs/contract.md 6.6).
 
-/** A line decoded with one encoding. An escape may begin at any position, also within another escape. */
+/** A line decoded with one encoding. An escape may begin at any position, even within another escape. */
 interface Reading {
   length: number;
-  /** Returns the character at a position, or several characters if an escape at the position encodes several. */
+  /** Returns the character at a position; several characters if the escape at the position encodes several. */
   charactersAt(position: number): string;
-  /** Returns the position after the character or escape. */
+  /** Returns the position after the character or escape that begins at a position. */
   after(position: number): number;
 }
 
-/** A position at which some of the texts begin, with the lengths of these texts in characters, the longest first. */
+/** A position at which texts begin, with the lengths in characters of these texts, the longest first. */
 interface Match {
   start: number;
   lengths: Iterable<number>;
@@ -19,9 +19,9 @@ export type Matcher = (reading: Reading) => Match[];
 
 /**
  * Creates an Aho-Corasick automaton, which finds thousands of texts at once. Its time does not depend on the number,
- * length or similarity of the texts. A regular expression of all texts takes a second for a long line, and cannot
- * contain a text of 32,768 characters. The automaton reads from the end of a line: each position has one next
- * character, also within escapes, but several previous ones.
+ * length or similarity of the texts. A regular expression for all texts would take a second for a long line and could
+ * not contain a text of 32,768 characters. The automaton reads from the end of a line: each position has one next
+ * character, even within escapes, but may have several previous characters.
  */
 export function createMatcher(texts: Iterable<string>): Matcher {
   const all = [...new Set(texts)];
@@ -30,11 +30,11 @@ export function createMatcher(texts: Iterable<string>): Matcher {
   const next = new Map<number, number>();
   const depth = new Int32Array(size);
   /**
-   * Fallback node if the next character does not fit: the longest end of a text that the characters of the node begin
-   * with.
+   * By node: the node to continue from if the next character does not fit. It stands for the longest end of a text with
+   * which the characters of the node begin.
    */
   const otherwise = new Int32Array(size);
-  /** Node of the longest whole text that the characters of the node begin with; 0 if there is none. */
+  /** By node: the node of the longest whole text with which the characters of the node begin; 0 if there is none. */
   const ending = new Int32Array(size);
   let nodes = 1;
 
@@ -46,7 +46,8 @@ export function createMatcher(texts: Iterable<string>): Matcher {
     }
   };
 
-  // All texts grow by one character at a time, because a node falls back to a node with fewer characters.
+  // All texts grow by one character at a time, because the fallback of a node always has fewer characters than the
+  // node.
   let growing = all.map((text) => ({ text, node: 0 }));
   for (let length = 1; growing.length > 0; length += 1) {
     growing = growing.filter(({ text }) => text.length >= length);
@@ -88,7 +89,7 @@ const { raw } = String;
 
 /**
  * Builds a pattern for the escaped bytes of one character in UTF-8.
- * @param first forms of the first byte in characters of one, two, three and four bytes
+ * @param first patterns of the first byte of characters with one, two, three and four bytes
  */
 const inUtf8 = (first: readonly string[], more: string): string =>
   first.map((form, count) => `${form}(?:${more}){${count}}`).join('|');
@@ -111,21 +112,21 @@ const fromBackslash = (code: string): string => {
   return /[a-z]/.test(code.charAt(1)) ? JSON.parse(`"${code}"`) : code.slice(1);
 };
 
-/** Encodings with a pattern that finds an escape at each position. */
+/** Encodings, each with a pattern that finds an escape at any position. */
 const encodings: readonly [pattern: RegExp, decode: (code: string) => string][] = [
-  // JSON, and a shell's double quotes, `$'…'` and backslashes. Programs escape different characters, but with the same
-  // meaning.
+  // Escapes with a backslash, in JSON and in a shell's double quotes and `$'…'`. Programs escape different characters,
+  // but each escape has the same meaning.
   [new RegExp(raw`(?=(\\u[\da-fA-F]{4}|${octal}|\\[bfnrt]|\\[^A-Za-z0-9]))`, 'g'), fromBackslash],
-  // URLs and HTML forms, which encode a space as a plus sign.
+  // Escapes in URLs and HTML forms, which also encode a space as a plus sign.
   [new RegExp(`(?=(${percent}))`, 'gi'), fromPercent],
   [new RegExp(raw`(?=(\+|${percent}))`, 'gi'), fromPercent],
-  // Single quotes of a shell.
+  // Single quotes within single quotes of a shell.
   [/(?=('(?:\\'|"'")'))/g, () => "'"],
-  // Dollar signs, which compose doubles.
+  // Dollar signs, each of which compose doubles.
   [/(?=(\$\$))/g, () => '$'],
 ];
 
-/** Returns the unchanged line, and the line decoded with each encoding that has an escape in the line. */
+/** Returns the line as it is, and the line decoded with each encoding that has an escape in the line. */
 export function decodedReadingsOf(line: string): Reading[] {
   const found = encodings.map(([pattern, decode]) =>
     [...line.matchAll(pattern)].map(
@@ -142,7 +143,7 @@ export function decodedReadingsOf(line: string): Reading[] {
   });
 }
 
-/** Returns the end of a number of characters that begin at a position. Stops after `limit`. */
+/** Returns the position after the given number of characters from `start`. Stops after `limit`. */
 export function endPositionOf(reading: Reading, start: number, characters: number, limit: number): number {
   let end = start;
   for (let left = characters; left > 0 && end <= limit; end = reading.after(end))
@@ -150,12 +151,12 @@ export function endPositionOf(reading: Reading, start: number, characters: numbe
   return end;
 }
 
-/** Minimum number of characters: fewer characters of base64 occur in too many texts. */
+/** Minimum number of base64 characters to search for, because fewer characters occur in too many texts. */
 const shortestBase64 = 6;
 
 /**
- * Encodes a value in base64 at each of the three offsets inside longer text, without characters that depend on
- * neighbouring bytes.
+ * Encodes a value in base64 at each of the three offsets within a longer text, without the characters that depend on
+ * neighboring bytes.
  */
 export function base64Forms(value: string): string[] {
   const whole = Buffer.from(value).toString('base64').replace(/=+$/, '');

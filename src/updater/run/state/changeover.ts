@@ -16,15 +16,15 @@ export type {
   UpdatedService as MovedService,
 } from './journal-shape.ts';
 
-/** Checks whether a container that is now stopped was stopped by an interruption and not on purpose. */
+/** Checks whether a stopped container was stopped by an interruption and not on purpose. */
 export type InterruptionTest = (container: Container) => boolean;
 
 /** Minimum uptime in ms after a restart by the engine. A container with a shorter uptime may be crashing repeatedly. */
 const steadyMs = 15_000;
 
 /**
- * Checks whether a container was restarted by the engine and has not been healthy since. The uptime can only be
- * calculated with the engine's clock.
+ * Checks whether the engine has restarted a container that has not become healthy since. Whether the container is
+ * crashing depends on its uptime, which can only be calculated with the engine's clock.
  */
 export const mayBeCrashing = ({ restartCount, status, health }: Container): boolean =>
   restartCount > 0 && status === 'running' && health !== 'healthy';
@@ -42,7 +42,7 @@ export function recordOf(
   const down = !isUp(container);
   const runs = !down || wasInterrupted(container);
   const place = { service: serviceOf(container), number: numberOf(container) };
-  // A paused container does not respond. It is restored as paused, and no run waits for it to be healthy.
+  // A paused container does not respond, so it is restored as paused, and no run waits until it is healthy.
   const isCrashing =
     mayBeCrashing(container) &&
     (container.health === 'starting' || engineTime - Date.parse(startedAt) < steadyMs);
@@ -64,8 +64,8 @@ export const recordsOf = (changeover: Rollout | null, name: string): ContainerRe
   (changeover?.containers ?? []).filter((record) => record.service === name);
 
 /**
- * Checks whether a container is of the new version: it did not exist before the update, and its image was not used
- * before.
+ * Checks whether a container is of the new version: the container did not exist before the update, and its service did
+ * not use the container's image.
  */
 export function isNewContainer(changeover: Rollout, container: Container): boolean {
   if (isPreviousContainer(changeover, container)) return false;
@@ -76,10 +76,7 @@ export function isNewContainer(changeover: Rollout, container: Container): boole
   );
 }
 
-/**
- * Checks whether the target version is already the only version that is running or has run, so there is no older
- * version to roll back to.
- */
+/** Checks whether only the target version is running or has run, so there is no older version to roll back to. */
 export const isAlreadyReached = ({ moved }: Rollout, now: readonly Container[]): boolean =>
   moved.every(({ name, isApp, image }) =>
     now
@@ -87,7 +84,7 @@ export const isAlreadyReached = ({ moved }: Rollout, now: readonly Container[]):
       .every((each) => (image === null || isContainerOfImage(each, image)) && (!isApp || hasStarted(each))),
   );
 
-/** Checks whether any container of the new version has run, which makes a rollback impossible. */
+/** Checks whether any container of the new version has run. If so, a rollback requires the restore point. */
 export const hasNewVersionStarted = (changeover: Rollout, now: readonly Container[]): boolean =>
   now.some(
     (container) =>
@@ -95,8 +92,8 @@ export const hasNewVersionStarted = (changeover: Rollout, now: readonly Containe
   );
 
 /**
- * Checks whether a migration has been started since the update was planned. `up` starts an existing container if its
- * image is already correct.
+ * Checks whether a migration has been started since the update was planned. The container may be an old one, because
+ * `up` starts an existing container if its image is already correct.
  */
 const hasRun = (changeover: Rollout, container: Container): boolean =>
   changeover.moved.some(({ name, runsOnce }) => runsOnce && name === serviceOf(container)) &&
@@ -105,13 +102,13 @@ const hasRun = (changeover: Rollout, container: Container): boolean =>
   );
 
 /**
- * Checks whether a replica must be running after the update: all replicas of the app, and replicas of other services
- * that were running before. Migrations and removed services must not.
+ * Checks whether a replica must be running after the update: true for each replica of the app, and for a replica of
+ * another service that was running before. Migrations and removed services must not run.
  */
 export const shouldRunContainer = (moved: UpdatedService, { runs }: Pick<ContainerRecord, 'runs'>): boolean =>
   !moved.runsOnce && !moved.isRemoved && (moved.isApp || runs);
 
-/** Finds the record of the replaced container with the same service and number. */
+/** Finds the record of the replaced container, which has the same service and number as the given container. */
 export const replacedRecordOf = (
   { containers }: Rollout,
   container: Container,
@@ -121,7 +118,7 @@ export const replacedRecordOf = (
   );
 
 /**
- * Checks whether a new container must be created but not started, because the container that it replaces was not
+ * Checks whether a new container must not be started after its creation, because the container that it replaces was not
  * running.
  */
 export function shouldStayStopped(changeover: Rollout, container: Container): boolean {
@@ -150,8 +147,8 @@ export function isDone(changeover: Rollout, moved: UpdatedService, now: readonly
 }
 
 /**
- * Returns the number of containers of a service. A migration may have had no container before, because any clean-up
- * removes its exited containers.
+ * Returns the number of containers that a service must have after the update. A migration may have had no container
+ * before, because any clean-up removes its exited containers.
  */
 export const requiredContainerCountOf = (
   changeover: Rollout,

@@ -9,7 +9,7 @@ import { userEditsSchema } from '../log/ending-facts.ts';
 import { runStateSchema } from './run-state.ts';
 import { type FieldsOf, storedFieldSchemas } from './stored-fields.ts';
 
-// Schemas and types of the journal's fields.
+// Schemas and types of the fields of a journal.
 
 const { imageId, like, list, name, object, path, reference } = storedFieldSchemas;
 const text = z.string();
@@ -56,17 +56,21 @@ const container = z.object({
   imageManifest: z.exactOptional(imageId),
   /** Image reference from which the container was created. */
   reference,
-  /** Start time, to detect whether the container was started again later. */
+  /** Start time of the container, to detect whether it was started again later. */
   startedAt: text,
   /**
-   * Whether the container must run afterwards: it was running, paused or restarting, or a previous run had stopped it.
+   * Whether the container must be running after the run, because it was running, paused or restarting, or a previous
+   * run had stopped it.
    */
   runs: flag,
   /** Whether the container was stopped when this record was made. */
   down: flag,
-  /** Whether the container was running, not unhealthy and not crashing. A rollback must restore this state. */
+  /**
+   * Whether the container was running, not unhealthy and not crashing. If so, it must be in this state after a
+   * rollback.
+   */
   well: flag,
-  /** Details of the failed health check. */
+  /** Details of the failed health check of an unhealthy container. */
   failing: z.exactOptional(text),
 });
 
@@ -82,49 +86,57 @@ const movedService = z.object({
   /** Whether `up` runs commands of the new image before the first container starts. */
   hasStartHook: z.exactOptional(flag),
   /**
-   * Whether the service is a migration: its containers must exit before the following services in the list are updated.
+   * Whether the service is a migration, whose containers must exit before the following services in the list are
+   * updated.
    */
   runsOnce: z.exactOptional(flag),
   /**
-   * Services that the release adds, with the number of containers. A separate service is from another publisher and
-   * mounts no existing data: its start is not the start of the new version, and everything can still be rolled back.
+   * Set if the release adds the service. `replicas` is the number of containers. A separate service is from another
+   * publisher and mounts no existing data: after its start, everything can still be rolled back, because its start does
+   * not count as the start of the new version.
    */
   added: z.exactOptional(z.object({ replicas: z.int(), isSeparate: flag })),
-  /** Whether the release no longer has the service: its containers are stopped and removed. */
+  /** Whether the release no longer has the service. If so, its containers are stopped and removed. */
   isRemoved: z.exactOptional(flag),
 });
 
 const changeover = z.object({
   /**
-   * Updated services: migrations that precede the app, the app, other services, and finally services that only share a
-   * namespace.
+   * Updated services in the order of the update: migrations that precede the app, the app, other services, and finally
+   * services that only share a namespace.
    */
   moved: list(movedService),
   /** All containers of the project before the update, except leftovers of interrupted compose commands. */
   containers: list(container),
-  /** Command that is run in a new app container once the container is healthy. */
+  /** Command that is run in each new app container when the container is healthy. */
   ready: z.exactOptional(list(text)),
-  /** Texts for the log. */
+  /** Texts for log messages. */
   words: z.object({
     /** Old version: `v1.4.2` */
     from: text,
     /** Target version: `v1.5.0` */
     goal: text,
-    /** Target version; for a floating tag, with the version of its image. */
+    /** Target version; for a floating tag, together with the version of its image. */
     reached: text,
-    /** Running version of each service, as a sentence. */
+    /** Sentence with the running version of each service. */
     runs: text,
     warnings: list(text),
     alsoMoved: list(name),
     newServices: list(name),
     changedServices: z.exactOptional(list(name)),
-    /** Services that are not restarted, although their `depends_on` contains `restart: true`. */
+    /**
+     * Services that the update does not restart, although their `depends_on` contains `restart: true`. An operator must
+     * restart them.
+     */
     restartedByHand: z.exactOptional(list(name)),
-    /** Migrations that are not run, although other services wait until they have completed. */
+    /**
+     * Migrations that the update does not run, although other services wait until they have completed. An operator must
+     * run them.
+     */
     runByHand: z.exactOptional(list(name)),
-    /** Services that must not be recreated without a dump of their data, with one sentence each. */
+    /** Services that must not be recreated without a dump of their data. Each item is a sentence about one service. */
     dumpFirst: z.exactOptional(list(text)),
-    /** IP addresses of containers before the update, with the reverse proxies that may have cached them. */
+    /** IP addresses of containers before the update, with the reverse proxies that may have cached these addresses. */
     addresses: z.exactOptional(list(z.object({ name, ips: list(text), proxies: list(name) }))),
   }),
 });
@@ -157,28 +169,30 @@ const blueprint = z.object({
 export const journalSchema = z.object({
   format: z.literal(2),
   run: storedFieldSchemas.run,
-  /** Id of the updater's container. `attempt` is the number of its starts for this run. */
+  /** Id of the updater's container. `attempt` counts the starts of this container for this run. */
   containerId: id,
   attempt: z.number(),
-  /** State in which the previous start was interrupted: `attempt` only counts starts in the same state. */
+  /** State in which the previous start was interrupted. `attempt` only counts starts in the same state. */
   interruptedIn: z.exactOptional(text),
   project,
-  /** Requested target: `v1.5.0`, `canary`, or null. */
+  /** Requested target, such as `v1.5.0` or `canary`; null if no target was requested. */
   target: z.nullable(text),
   services: list(name),
   /** Version before the update: `v1.4.2` */
   from: text,
   state: runStateSchema,
-  /** Image id of each reference before the pull. */
+  /** Image id of each image reference before the pull. */
   tags: list(z.object({ reference, imageId })),
   files: list(file),
   /** All containers of the project before the update. */
   containers: list(container),
-  /** Planned update of the containers; set before the first container is stopped. */
+  /** Planned update of the containers; null until the first container is about to be stopped. */
   changeover: z.nullable(changeover),
-  /** Snapshots for recreating the replaced containers; contain the values of their environment. */
+  /**
+   * Snapshots for recreating the replaced containers. They contain the values of the containers' environment variables.
+   */
   blueprints: list(blueprint),
-  /** Whether a container of the new version has started, so only the restore point allows a rollback. */
+  /** Whether a container of the new version has started. If so, a rollback requires the restore point. */
   started: flag,
   /** Restore point that the run creates or rolls back to. */
   point: z.exactOptional(
@@ -193,17 +207,20 @@ export const journalSchema = z.object({
          * `restored` if the data equals the restore point.
          */
         state: z.enum(['copying', 'saving', 'saved', 'restored']),
-        /** Whether the restore point was checked, so the rollback may have changed data. */
+        /** Whether the restore point was checked. If so, the rollback may have changed data. */
         isChecked: z.exactOptional(flag),
-        /** Covered services that are not replaced, in their start order. */
+        /** Services that the restore point covers but the run does not replace, in their start order. */
         services: list(name),
         /** Services that store a queue or cache only in memory and are restarted after a rollback. */
         inMemory: list(name),
-        /** Containers that share a namespace with a covered container, and are stopped and started together with it. */
+        /**
+         * Containers that share a namespace with a covered container and are therefore stopped and started together
+         * with it.
+         */
         riders: list(z.object({ id, name })),
-        /** TCP ports that services without a health check listened on. */
+        /** TCP ports on which services without a health check were listening. */
         ports: list(z.object({ service: name, ports: list(z.number()) })),
-        /** Restart policies before the rollback changed them. */
+        /** Restart policies of containers before the rollback changed them. */
         policies: list(z.object({ id, policy: like(/^[a-z-]+(?::\d+)?$/) })),
       }),
     ),
@@ -212,17 +229,17 @@ export const journalSchema = z.object({
   leftAlone: z.exactOptional(userEditsSchema),
 });
 
-/** Journal of a run: the state to restore, and the progress of the run (docs/contract.md 5.3). Plain JSON. */
+/** Journal of a run: the state to restore, and the progress of the run (docs/contract.md 5.3). */
 export interface JournalData extends z.infer<typeof journalSchema> {}
 
-/** Plain data of a container before the run. */
+/** Record of a container before the run. */
 export interface ContainerRecord extends z.infer<typeof container> {}
 
 /** A service whose containers the run replaces. */
 export interface UpdatedService extends z.infer<typeof movedService> {}
 
 /**
- * All data that `recreate`, `verify` and a rollback need. A run that resumes after a kill reads the data from the
- * journal and follows the same steps.
+ * All data that `recreate`, `verify` and a rollback need. A run that resumes after a kill reads this data from the
+ * journal and executes the same steps.
  */
 export interface Rollout extends z.infer<typeof changeover> {}

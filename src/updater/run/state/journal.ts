@@ -49,7 +49,7 @@ export class Journal {
   readonly #place: Pick<Lock, 'state' | 'restore'>;
   readonly #fs: FileSystem;
   #data: JournalData;
-  /** Whether the container snapshots were read from the disk, which another user may have written to. */
+  /** Whether the container snapshots were read from the disk and may therefore have been written by another user. */
   readonly isInherited: boolean;
 
   constructor(place: Pick<Lock, 'state' | 'restore'>, data: JournalData, fs: FileSystem = diskFileSystem) {
@@ -63,7 +63,7 @@ export class Journal {
     return this.#data;
   }
 
-  /** Writes changes; they are on the disk when the promise resolves. @throws UpdateError write-failed */
+  /** Writes changes. When the promise resolves, they are on the disk. @throws UpdateError write-failed */
   async write(changes: Partial<JournalData> = {}): Promise<void> {
     const data = this.#changed(changes);
     const path = join(this.#place.state, journalName);
@@ -88,8 +88,8 @@ export class Journal {
   }
 
   /**
-   * Writes changes, but ignores a write error: a full disk must not prevent the run from completing, and the engine
-   * reports most of the state. Returns the error message, or null.
+   * Writes changes and ignores a write error, because a full disk must not prevent the run from completing and the
+   * engine reports most of the state. Returns the error message; null if there was no error.
    */
   async note(changes: Partial<JournalData>): Promise<string | null> {
     try {
@@ -110,10 +110,10 @@ export class Journal {
     await this.write(this.#changesOfEnd(ending));
   }
 
-  /** Records a crash of the process synchronously: nothing else may happen before the process exits. */
+  /** Records a crash of the process synchronously, because nothing else may happen before the process exits. */
   endAtOnce(ending: Ending): void {
     const path = join(this.#place.state, journalName);
-    // A write of the run that is still in progress uses the other name.
+    // A separate name, because a write of the run may still be in progress under the usual temporary name.
     const temporary = `${path}.crashed`;
     rmSync(temporary, { force: true });
     writeFileSync(temporary, textOf(this.#changed(this.#changesOfEnd(ending))), {
@@ -123,18 +123,18 @@ export class Journal {
   }
 
   /**
-   * Returns the final changes. Container snapshots contain secrets, so they are only retained if a later run may need
-   * them for a rollback.
+   * Returns the changes to the journal at the end of a run. Container snapshots are only retained if a later run may
+   * need them for a rollback, because they contain secrets.
    */
   #changesOfEnd(ending: Ending): Partial<JournalData> {
     const { state: before, started } = this.#data;
     const state = endedState(before, ending);
-    // The new version has started and will not be rolled back, unless its data is being restored.
+    // If the new version has started and its data is not being restored, the run will not be rolled back.
     const isForward = started && rollbackOf(before) === null && ending.outcome !== 'crashed';
     return { ...((openOf(state) === null || isForward) && { blueprints: [] }), state };
   }
 
-  /** Closes a run that a later run has recovered. The later run then starts from its beginning. */
+  /** Closes a run that a later run has recovered. The later run then starts from the beginning. */
   async closeForLaterRun(outcome: Outcome, message: string): Promise<void> {
     await this.note({ containerId: nobody });
     await this.end({ outcome, exitCode: 0, message: `${outcome}: ${message}` });
@@ -143,24 +143,24 @@ export class Journal {
 
 const textOf = (data: JournalData): string => `${JSON.stringify(data, null, 1)}\n`;
 
-/** Id of no container, so no restarted container repeats this outcome as its own. */
+/** Value that matches no container id, so that no restarted container reports this outcome as its own. */
 const nobody = '';
 
 /**
- * Returns the fields for a start of the container after an interrupted start. `attempt` only counts starts in the same
- * state.
+ * Returns the journal fields for a restart of the container after an interruption. `attempt` only counts starts in the
+ * same state.
  */
 export function countStart({ state, attempt, interruptedIn }: JournalData) {
   const { at } = openOf(state) ?? state;
   return { attempt: (interruptedIn ?? at) === at ? attempt + 1 : 2, interruptedIn: at };
 }
 
-/** Checks whether a run ended, or was killed, with unfinished steps. */
+/** Checks whether a run ended or was killed before all steps were finished. */
 export const isPending = ({ state }: Pick<JournalData, 'state'>): boolean => openOf(state) !== null;
 
 /**
- * Checks whether files or containers may be of different versions. A run with the outcome `broken` has already reported
- * this to a person, so such a run only counts during a rollback.
+ * Checks whether files or containers may be of different versions. A run with the outcome `broken` only counts during a
+ * rollback, because it has already reported this state to a person.
  */
 export const isHalfDone = ({ state }: Pick<JournalData, 'state'>): boolean =>
   openOf(state) !== null && (endingOfState(state)?.outcome !== 'broken' || rollbackOf(state) !== null);
@@ -184,8 +184,8 @@ export function pendingSentence(data: JournalData): string {
 }
 
 /**
- * Returns the error of a command that requires a completed previous run. `update` also completes a rollback, but then
- * does not update.
+ * Returns the error of a command that requires a completed previous run. Even `update` only completes a rollback, and
+ * then does not update.
  */
 export const pendingError = (data: JournalData): UpdateError =>
   new UpdateError(
@@ -196,7 +196,7 @@ export const pendingError = (data: JournalData): UpdateError =>
       : {},
   );
 
-/** Formats the name of a run, such as `20261121T104207Z`, for people. */
+/** Formats the name of a run, such as `20261121T104207Z`, as a time for people. */
 const spelledOut = (run: string): string =>
   run.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3 $4:$5:$6 UTC');
 
@@ -236,7 +236,7 @@ export async function readJournal(state: string): Promise<ReadJournal> {
 export const journalEndingFactsOf = (data: JournalData, halfDone: string | null = null): EndingFacts => ({
   version: data.from,
   project: data.project,
-  // A requested worker without a container is not an updated service.
+  // A requested worker without a container is left out, because it is not updated.
   services:
     data.changeover?.moved.flatMap(({ name, follows, isRemoved }) => (follows || isRemoved ? [] : [name])) ??
     data.services,
@@ -251,7 +251,7 @@ export const journalEndingFactsOf = (data: JournalData, halfDone: string | null 
 export const pointFacts = ({ point, state }: JournalData): Partial<EndingFacts> =>
   point ? { dataServices: point.services, canRollBack: point.state === 'saved' && isReplacing(state) } : {};
 
-/** Checks whether the app had containers before the run, but none that was running or meant to run. */
+/** Checks whether the app had containers before the run, but none of them had to run. */
 export function isAppStopped({ changeover, containers, services: [app] }: JournalData): boolean {
   const own = (changeover?.containers ?? containers).filter(({ service }) => service === app);
   return own.length > 0 && own.every(({ runs }) => !runs);
@@ -264,7 +264,7 @@ export async function journalsIn(directories: readonly string[]): Promise<Journa
 }
 
 /**
- * Reads a journal with unfinished steps; null also if the journal cannot be read.
+ * Reads a journal with unfinished steps. Null if there is none, or if the journal cannot be read.
  * @throws UpdateError journal-pending for another format
  */
 export async function pendingJournal(state: string): Promise<JournalData | null> {

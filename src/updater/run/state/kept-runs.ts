@@ -9,8 +9,9 @@ export const runStamp = (at: number): string => new Date(at).toISOString().repla
 export const runForm = /^\d{8}T\d{6}Z$/;
 
 /**
- * Removes old backups and retains five: the backup of `own` and the latest of other runs. If the clock was set back,
- * the name of `own` may not be the latest. Directories with other names belong to users.
+ * Retains five backups, namely the backup of the run `own` and the latest of other runs, and removes older backups.
+ * `own` is named because it may not be the latest if the clock was set back. Directories with other names belong to
+ * users.
  */
 export async function pruneBackups(directory: string, own: string): Promise<void> {
   const names: string[] = await readdir(directory).catch(() => []);

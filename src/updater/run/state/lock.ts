@@ -14,7 +14,7 @@ import { openStateDirectory, stateDirectory } from './state-directory.ts';
 
 export type LinkCall = typeof link;
 
-/** Dependencies of locking. */
+/** Dependencies of the functions for locking. */
 interface Doors {
   engine: Engine;
   log: Log;
@@ -25,11 +25,11 @@ interface Doors {
 export interface Lock {
   /** State directory, as a path inside the container. */
   state: string;
-  /** Whether the previous run was killed and its lock was taken over. */
+  /** Whether the lock was taken over from a previous run that was killed. */
   takenOver: boolean;
   /** Recreates the state directory and the lock if they were removed. */
   restore: () => Promise<void>;
-  /** Releases the lock, but never removes a lock of another container. */
+  /** Releases the lock. A lock of another container is never removed. */
   release: () => Promise<void>;
 }
 
@@ -38,8 +38,8 @@ const holderSchema = z.object({ containerId: z.string(), name: z.string(), since
 export type Holder = z.infer<typeof holderSchema>;
 
 /**
- * Takes the lock, which allows one run per compose directory. A lock whose container is no longer running is taken
- * over.
+ * Takes the lock, which allows one run per compose directory. A lock is taken over if its container is no longer
+ * running.
  * @param directory the compose directory, as a path inside the container
  * @throws UpdateError update-running, rights-lost, read-only, unexpected-file, not-a-file, write-failed
  */
@@ -87,13 +87,13 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
   throw new UpdateError('update-running', 'another update is starting in this directory');
 }
 
-/** Error codes of file systems without hard links, such as some SMB shares. */
+/** Error codes of `link` on file systems without hard links, such as some SMB shares. */
 const noLinks = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'EXDEV'];
 
 /**
- * Creates the lock atomically and exclusively; returns false if a lock exists. `mine` is a file with the same text in
- * the same directory. The lock is a hard link to `mine`, so no process ever reads a lock without its holder. Without
- * hard links, the lock is created and then written, and `readWhole` waits for the text.
+ * Creates the lock atomically; returns false if a lock exists. `mine` is a file with the same text in the same
+ * directory. The lock is a hard link to `mine`, so no process ever reads a lock without its holder. On a file system
+ * without hard links, the lock is created first and written afterwards, and `readWhole` waits for the text.
  */
 async function placeLock(
   lock: string,
@@ -113,7 +113,7 @@ async function placeLock(
     await chownLikeDirectory(lock);
   } catch (error) {
     if (systemCode(error) === 'EEXIST') return false;
-    // A full disk leaves an empty lock, which would block other updaters.
+    // A full disk leaves an empty or incomplete lock, which would block other updaters.
     const begun = await readFile(lock, 'utf8').catch(() => null);
     if (begun !== null && text.startsWith(begun)) await rm(lock, { force: true });
     throw error;
@@ -123,7 +123,7 @@ async function placeLock(
   return (await readFile(lock, 'utf8').catch(() => null)) === text;
 }
 
-/** Reads a lock after its text is complete or a second has passed; null if there is no lock. */
+/** Reads a lock when its text is complete or after a second; null if there is no lock. */
 function readWhole(lock: string): Promise<string | null> {
   const evaluate = (text: string | null, isLate: boolean) =>
     isLate || text === null || text.endsWith('\n') ? text : undefined;
@@ -132,8 +132,8 @@ function readWhole(lock: string): Promise<string | null> {
 }
 
 /**
- * Removes lock files of updaters that were killed while they took the lock. The file `lock.<id>` of a running container
- * is not removed.
+ * Removes the files of updaters that were killed while they took the lock. A file `lock.<id>` is kept if its container
+ * is running.
  */
 async function removeRemains(state: string, own: Container, engine: Engine): Promise<void> {
   for (const name of await readdir(state)) {
@@ -167,8 +167,8 @@ async function removeStale({ engine, log, link }: Doors, lock: string, own: Cont
       `took over the lock that ${holder.name || holder.containerId.slice(0, 12)} had held since ${holder.since}, because that container is no longer running`,
     );
   }
-  // Two updaters may find the same stale lock, and the slower updater could remove the new lock of the faster updater.
-  // Therefore, each updater checks the file after renaming it, and restores a lock that is not the stale lock.
+  // Two updaters may find the same stale lock, and the slower one could remove the new lock of the faster one.
+  // Therefore, each updater renames the lock first, then checks its text, and restores it if it is not the stale lock.
   const aside = `${lock}.stale.${own.id.slice(0, 12)}`;
   const moved = await rename(lock, aside).then(
     () => true,

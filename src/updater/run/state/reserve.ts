@@ -3,12 +3,12 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stateDirectory } from './state-directory.ts';
 
-// Reserve files, which are deleted before a rollback: a bad release may have filled the disk that engine, data and
-// compose directory share. Measured on a full ext4 disk: a container takes 0.3 MB and 50 files to create, and 0.1 MB
-// and 10 files to start.
+// Reserve files, which are deleted before a rollback to free space, because a bad release may have filled the disk that
+// the engine, the data and the compose directory share. Measured on a full ext4 disk: creating a container takes 0.3 MB
+// and 50 files, and starting a container takes 0.1 MB and 10 files.
 
 const fileBytes = 65_536;
-/** Number of files in each part. The first part only makes room for the journal. */
+/** Number of files in each part. The part `journal` only makes room for the journal. */
 const parts = { journal: 32, engine: 96 } as const;
 type Part = keyof typeof parts;
 const allParts = Object.keys(parts) as readonly Part[];
@@ -19,7 +19,7 @@ export const reserveBytes = fileBytes * reserveFiles;
 const pathOf = (directory: string, part: Part): string => join(stateDirectory(directory), `reserve-${part}`);
 
 /**
- * Creates the reserve files. A full disk is ignored, because the reserve is optional.
+ * Creates the reserve files. Errors such as a full disk are ignored, because the reserve is optional.
  * @param directory the compose directory
  */
 export async function putReserve(directory: string): Promise<void> {
@@ -29,7 +29,7 @@ export async function putReserve(directory: string): Promise<void> {
       await rm(path, { recursive: true, force: true });
       await mkdir(path, { mode: 0o700 });
       for (let at = 0; at < parts[part]; at++)
-        // Random bytes, because file systems may compress files.
+        // The content is random, because a file system may compress files.
         await writeFile(join(path, `${at}`), randomBytes(fileBytes), { mode: 0o600, flag: 'wx' });
     }
   } catch {}

@@ -2,37 +2,39 @@ import * as z from 'zod/mini';
 import type { Phase } from '../../../core/progress/event.ts';
 import { type Ending, endingSchema } from '../log/ending.ts';
 
-// State of a run, stored before the run acts, so that a later run can continue from that state (docs/design.md).
+// States of a run. Each state is stored before the run acts, so that a later run can resume (docs/design.md).
 
 const stages = ['pulling', 'saving', 'writing', 'replacing', 'verifying'] as const;
 const later = z.nullable(endingSchema);
 
 const openStates = [
   z.object({ at: z.enum(stages) }),
-  /** The old containers are restored with the current data. `ending` is null if an update starts again afterwards. */
+  /**
+   * The old containers are being restored, and the data is kept. `ending` is null if an update starts again afterwards.
+   */
   z.object({ at: z.literal('rolling-back'), from: z.enum(stages), ending: later }),
-  /** The old data is restored from the restore point, followed by the old containers or the old tasks of a stack. */
+  /** The old data is being restored from the restore point, and then the old containers or the old tasks of a stack. */
   z.object({ at: z.literal('restoring'), ending: later }),
 ] as const;
 const openState = z.discriminatedUnion('at', openStates);
 
 export const runStateSchema = z.discriminatedUnion('at', [
   ...openStates,
-  /** The run has ended. `left` is the state that a later run has to continue; null if no steps are unfinished. */
+  /** The run has ended. `left` is the state from which a later run must continue; null if all steps are finished. */
   z.object({ at: z.literal('ended'), ending: endingSchema, left: z.nullable(openState) }),
 ]);
 
 /** A stage of the update to the new version. */
 export type Stage = (typeof stages)[number];
-/** State of a run that has not ended, or has ended with unfinished steps. */
+/** State of a run that has not ended, or unfinished state of a run that has ended. */
 export type OpenState = z.infer<typeof openState>;
 export type JournalState = z.infer<typeof runStateSchema>;
 type StateName = JournalState['at'];
 
 /**
- * All allowed transitions. From `ended`, a later run can only continue with the unfinished state. The rollback of a
- * stack continues with `restoring` when the last new task is gone, and with `replacing` if a new task has started after
- * all. A project goes from `restoring` to `replacing` if the restore point cannot be used.
+ * All allowed transitions. The rollback of a stack goes to `restoring` when the last new task is gone, and to
+ * `replacing` if a new task has started after all. A project goes from `restoring` to `replacing` if the restore point
+ * cannot be used. From `ended`, a later run can only continue from the unfinished state (see `mayFollow`).
  */
 export const transitions: Readonly<Record<StateName, readonly StateName[]>> = {
   pulling: ['saving', 'writing', 'replacing', 'rolling-back', 'restoring', 'ended'],
@@ -45,20 +47,23 @@ export const transitions: Readonly<Record<StateName, readonly StateName[]>> = {
   ended: [],
 };
 
-/** Checks a transition. @throws Error if a run never goes from one state to the other */
+/** Checks a transition. @throws Error if the transition is not allowed */
 export function checkTransition(from: JournalState, to: JournalState): void {
   if (!mayFollow(from, to)) throw new Error(`a run cannot go from ${from.at} to ${to.at}`);
 }
 
-/** Returns the final state of a run. A later run only has to finish a run that ended as `crashed` or `broken`. */
+/**
+ * Returns the final state of a run. Unfinished steps are only left to a later run if the outcome is `crashed` or
+ * `broken`.
+ */
 export const endedState = (state: JournalState, ending: Ending): JournalState => {
   const isOver = ending.outcome !== 'crashed' && ending.outcome !== 'broken';
   return { at: 'ended', ending, left: isOver ? null : openOf(state) };
 };
 
 /**
- * Checks whether a run may go from one state to another. A run may also remain in its state, and a later run may
- * continue the unfinished state.
+ * Checks whether a run may go from one state to another. A run may also stay in its state, and a later run may continue
+ * from the unfinished state.
  */
 export function mayFollow(from: JournalState, to: JournalState): boolean {
   const open = openOf(from);
@@ -69,13 +74,13 @@ export function mayFollow(from: JournalState, to: JournalState): boolean {
 /** Returns the unfinished state; null if no steps are unfinished. */
 export const openOf = (state: JournalState): OpenState | null => (state.at === 'ended' ? state.left : state);
 
-/** Returns the stage that the update has reached, also during a rollback. */
+/** Returns the stage that the update has reached, even while it is being rolled back. */
 export function stageOf(state: JournalState): Stage | 'restoring' | null {
   const open = openOf(state);
   return open?.at === 'rolling-back' ? open.from : (open?.at ?? null);
 }
 
-/** Checks whether files may have been written, but no container has been replaced yet. */
+/** Checks whether the run may have written files but has not replaced any container. */
 export function isBeforeReplacing(state: JournalState): boolean {
   const stage = stageOf(state);
   return stage === 'saving' || stage === 'writing';
@@ -86,7 +91,9 @@ export const isReplacing = (state: JournalState): boolean => {
   return stage === 'replacing' || stage === 'verifying';
 };
 
-/** Returns the current rollback with the outcome of the run after the rollback; null if the run is not rolling back. */
+/**
+ * Returns the current rollback with the outcome that the run will have afterwards; null if the run is not rolling back.
+ */
 export function rollbackOf(state: JournalState): { ending: Ending | null } | null {
   const open = openOf(state);
   return open?.at === 'rolling-back' || open?.at === 'restoring' ? { ending: open.ending } : null;

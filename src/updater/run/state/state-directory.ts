@@ -39,8 +39,8 @@ export const restorePointsPath = (directory: string): string => join(stateDirect
 /**
  * Creates the state directory with mode 0700 for the owner of the compose directory, and a `.gitignore` for its
  * contents. Afterwards, the directory contains no links and no files of other users, and other users cannot add any, so
- * its contents may be read and written by path. Only users with write access to the compose directory could replace it,
- * and they may write the compose files as well.
+ * its contents may be read and written by path. Only users with write access to the compose directory could replace the
+ * state directory, and these users can also write the compose files.
  * @throws UpdateError rights-lost, unexpected-file, not-a-file, read-only, write-failed
  */
 export async function openStateDirectory(directory: string): Promise<string> {
@@ -50,22 +50,22 @@ export async function openStateDirectory(directory: string): Promise<string> {
     await mkdir(state, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
-    // Checked before owner and mode are set, so that the entry of another user is not changed.
+    // This check precedes the change of owner and mode, so that an entry of another user is not changed.
     await requireOwnEntry(directory);
     if (!(await lstat(state)).isDirectory()) {
       throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' });
     }
-    // Owner and mode are set even if the directory exists: a person may have created it, and its backups must be
-    // private.
+    // Owner and mode are also set for an existing directory, because a person may have created it, and the backups in
+    // it must be private.
     await chownLikeDirectory(state);
     await chmod(state, 0o700).catch(async (error) => {
       if (!(await isOnSmb(state))) throw error;
     });
-    // Until now, other users may have had access to the directory.
+    // Before the mode was set, other users may have created entries in the directory.
     await requireOwnState(directory);
     const ignore = join(state, '.gitignore');
     if ((await readFile(ignore, 'utf8').catch(() => null)) !== ignoreAll) {
-      // Another updater may be writing the same file at this moment.
+      // Another updater may be writing the same file at the same time.
       const unless = (code: string) => (error: unknown) => {
         if (systemCode(error) !== code) throw error;
       };
@@ -73,7 +73,7 @@ export async function openStateDirectory(directory: string): Promise<string> {
       await writeFile(ignore, ignoreAll, { flag: 'wx' }).catch(unless('EEXIST'));
       await chownLikeDirectory(ignore).catch(unless('ENOENT'));
     }
-    // The name of the state directory must survive a power failure; otherwise, its journal is lost.
+    // The entry of the state directory must survive a power failure; otherwise, the journal in it is lost.
     await diskFileSystem.sync(directory);
     return state;
   } catch (error) {
@@ -104,8 +104,8 @@ export async function openStateDirectory(directory: string): Promise<string> {
 const ignoreAll = '*\n';
 
 /**
- * Rejects a file system without modes, because only modes protect the backups and the journal. An SMB share uses the
- * modes of its server (docs/contract.md 5.1).
+ * Rejects a file system without modes, because only modes protect the backups and the journal. On an SMB share, the
+ * server determines the modes (docs/contract.md 5.1).
  * @throws UpdateError rights-lost
  */
 export async function requireFileModes(directory: string): Promise<void> {
@@ -146,8 +146,8 @@ export async function requireOwnEntry(directory: string, ...entry: readonly stri
 }
 
 /**
- * Creates a temporary directory to find the owner and mode of entries that this container creates. NFS may map root to
- * another user, and SMB uses the modes of the mount.
+ * Creates a temporary directory to find the owner and mode of entries that this container creates: NFS may map root to
+ * another user, and SMB uses the modes of the mount. Returns the stats of the directory.
  */
 async function madeIn(directory: string): Promise<Stats> {
   const probe = await mkdtemp(join(directory, `${stateDirectoryName}-seen-`));
@@ -160,9 +160,9 @@ async function madeIn(directory: string): Promise<Stats> {
 
 /**
  * Rejects a restore point that users other than root can write, because a rollback restores its contents with root
- * permissions on the host: in volumes and databases, including set-user-id bits and devices. The owner of the compose
- * directory, who may write the journal, is not trusted with restore points. Returns the owner as reported by the file
- * system; null if the path does not exist.
+ * permissions on the host: in volumes and databases, including set-user-id bits and devices. Even the owner of the
+ * compose directory, who may write the journal, must not be able to write restore points. Returns the owner that the
+ * file system reports; null if the path does not exist.
  * @param found stats of an open file, which no other process can replace
  * @throws UpdateError unexpected-file
  */
@@ -197,7 +197,7 @@ function refuseLink(path: string, found: Awaited<ReturnType<typeof lstat>>): voi
 }
 
 /**
- * Checks the state directory and all backups and restore points in it for entries of other users.
+ * Rejects the state directory if it, or any backup or restore point in it, contains entries of other users.
  * @throws UpdateError unexpected-file
  */
 export async function requireOwnState(directory: string): Promise<void> {
@@ -205,10 +205,10 @@ export async function requireOwnState(directory: string): Promise<void> {
   const backups = backupsOf(directory);
   await requireOwnEntry(directory);
   for (const name of await namesIn(state)) await requireOwnEntry(directory, name);
-  // Directories with other names belong to users.
+  // A directory whose name is not the name of a run belongs to a user and is not checked.
   for (const run of (await namesIn(backups)).filter((name) => runForm.test(name))) {
     await requireOwnEntry(directory, 'backup', run);
-    // A backup has the same owner as its file.
+    // The owner of a backup is not checked, because each backup has the owner of its original file.
     for (const name of await namesIn(join(backups, run))) {
       const path = join(backups, run, name);
       refuseLink(path, await lstat(path));

@@ -3,15 +3,18 @@ import * as z from 'zod/mini';
 import { parseReference } from '../../../core/compose/reference.ts';
 import { runForm } from './kept-runs.ts';
 
-/** Schemas for all fields of a type from another module: a missing field does not compile. */
+/**
+ * Type of an object with a schema for each field of a type from another module, so that a missing field does not
+ * compile.
+ */
 export type FieldsOf<T> = { [K in keyof Required<T>]: z.ZodMiniType<T[K]> };
 
 const like = (form: RegExp) => z.string().check(z.regex(form));
 const isImageId = (text: string): boolean => /^(?:sha256:)?[0-9a-f]+$/.test(text);
 
 /**
- * Schemas of fields that a run stores for later runs: in a journal, in the record of a stack, in a restore point. No
- * text can be mistaken for a command option or for a path to another location.
+ * Schemas of fields that a run stores for later runs: in a journal, in the record of a stack, in a restore point. They
+ * accept no text that could be mistaken for a command option or for a path to another location.
  */
 export const storedFieldSchemas = {
   like,

@@ -15,7 +15,7 @@ import {
   type ServiceImage,
 } from './together.ts';
 
-/** Value of `--exclude` for all services that belong with the app. */
+/** Value of `--exclude` that excludes all services that belong with the app. */
 export const excludeAll = '*';
 
 /** Input for checking the specified services of a project. */
@@ -23,19 +23,20 @@ interface NamedIn {
   files: ProjectFiles;
   model: ComposeModel;
   kind: 'generated' | 'user-written';
-  /** Names of services that have containers. */
+  /** Names of the services that have containers. */
   running: readonly string[];
-  /** Running services that share a namespace with the app and are recreated with the app. */
+  /** Names of the services that share a namespace with an updated service and are recreated with it. */
   followers: readonly string[];
-  /** Names of services that run once, before the other services start (docs/contract.md 2.11). */
+  /** Names of the services that run once, before the other services start (docs/contract.md 2.11). */
   migrations: readonly string[];
-  /** Running containers, and containers of specified services, if no file defines their service. */
+  /** Containers whose service no file defines, if they are running or their service was specified. */
   orphans: readonly Container[];
 }
 
 /**
- * Compares the specified services with the app (docs/contract.md 2.23). Returns a sentence for each excluded service,
- * and for each excluded name that does not exist.
+ * Checks that the specified services belong with the app and that no such service was forgotten (docs/contract.md
+ * 2.23). Returns a sentence for each excluded service that belongs with the app, and for each excluded name that does
+ * not exist.
  * @throws UpdateError unrelated-service, unlisted-services
  */
 export function checkSpecifiedServices(
@@ -52,7 +53,7 @@ export function checkSpecifiedServices(
   const moves = (name: string) =>
     [...moved, ...migrations].includes(name) || (followers.includes(name) && isSameText(name));
   const bound = images.flatMap((each) => {
-    // A generated compose file is complete, so it contains no forgotten services.
+    // The compose file of a generated installation is complete, so no service can have been forgotten.
     const isAsked = kind !== 'generated' && running.includes(each.name) && !moves(each.name);
     const bond = isAsked ? relationOf(app, each) : null;
     return bond === null ? [] : [{ each, bond }];
@@ -66,7 +67,7 @@ export function checkSpecifiedServices(
   };
   const lost = orphans.filter((each) => !isLeft(serviceOf(each)) && isOfApp(each));
   if (lost.length > 0) throw unlistedContainers(app, lost);
-  // Default services need no check, because they belong to the product.
+  // Default services need no check for relation to the app, because they belong to the product.
   if (servicesNamed) refuseForeign(app, named, forgotten);
   if (forgotten.length > 0) throw unlisted(app, moved, forgotten);
   if (kind === 'generated') return [];
@@ -81,7 +82,7 @@ export function checkSpecifiedServices(
 }
 
 /**
- * Requires that the app is not a database and that all specified services belong with it.
+ * Requires that the app is not a database and that all specified services belong with the app.
  * @param forgotten services that belong with the app but were not specified
  * @throws UpdateError unrelated-service
  */
@@ -133,6 +134,6 @@ function unlistedContainers(app: ServiceImage, lost: readonly Container[]): Upda
   return refusal('unlisted-services', sentences, next);
 }
 
-/** Creates an error with the last sentence as its message. The other sentences are logged as details. */
+/** Creates an error with the last sentence as its message and the other sentences as its details. */
 const refusal = (code: ErrorCode, sentences: readonly string[], advice: string): UpdateError =>
   new UpdateError(code, sentences.at(-1) ?? '', { detail: sentences.slice(0, -1), advice });

@@ -3,20 +3,20 @@ import { formatWithoutDigest, relationOf, type ServiceImage } from './together.t
 
 /** A service that has containers. */
 interface RunningService extends ServiceImage {
-  /** The service publishes ports or uses the host's network. */
+  /** Whether the service publishes ports or uses the host's network. */
   isReached: boolean;
 }
 
-/** Services that may be updated together: an app and the services that belong with it. */
+/** Services that may be updated together: an app, and as its workers the services that belong with it. */
 export interface Choice {
   app: RunningService;
   workers: readonly RunningService[];
 }
 
 /**
- * Returns a choice for each service except databases: the service as the app, with all services that belong with it
- * (docs/contract.md 2.24). A service that publishes no port is not offered as the app if one of its workers publishes a
- * port. Apps that publish ports come first, then apps with more workers, then by name.
+ * Returns a choice for each service that is not a database: this service as the app, with all services that belong with
+ * it (docs/contract.md 2.24). A service that publishes no port is not offered as the app if one of its workers
+ * publishes a port. Apps that publish ports come first, then apps with more workers, then by name.
  */
 export function choicesOf(running: readonly RunningService[]): Choice[] {
   const able = running
@@ -33,7 +33,7 @@ export function choicesOf(running: readonly RunningService[]): Choice[] {
 const rank = ({ isReached }: RunningService): number => Number(isReached);
 
 /**
- * Formats a line of the settings file for each choice: `services: [server, worker]  # server runs acme/server:2.0.1`.
+ * Formats each choice as a line of the settings file: `services: [server, worker]  # server runs acme/server:2.0.1`.
  */
 export const choiceLines = (choices: readonly Choice[]): string[] =>
   choices.map(

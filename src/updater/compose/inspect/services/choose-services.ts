@@ -6,8 +6,9 @@ import type { InterruptionTest } from '../../../run/state/changeover.ts';
 import type { ServiceFacts } from '../installation.ts';
 
 /**
- * Returns the services of a run with their containers: the app, the specified workers (`asked`), the workers that have
- * containers, the services that share a namespace with one of them, and all services whose containers are replaced.
+ * Returns the services of a run with their containers: the app, the specified workers (`asked`), those workers that
+ * have containers, the services that share a namespace with an updated service (`followers`), and all services whose
+ * containers are replaced.
  */
 export function chooseServices(
   containers: readonly Container[],
@@ -50,9 +51,9 @@ function findFollowers(containers: readonly Container[], moved: readonly string[
 }
 
 /**
- * Infers the profiles that were given on the command line, because compose does not record the flag: the profiles of
- * services with containers, plus those in `COMPOSE_PROFILES`, which the flag would replace. Empty if `COMPOSE_PROFILES`
- * already contains all of them.
+ * Infers the profiles of the command line from the services that have containers, because compose does not record the
+ * flag. The profiles in `COMPOSE_PROFILES` are included, because the flag replaces the variable. Empty if the variable
+ * already contains all profiles.
  */
 export function profilesOf(
   files: ProjectFiles,

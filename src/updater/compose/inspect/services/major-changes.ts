@@ -4,9 +4,9 @@ import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../../../engine/container.ts';
 
 /**
- * Returns warnings by service about data that the image in the files may be unable to read, because its major version
- * differs from that of the container's image. A warning contains no command: any command that recreates the service may
- * lose access to the data.
+ * Returns a warning for each service whose image in the files has another major version than its container's image and
+ * may be unable to read the existing data. A warning contains no command, because any command that recreates the
+ * service may lose access to the data.
  */
 export function findMajorChanges(
   containers: readonly Container[],
@@ -28,9 +28,7 @@ export function findMajorChanges(
   return new Map(warnings);
 }
 
-/**
- * Whether the major version changes. For a database, any tag change counts if a version cannot be read from the tag.
- */
+/** Whether the major version changes. If one of the tags contains no version, any tag change of a database counts. */
 function isOtherMajor(from: string, to: string, isStore: boolean): boolean {
   const tags = [from, to].map((reference) => parseReference(reference)?.tag ?? '');
   const [before, after] = tags.map((tag) => /\d+(?:\.\d+)*/.exec(tag)?.[0]);

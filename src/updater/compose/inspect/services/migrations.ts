@@ -11,9 +11,9 @@ interface MigrationFacts extends Pick<Installation, 'files' | 'exclude' | 'conta
 }
 
 /**
- * Finds the services that must complete before an updated service starts, and whose image is updated with it
- * (docs/contract.md 2.11): the service was specified, shares the pin of an updated service, or has the image of an
- * updated service and no containers.
+ * Finds the services that must complete before an updated service starts, and whose image is updated too
+ * (docs/contract.md 2.11). This is the case if the service was specified, shares the pin of an updated service, or has
+ * the image of an updated service and no containers.
  */
 export function findMigrations(facts: MigrationFacts): string[] {
   const { files, exclude, containers, moved, followers } = facts;

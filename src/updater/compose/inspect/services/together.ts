@@ -13,7 +13,7 @@ import {
 import { statedVersion } from '../../../../core/release/pin-tag.ts';
 import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 
-/** A service with its image in compose's model and the pin of this image. */
+/** A service with its image in compose's model and the pin of this image in the files. */
 export interface ServiceImage {
   name: string;
   reference: Reference;
@@ -22,8 +22,8 @@ export interface ServiceImage {
 }
 
 /**
- * Returns the services of the model that have an image. Pins are resolved lazily, because the image alone usually
- * identifies an unrelated service.
+ * Returns the services of the model that have an image. A pin is only resolved when it is read, because the image alone
+ * usually identifies an unrelated service.
  */
 export function imagesOf(files: ProjectFiles, { services }: ComposeModel): ServiceImage[] {
   return Object.entries(services).flatMap(([name, { image }]) => {
@@ -75,7 +75,7 @@ const versionOf = ({ tag }: Reference): string => statedVersion(tag ?? 'latest')
 const isOneVersion = (a: ServiceImage, b: ServiceImage): boolean =>
   versionOf(a.reference) === versionOf(b.reference);
 
-/** Returns the version with the product's prefix: `v1.144.1`. */
+/** Returns the version in a tag, with the prefix `v` if the tag has it, such as `v1.144.1`. */
 const writtenVersion = (reference: Reference): string =>
   `${/^v(?=\d)/.exec(reference.tag ?? '')?.[0] ?? ''}${versionOf(reference)}`;
 
@@ -85,6 +85,6 @@ const isExact = (reference: Reference): boolean => /^\d+\.\d/.test(versionOf(ref
 export const formatWithoutDigest = (reference: Reference): string =>
   formatReference({ ...reference, digest: null });
 
-/** Repeats a command-line option for each value. */
+/** Repeats a command-line option for each value: `--service server --service worker`. */
 export const repeatOption = (name: string, values: readonly string[]): string =>
   values.map((value) => `--${name} ${value}`).join(' ');

@@ -3,7 +3,7 @@ import * as z from 'zod/mini';
 import { createJsonTextSchema } from '../../../../core/progress/json-text.ts';
 import { blobOf, type ReleaseArchive } from '../../../../provenance/release-archive.ts';
 
-/** An image for one platform that is completely in an archive. */
+/** An image for one platform that an archive contains completely. */
 export interface ArchivedImage {
   /** Descriptor of the image index, or of the only manifest. */
   root: { mediaType: string; digest: string; size: number };
@@ -13,17 +13,17 @@ export interface ArchivedImage {
   parts: readonly string[];
 }
 
-/** Maximum size of an index or a manifest in bytes. */
+/** Maximum size in bytes of an index or a manifest. */
 const mostBytes = 4 * 1024 * 1024;
 
-/** Reads the bytes of a blob. */
+/** Streams the bytes of a blob from the archive. */
 export const streamArchivePart = (archive: ReleaseArchive, digest: string): AsyncIterable<Buffer> =>
   archive.stream(blobOf(digest));
 export const sizeOfPart = ({ entries }: ReleaseArchive, digest: string): number =>
   entries.get(blobOf(digest))?.size ?? 0;
 
 /**
- * Finds the image with one of these digests; null if the archive does not contain it.
+ * Finds the image for the platform that has one of these digests; null if the archive does not contain it.
  * @param platform such as `linux/amd64`
  * @throws Error if the image is incomplete or has no manifest for the platform
  */
@@ -55,8 +55,8 @@ export async function findArchivedImage(
 }
 
 /**
- * Finds the manifest for a platform, including any variant of it. An attestation is not an image and has another
- * platform.
+ * Finds the manifest for a platform, whatever its variant. Attestations, which are not images, are never found, because
+ * they have another platform.
  */
 function manifestFor({ manifests }: z.infer<typeof indexSchema>, platform: string): string | null {
   const found = manifests.find((each) => `${each.platform?.os}/${each.platform?.architecture}` === platform);

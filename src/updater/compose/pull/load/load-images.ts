@@ -29,12 +29,12 @@ import {
 const progressEveryMs = 1_000;
 
 interface Loading {
-  /** The path of the archive. */
+  /** Path of the archive. */
   from: string;
   /** Digests that the images and files must have. */
   expected: ExpectedDigests;
   platform: string;
-  /** Deadline, in ms of `performance.now()`. */
+  /** Deadline for the loading, in ms of `performance.now()`. */
   deadline: number;
 }
 
@@ -90,7 +90,7 @@ async function send(
   });
   const late = AbortSignal.timeout(Math.max(1, Math.ceil(deadline - performance.now())));
   const loading = engine.loadImages(input, AbortSignal.any([engine.aborted, late]));
-  // After receiving all images, the engine still has to unpack them.
+  // The heartbeat is needed because the engine still has to unpack the images after it has received them.
   const failure = await withHeartbeat(log, `loading ${names} into the engine`, loading).catch(
     (error) => error,
   );
@@ -129,7 +129,7 @@ async function* streamOf(archive: ReleaseArchive, name: string, from: string): A
 }
 
 /**
- * Creates the archive for the engine: an OCI layout, and `manifest.json` for engines that do not support OCI layouts.
+ * Creates the archive for the engine: an OCI layout, plus `manifest.json` for engines that do not support OCI layouts.
  * All metadata is generated here, because the metadata in the release archive is not signed.
  */
 async function* tarOf(
@@ -170,7 +170,10 @@ async function* tarOf(
 
 const entry = (name: string, text: string): Buffer[] => archiveEntry(name, Buffer.from(text));
 
-/** Returns the image name for containerd, which has no default registry, and the repository name for older engines. */
+/**
+ * Returns the image name for containerd, which requires the registry in the name, and the repository name for older
+ * engines.
+ */
 function nameOf(reference: string): { name: string; repository: string; tag: string } {
   const { repository = reference, tag } = parseReference(reference) ?? {};
   const short = canonicalRepository(repository);

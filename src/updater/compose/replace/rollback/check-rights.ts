@@ -26,9 +26,9 @@ interface Known {
 }
 
 /**
- * Checks that a container snapshot from the disk grants no more rights on the host than the compose files, which are
- * restored at this point, or than another container of the service. The rights from the files are those that compose
- * would request.
+ * Checks that a container snapshot from the disk grants no more rights on the host than the compose files, or than
+ * another container of the service. The compose files are already restored at this point. Their rights are those that
+ * compose would request.
  * @throws UpdateError containers-not-restored
  */
 export async function checkRights(
@@ -70,8 +70,8 @@ export async function checkRights(
 const nameOf = ({ name }: HostRight): string => name;
 
 /**
- * Returns the definition that the engine would create from the request of compose, with the defaults of the image and
- * the engine.
+ * Returns the container definition that results from the request of compose and the defaults of the image and the
+ * engine.
  */
 function asMade(
   { config, hostConfig }: DefinedContainer,
@@ -81,7 +81,8 @@ function asMade(
   const { Privileged, PidMode, IpcMode, CgroupnsMode, SecurityOpt } = hostConfig;
   const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
   const isShared = [PidMode, IpcMode].some((mode) => /^(?:host$|container:)/.test(String(mode)));
-  // For a shared namespace, the engine takes the SELinux labels from the owner of the namespace.
+  // SELinux labels in the snapshot are accepted for a shared namespace, because the engine takes them from the owner of
+  // the namespace.
   const labels = Privileged === true || isShared ? toList(then.hostConfig.SecurityOpt).filter(isLabel) : [];
   return {
     config: { ...config, User: config.User || user },

@@ -3,13 +3,13 @@ import { markUsed, readRestorePoint, restorePointLocation } from '../../../data/
 import type { JournaledContext } from '../replacement.ts';
 import { dropRestorePoint } from '../save.ts';
 
-/** Removes a restore point that was not needed, unless it is the only copy of some data. */
+/** Removes a restore point whose data was not restored, unless it is the only copy of some data. */
 export async function finishRestorePoint(context: JournaledContext, isOvertaken: boolean): Promise<void> {
   const { journal } = context;
   const { point, state, project } = journal.data;
   if (!point) return;
   const place = restorePointLocation(point.directory, project);
-  // After a rollback, the restore point stays, marked as used, until the next update saves data.
+  // A restore point whose data was restored is kept, marked as used, until the next update saves data.
   if (state.at === 'restoring') {
     await markUsed(place).catch(() => {});
     await journal.note({ point: null });

@@ -35,7 +35,7 @@ export function findLosses(
   return losses;
 }
 
-/** Returns the mounts with a source: binds and named volumes. */
+/** Returns the requested mounts that have a source, which are binds and named volumes. */
 function mountsAsked({ Binds, Mounts }: Json): { source: string; target: string }[] {
   const binds = ((Binds ?? []) as string[]).map((bind) => bind.split(':'));
   return [

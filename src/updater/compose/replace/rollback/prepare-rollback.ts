@@ -24,7 +24,10 @@ export async function prepareRollback(
   await journal.write({ state: { at: 'replacing' }, changeover, blueprints });
 }
 
-/** Takes the snapshots required to recreate the containers of these services, preferably while they are running. */
+/**
+ * Takes the snapshots required to recreate the containers of these services, if possible while the containers are
+ * running.
+ */
 export async function snapshotsOf(
   { engine, log }: EngineContext,
   changeover: Changeover,

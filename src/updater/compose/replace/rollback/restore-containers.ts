@@ -49,7 +49,7 @@ export const restoreExecutors: Executors = {
   start: async ({ record }, work) => {
     const start = () => work.engine.startContainer(idNow(record, work));
     await start().catch(async (error: unknown) => {
-      // A network that was removed and recreated has a new id, which the container does not have.
+      // A network that was removed and recreated has a new id. A container that still has the old id must be recreated.
       const isLost = /network \S+ not found/.test(findEngineError(error)?.message ?? '');
       if (!isLost || work.successors.has(record.id)) throw error;
       await remake(record, work);
@@ -100,8 +100,8 @@ async function rebuild(record: ContainerRecord, work: RestoreContext): Promise<v
 }
 
 /**
- * Checks the rights of a container before it is removed and recreated, because the engine cannot report them after
- * that.
+ * Checks the rights of a container before it is removed and recreated, because the engine cannot report the rights of a
+ * removed container.
  */
 async function agree(record: ContainerRecord, work: RestoreContext): Promise<void> {
   const { engine, journal, successors, agreed } = work;

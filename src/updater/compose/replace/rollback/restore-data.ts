@@ -46,10 +46,10 @@ import {
 import type { JournaledContext } from '../replacement.ts';
 
 const tries = 3;
-/** Number of times that a container may be started while data is restored. */
+/** Number of starts of one container that are tolerated while data is restored. */
 const rounds = 3;
 
-/** Opens the restore point of a run; null if there is none, or if it is incomplete. */
+/** Opens the record of a run's restore point; null if there is no restore point, or if it is incomplete. */
 export async function openRestorePoint({
   data: { point, project },
 }: Journal): Promise<RestorePointRecord | null> {
@@ -80,7 +80,7 @@ export async function checkRestorePoint(doors: DataContext, record: RestorePoint
 }
 
 /**
- * Tries again, because a restarted engine or a killed helper container does not mean that the restore point is
+ * Retries failed work, because a restarted engine or a killed helper container does not mean that the restore point is
  * unusable.
  */
 const persistently = <T>(doors: DataContext, work: () => Promise<T>): Promise<T> =>
@@ -92,9 +92,10 @@ const persistently = <T>(doors: DataContext, work: () => Promise<T>): Promise<T>
   );
 
 /**
- * Begins a rollback, which the next run continues after a kill. Stops everything that could write to the data.
- * @param target `back`: journal of the run that is undone. `isChecked`: whether the restore point was checked just
- * before
+ * Begins a rollback with data, and stops everything that could write to the data. After a kill, the next run continues
+ * the rollback.
+ * @param target restore point, and the journal of the run that is undone in `back`. `isChecked` is true if the restore
+ * point has just been checked.
  * @throws UpdateError no-space
  */
 export async function beginRollback(
@@ -105,7 +106,7 @@ export async function beginRollback(
   const { journal } = context;
   const { place, point } = record;
   const { from, tags, changeover, blueprints } = back;
-  // The run that continues after a kill searches for temporary files by the name of this run.
+  // Temporary files get the name of this run, because a run that continues after a kill searches for them by that name.
   const { run, project } = journal.data;
   const files = back.files.map((each) => ({ ...each, temporary: temporaryOf(each.real, run) }));
   const { riders = [], ports = [] } = journal.data.point ?? back.point ?? {};
@@ -118,7 +119,8 @@ export async function beginRollback(
     },
   });
   await stopWriters(context);
-  // The larger part of the reserve is for the engine, and is deleted once the journal contains the rollback.
+  // If the journal could not be written, only the part of the reserve for the journal is deleted. The larger part is
+  // for the engine, and is deleted once the journal contains the rollback.
   if (failure === null) return;
   await freeReserve(project.directory, ['journal']);
   await freeOldReserve(place);
@@ -126,8 +128,8 @@ export async function beginRollback(
 }
 
 /**
- * Ends a rollback, with everything stopped, because the journal cannot be written. @throws UpdateError; any other error
- * unchanged
+ * Ends a rollback because the journal cannot be written. Everything stays stopped.
+ * @throws UpdateError; any other error unchanged
  */
 export function failNotWritten(cause: unknown): never {
   const error = requireUpdateError(cause, 'write-failed');
@@ -135,8 +137,8 @@ export function failNotWritten(cause: unknown): never {
 }
 
 /**
- * Stops all writers first, because this needs no space, unlike everything else, and the new version may have filled the
- * disk.
+ * Stops all containers that can write to the data. This is the first step, because it needs no disk space, unlike all
+ * other steps, and the new version may have filled the disk.
  */
 async function stopWriters(context: JournaledContext): Promise<void> {
   await stopInOrder(context, await listCoveredContainers(context.engine, context.journal.data));
@@ -147,7 +149,7 @@ const freeOldReserve = ({ directory }: RestorePointLocation): Promise<void> =>
   rm(join(directory, 'reserve'), { force: true }).catch(() => {});
 
 /**
- * Builds the error for a rollback without enough space. The rollback is incomplete, and everything stays stopped for
+ * Builds the error for a rollback that lacks disk space. The rollback is incomplete, and everything stays stopped for
  * the next run.
  */
 const notEnoughSpace = (cause: UpdateError): UpdateError =>
@@ -158,8 +160,8 @@ const notEnoughSpace = (cause: UpdateError): UpdateError =>
 
 /**
  * Restores the data once, and compares it with the restore point. No covered service runs from the first stop until the
- * data services are started again. Can be repeated from any state.
- * @param starts counter of containers that were started while data was restored
+ * data services are started again. Can be called again in any state.
+ * @param starts counter of the starts of each container while data is restored
  * @throws TryAgain; UpdateError data-not-restored
  */
 export async function restoreData(context: JournaledContext, starts: RepeatedStarts): Promise<void> {
@@ -179,8 +181,8 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
   await stopWriters(context);
   await freeReserve(project.directory);
   await freeOldReserve(place);
-  // `isChecked` is undefined in journals of an earlier release, which checked the restore point before it was in the
-  // journal.
+  // Journals of an earlier release do not have `isChecked`: that release checked the restore point before it wrote the
+  // rollback to the journal.
   if (point.isChecked === false) await requireUsable(context, { doors, found });
   log.info(`restoring the data of ${version}: ${joinWithAnd(mounts.map(({ where }) => where)) || 'no data'}`);
   const watch = await watchData(doors, journal, mounts);
@@ -193,7 +195,8 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
     });
     const started = await watch.started();
     if (started.length > 0) await stopStarted(context, { started, starts });
-    // The container had exited before the watch began: the copy that was aborted because of it is repeated.
+    // If the started container is not listed, it had exited before the watch began. The copy that its start has aborted
+    // is repeated.
     if (failure instanceof SomethingStarted)
       throw new TryAgain('restore after a start', dataNotRestored(failure.message), {
         tries: Number.POSITIVE_INFINITY,
@@ -214,8 +217,9 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
 }
 
 /**
- * Stops containers that may have written to the data, so that the data is restored again. @throws TryAgain; UpdateError
- * data-not-restored
+ * Stops containers that were started during the restore and may have written to the data, so that the data is restored
+ * again.
+ * @throws TryAgain; UpdateError data-not-restored
  */
 async function stopStarted(
   context: JournaledContext,
@@ -249,8 +253,8 @@ const unusableCodes: readonly ErrorCode[] = [
 ];
 
 /**
- * Checks the restore point before any data is changed. Starts everything that was stopped if the restore point cannot
- * be used.
+ * Checks the restore point before any data is changed. If it cannot be used, everything that was stopped is started
+ * again.
  * @throws UpdateError
  */
 async function requireUsable(
@@ -272,7 +276,7 @@ async function requireUsable(
   await writeRestorePointState(journal, { isChecked: true });
 }
 
-/** Builds the error for an impossible rollback; the new version is not changed. */
+/** Builds the error for a rollback that is not possible. The new version is left unchanged. */
 export const cannotRollBackError = (cause: Error): UpdateError =>
   new UpdateError('broken', `cannot roll back: ${cause.message}`, {
     state: `the new version is unhealthy; it was not rolled back, because ${cause.message}`,
@@ -291,13 +295,13 @@ async function startStopped(context: JournaledContext): Promise<void> {
     await withHeartbeat(log, 'waiting for a container to start', engine.startContainer(id)).catch(warn);
 }
 
-/** Checks whether a service was running before, or was added by the release. */
+/** Checks whether a service was running before the update, or was added by the release. */
 const shouldRun = (changeover: Changeover | null, service: string): boolean =>
   recordsOf(changeover, service).some(({ runs }) => runs) ||
   changeover?.moved.some(({ name, added }) => name === service && added !== undefined) === true;
 
 /**
- * Returns the counter for one rollback, with the number of times that a container may be started while data is
+ * Returns the counter of starts for one rollback. The counter limits how often a container may be started while data is
  * restored.
  */
 export const startsWhileRestoring = (): RepeatedStarts => new RepeatedStarts(rounds);
@@ -317,8 +321,8 @@ async function restoreOnce(
 }
 
 /**
- * Stops all containers of the covered services, and removes new containers of the updated services. The engine does not
- * start them when it is restarted; a user still can.
+ * Stops all containers of the covered services, and removes the new containers of the updated services. If the engine
+ * restarts, it does not start the stopped containers; a user still can.
  */
 export async function stopCoveredServices(context: JournaledContext): Promise<void> {
   const { engine, journal } = context;
@@ -337,8 +341,8 @@ export async function stopCoveredServices(context: JournaledContext): Promise<vo
 }
 
 /**
- * Sets the policy `unless-stopped`, because other restart policies make the engine start stopped containers when it
- * restarts.
+ * Replaces restart policies with `unless-stopped`, because the replaced policies make the engine start stopped
+ * containers when the engine restarts.
  */
 async function deferRestarts(
   context: JournaledContext,
@@ -352,14 +356,15 @@ async function deferRestarts(
     return policy === 'no' || policy === 'unless-stopped' ? [] : [{ id: String(Id), policy }];
   });
   if (policies.length === 0) return;
-  // A policy recorded before a kill, or in an earlier round, may still apply.
+  // All policies are set again, but only new ones are recorded: a policy that was recorded before a kill, or in an
+  // earlier round, may still apply.
   const added = policies.filter(({ id }) => !known.has(id));
   if (added.length > 0)
     await writeRestorePointState(context.journal, { policies: [...point.policies, ...added] });
   for (const { id } of policies) await setPolicy(context, { id, policy: 'unless-stopped' });
 }
 
-/** Sets a restart policy. A container that was removed is recreated with its policy. */
+/** Sets a restart policy. Ignores a removed container, because it is recreated with its policy. */
 async function setPolicy(
   { engine, log }: Pick<JournaledContext, 'engine' | 'log'>,
   { id, policy }: JournaledRestorePoint['policies'][number],
@@ -388,7 +393,8 @@ export async function restartDataServices(context: JournaledContext): Promise<vo
   const { point, state, project, changeover } = journal.data;
   if (!point) return;
   for (const each of point.policies) await setPolicy(context, each);
-  // A stop that was interrupted by a kill continues, and would end a service after it was found running.
+  // A stop that a killed run has requested continues, and would end a service after it was found running, so it is
+  // completed first.
   if (state.at !== 'restoring' && point.state === 'saving') {
     const { containers } = await listProject(engine, project.name);
     const groups = await listCoveredContainers(engine, journal.data);

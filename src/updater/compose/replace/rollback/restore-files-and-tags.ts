@@ -4,12 +4,12 @@ import { restoreTags } from '../../pull/tags.ts';
 import { readUserEdits } from '../find-saved.ts';
 import type { JournaledContext } from '../replacement.ts';
 
-/** Old texts of files that a run writes, by path. */
+/** Previous contents of the files that a run writes, by path. */
 export type PreviousTexts = ReadonlyMap<string, string>;
 
 /**
- * Restores files and image tags. Files that were edited in the meantime are not changed. @throws UpdateError
- * files-not-restored
+ * Restores files and image tags. Files that were edited in the meantime are not changed.
+ * @throws UpdateError files-not-restored
  */
 export async function restoreFilesAndTags(
   { engine, log, journal }: JournaledContext,

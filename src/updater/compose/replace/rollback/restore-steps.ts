@@ -10,9 +10,15 @@ import {
 
 /** Step that restores the old containers. */
 export type RestoreStep =
-  /** Nothing of the new version has started: all new containers may be removed, which frees their names. */
+  /**
+   * New containers, which are removed to free their names. They may be removed, because nothing of the new version has
+   * started.
+   */
   | { kind: 'remove-new'; containers: readonly Container[] }
-  /** The container uses a namespace of a removed container, and needs the namespace of the successor. */
+  /**
+   * The container uses a namespace of a removed container, and must be recreated in the namespace of that container's
+   * successor.
+   */
   | { kind: 'remove-orphan'; service: string; record: ContainerRecord }
   | { kind: 'rebuild'; service: string; record: ContainerRecord }
   /** The container no longer exists, and its configuration is not in the journal. */
@@ -20,7 +26,10 @@ export type RestoreStep =
   /** The container exists, but is no longer connected to these networks. */
   | { kind: 'connect'; service: string; record: ContainerRecord; networks: readonly string[] }
   | { kind: 'start'; service: string; record: ContainerRecord }
-  /** The container was stopped before, and another `up` has started it. */
+  /**
+   * The container must be stopped: another `up` has started it, or it must leave the namespace of a restarted
+   * container.
+   */
   | { kind: 'stop-old'; service: string; record: ContainerRecord }
   /** Containers that were running and healthy before the update. */
   | { kind: 'await-old'; records: readonly ContainerRecord[] }
@@ -30,7 +39,7 @@ export type RestoreStep =
 /**
  * Plans the remaining steps until the old containers are restored: unchanged, reconnected, started, or recreated.
  * @param now containers of the project, including compose's leftovers, and the container snapshots in the journal
- * @param own ids of the containers that this process has recreated and started
+ * @param own old ids of the containers that this process has recreated, and of those that it has started
  */
 export function restoreSteps(
   changeover: Changeover,
@@ -54,7 +63,7 @@ export function restoreSteps(
     for (const record of recordsOf(changeover, service)) {
       const container = there.get(record.id);
       const blueprint = blueprints.get(record.id);
-      // The engine does not start a container that is marked dead.
+      // The engine does not start a container that is marked dead, so such a container is recreated.
       const isDead = container?.status === 'dead';
       const isCutOff: boolean = follows && isAnyRebuilt && !own.rebuilt.has(record.id);
       const isOrphan: boolean = container !== undefined && (isCutOff || isDead);
@@ -74,10 +83,12 @@ export function restoreSteps(
         if (isRunning) steps.push({ kind: 'stop-old', service, record });
         continue;
       }
-      // A restarted container has a new namespace. A service that keeps running would stay in the old namespace.
+      // A restarted container has a new namespace. A service that shares it must restart, or it would stay in the old
+      // namespace.
       const isStale: boolean = follows && isAnyStarted && isRunning && !own.started.has(record.id);
       if (isStale) steps.push({ kind: 'stop-old', service, record });
-      // A container that cannot be connected is recreated, and is then not running.
+      // A start follows each reconnection, because a container that cannot be reconnected is recreated, and is then not
+      // running.
       const isStarted: boolean = !isRunning || isStale || networks.length > 0;
       if (isStarted) steps.push({ kind: 'start', service, record });
       isAnyStarted ||= isStarted || own.started.has(record.id);
@@ -97,11 +108,11 @@ const missingNetworks = (
 ): string[] =>
   Object.keys(blueprint?.networks ?? {}).filter((network) => !container?.networks.includes(network));
 
-/** Known stops that the run being rolled back has begun. */
+/** Stops that the run being rolled back has begun, as far as they are known. */
 export interface PendingStops {
   /**
-   * Whether the run was killed: it may have requested any running container to stop, and the engine does not report
-   * which.
+   * Whether the run was killed: it may have requested a stop of any running container, and the engine does not report
+   * such requests.
    */
   wasKilled?: boolean;
   /** Ids of containers that are stopping according to events of the engine. */
@@ -109,10 +120,10 @@ export interface PendingStops {
 }
 
 /**
- * Returns the running containers to be replaced that may have been requested to stop: they may exit at any moment, and
- * inspecting them does not show the request. After a kill, these are all containers; otherwise the workers, which are
- * stopped first, services that compose has partly replaced, and containers that are stopping according to events. A
- * paused container was not requested to stop.
+ * Returns the running old containers that may have been requested to stop. They may exit at any moment, and an
+ * inspection does not show the request. After a kill, these are all running old containers except migrations.
+ * Otherwise, they are the workers, which are stopped first, the containers of services that compose has partly
+ * replaced, and containers that are stopping according to events. A paused container was not requested to stop.
  */
 export function findStoppingContainers(
   changeover: Changeover,
@@ -152,8 +163,9 @@ export function withOldIds(
 }
 
 /**
- * Returns the names of old containers that existed, and were or are being removed. @param there ids of the old
- * containers that existed
+ * Returns the names of old containers that existed when the restore began, and that have been removed since or are
+ * being removed.
+ * @param there ids of the containers that existed when the restore began
  */
 export function removedContainers(
   { moved, containers }: Changeover,
